@@ -1,0 +1,32 @@
+package io.cistern;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/// An allocator (or a segment source) with its options, as people write it: `NAME`, or `NAME:key=value,key=[a,b],key="quoted"`.
+///
+/// One grammar serves the property, the environment variable and the command line. PyTorch's `key:value` is taken too.
+///
+/// @param name the provider's name
+/// @param options the options in the order given; each value is a list, of one element unless written in brackets
+/// @param text the spec as it was given
+public record AllocatorSpec(String name, Map<String, List<String>> options, String text) {
+    /// Copies the options.
+    public AllocatorSpec {
+        options = java.util.Collections.unmodifiableMap(new LinkedHashMap<>(options));
+    }
+
+    /// Reads a spec.
+    ///
+    /// @throws ConfigurationException if it does not follow the grammar; the message shows where
+    public static AllocatorSpec parse(String text) {
+        return new SpecParser(text).parse();
+    }
+
+    /// The spec as it was given.
+    @Override
+    public String toString() {
+        return text;
+    }
+}

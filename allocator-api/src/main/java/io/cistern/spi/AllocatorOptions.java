@@ -1,0 +1,31 @@
+package io.cistern.spi;
+
+import java.util.List;
+import java.util.Optional;
+
+/// The options of one spec. Each is read with its type; after the provider's `open` returns, an option that it never asked
+/// for is an error that names the nearest one that it did.
+///
+/// Every method throws [io.cistern.ConfigurationException], naming key and legal values, for a value of another type.
+public interface AllocatorOptions {
+    /// A text.
+    Optional<String> text(String key);
+
+    /// A number of bytes: `1048576`, `64KiB`, `2MiB`, `8GiB`, `0.5GiB`.
+    Optional<Long> bytes(String key);
+
+    /// A whole number between two bounds, both included.
+    Optional<Long> number(String key, long least, long most);
+
+    /// A fraction between 0 and 1, both included.
+    Optional<Double> fraction(String key);
+
+    /// `true` or `false`; PyTorch's `True` and `False` too.
+    Optional<Boolean> flag(String key);
+
+    /// One of some words.
+    Optional<String> choice(String key, List<String> words);
+
+    /// A list: `[a,b]`, or one value alone.
+    Optional<List<String>> list(String key);
+}

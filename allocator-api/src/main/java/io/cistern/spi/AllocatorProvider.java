@@ -1,0 +1,29 @@
+package io.cistern.spi;
+
+/// Names and opens an allocator; found by [java.util.ServiceLoader], as `META-INF/services/io.cistern.spi.AllocatorProvider`
+/// or a module's `provides`.
+public interface AllocatorProvider {
+    /// The version of this SPI. The constant is compiled into a plug-in, so that the framework sees what it was built for.
+    int SPI_VERSION = 1;
+
+    /// Returns [#SPI_VERSION].
+    int spiVersion();
+
+    /// The name by which people ask for it: lower-case letters, digits, `-` and `_`.
+    String name();
+
+    /// Who is current when nobody chose: the highest that is available. 0, the default, is by name only.
+    default int priority() {
+        return 0;
+    }
+
+    /// Whether it can run here. Cheap: creates no context, allocates nothing, does not throw.
+    default Availability availability(DeviceEnvironment environment) {
+        return Availability.yes();
+    }
+
+    /// Opens an allocator; each call a new one with memory of its own.
+    ///
+    /// @throws io.cistern.ConfigurationException for an option it does not know or a value it can't take
+    DeviceAllocator open(AllocatorContext context);
+}

@@ -1,0 +1,56 @@
+package io.cistern.spi;
+
+import io.cistern.AllocatorSpec;
+import java.util.List;
+import java.util.Optional;
+
+/// The providers that exist, by name, and which is current when the program does not say. Implemented by the loader; a program
+/// without one builds its own with [#of].
+public interface Catalog {
+    /// The provider of an allocator.
+    ///
+    /// @throws io.cistern.ConfigurationException if the name is unknown (the message lists the known ones, the nearest
+    ///     first), if two JARs claim it, or if it is of a newer SPI
+    AllocatorProvider allocator(String name);
+
+    /// The provider of a segment source.
+    ///
+    /// @throws io.cistern.ConfigurationException as [#allocator]
+    SegmentSourceProvider source(String name);
+
+    /// Everything that was found, the broken and the refused included, in a stable order.
+    List<Entry> entries();
+
+    /// The allocator to be current when the program names none.
+    ///
+    /// @throws io.cistern.ConfigurationException if the configuration names one that does not exist
+    Choice choose(DeviceEnvironment environment);
+
+    /// A catalogue of the given providers alone; the first allocator is the choice.
+    static Catalog of(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
+        return new FixedCatalog(allocators, sources);
+    }
+
+    /// What a provider provides.
+    enum Kind {
+        /// An allocator.
+        ALLOCATOR,
+        /// A segment source.
+        SOURCE
+    }
+
+    /// One provider that was found.
+    ///
+    /// @param kind what it provides
+    /// @param name its name, or its class's name if it could not say
+    /// @param origin the JAR or module it came from
+    /// @param priority its priority; 0 for a source
+    /// @param problem why it can't be used at all, or empty
+    record Entry(Kind kind, String name, String origin, int priority, Optional<String> problem) {}
+
+    /// Which allocator is current and why.
+    ///
+    /// @param spec the allocator
+    /// @param reason for people, for example `highest priority of those available` or `property cistern.allocator`
+    record Choice(AllocatorSpec spec, String reason) {}
+}

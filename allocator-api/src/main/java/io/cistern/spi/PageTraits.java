@@ -1,0 +1,9 @@
+package io.cistern.spi;
+
+/// What the memory of a [PageSource] is like.
+///
+/// @param granularity sizes and addresses are multiples of this many bytes
+/// @param location `device`, `host` or `host_numa:N`
+/// @param handleType `none`, `posix_fd` or `fabric`
+/// @param rdma whether network cards reach it
+public record PageTraits(long granularity, String location, String handleType, boolean rdma) {}

@@ -1,0 +1,16 @@
+package io.cistern.spi;
+
+import io.cistern.DeviceOutOfMemoryException;
+
+/// A source of plain ranges: `cuMemAlloc`, `ncclMemAlloc`, a user's pair of functions.
+public non-sealed interface RangeSource extends SegmentSource {
+    /// Obtains a range.
+    ///
+    /// @param byteSize at least 1; the range may be larger
+    /// @param byteAlignment a power of two, at least 256
+    /// @throws DeviceOutOfMemoryException when there is none
+    Segment acquire(long byteSize, long byteAlignment, int device);
+
+    /// Returns a range. Work on it must have finished, unless the source says otherwise.
+    void release(Segment segment);
+}

@@ -1,0 +1,18 @@
+/// Pluggable CUDA device-memory allocators: what programs call ([io.cistern]) and what plug-ins implement
+/// ([io.cistern.spi]).
+@org.jspecify.annotations.NullMarked
+module io.cistern.api {
+    requires static org.jspecify;
+    requires transitive io.cistern.cuda;
+
+    exports io.cistern;
+    exports io.cistern.spi;
+
+    uses io.cistern.cuda.CudaDriverProvider;
+    uses io.cistern.spi.CatalogProvider;
+
+    provides io.cistern.spi.AllocatorProvider with
+            io.cistern.internal.direct.DirectProvider;
+    provides io.cistern.spi.SegmentSourceProvider with
+            io.cistern.internal.direct.LinearSourceProvider;
+}

@@ -1,0 +1,34 @@
+package io.cistern.cuda;
+
+/// What a device may do with memory, with the numbers of `CUmemAccess_flags`.
+public enum AccessRights {
+    /// Nothing.
+    NONE(0),
+    /// Read.
+    READ(1),
+    /// Read and write.
+    READ_WRITE(3);
+
+    private final int code;
+
+    AccessRights(int code) {
+        this.code = code;
+    }
+
+    /// The number in `CUmemAccess_flags`.
+    public int code() {
+        return code;
+    }
+
+    /// The constant for a number.
+    ///
+    /// @throws IllegalArgumentException for a number that is none of theirs
+    public static AccessRights of(int code) {
+        return switch (code) {
+            case 0 -> NONE;
+            case 1 -> READ;
+            case 3 -> READ_WRITE;
+            default -> throw new IllegalArgumentException("no CUmemAccess_flags: " + code);
+        };
+    }
+}

@@ -1,0 +1,30 @@
+package io.cistern.cuda;
+
+import java.lang.foreign.MemorySegment;
+
+/// Copies and fills, in stream order. Zero bytes do nothing.
+///
+/// Host memory must be native and stay alive until the stream has passed the copy; from memory that is not pinned the driver
+/// may copy before the call returns.
+public interface Copies {
+    /// Copies from the host to a device (`cuMemcpyHtoDAsync_v2`).
+    void toDevice(int device, long target, MemorySegment source, long byteSize, long stream);
+
+    /// Copies from a device to the host (`cuMemcpyDtoHAsync_v2`).
+    void toHost(int device, MemorySegment target, long source, long byteSize, long stream);
+
+    /// Copies within a device, or between devices that see each other (`cuMemcpyDtoDAsync_v2`).
+    void onDevice(int device, long target, long source, long byteSize, long stream);
+
+    /// Copies between devices (`cuMemcpyPeerAsync`); `stream` belongs to `sourceDevice`.
+    void betweenDevices(
+            int targetDevice, long target, int sourceDevice, long source, long byteSize, long stream);
+
+    /// Sets every byte (`cuMemsetD8Async`).
+    void fillBytes(int device, long target, byte value, long byteSize, long stream);
+
+    /// Sets every 32-bit word (`cuMemsetD32Async`); `target` is a multiple of 4.
+    ///
+    /// @param count number of words
+    void fillWords(int device, long target, int value, long count, long stream);
+}

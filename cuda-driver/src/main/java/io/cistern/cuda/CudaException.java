@@ -1,0 +1,38 @@
+package io.cistern.cuda;
+
+import java.io.Serial;
+
+/// A driver call that did not succeed: which call, with what result, on which arguments.
+public final class CudaException extends RuntimeException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    private final DriverCall call;
+    private final int code;
+
+    /// Describes one failed call.
+    ///
+    /// @param call the function that failed
+    /// @param code the `CUresult` it returned
+    /// @param arguments its arguments for people, for example `device=0, byteSize=2097152`
+    public CudaException(DriverCall call, int code, String arguments) {
+        super(call.symbol() + "(" + arguments + ") failed: " + CudaResult.describe(code));
+        this.call = call;
+        this.code = code;
+    }
+
+    /// The function that failed.
+    public DriverCall call() {
+        return call;
+    }
+
+    /// The raw `CUresult`.
+    public int code() {
+        return code;
+    }
+
+    /// The result, or [CudaResult#UNKNOWN] for a code this version does not name.
+    public CudaResult result() {
+        return CudaResult.of(code);
+    }
+}

@@ -1,0 +1,81 @@
+package io.cistern.cuda;
+
+import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/// The `CUresult` codes that memory code meets, by their names in `cuda.h` without the `CUDA_` and `CUDA_ERROR_` prefix.
+public enum CudaResult {
+    SUCCESS(0),
+    INVALID_VALUE(1),
+    OUT_OF_MEMORY(2),
+    NOT_INITIALIZED(3),
+    DEINITIALIZED(4),
+    STUB_LIBRARY(34),
+    DEVICE_UNAVAILABLE(46),
+    NO_DEVICE(100),
+    INVALID_DEVICE(101),
+    INVALID_IMAGE(200),
+    INVALID_CONTEXT(201),
+    MAP_FAILED(205),
+    UNMAP_FAILED(206),
+    ALREADY_MAPPED(208),
+    NOT_MAPPED(211),
+    ECC_UNCORRECTABLE(214),
+    PEER_ACCESS_UNSUPPORTED(217),
+    INVALID_PTX(218),
+    FILE_NOT_FOUND(301),
+    SHARED_OBJECT_INIT_FAILED(303),
+    OPERATING_SYSTEM(304),
+    INVALID_HANDLE(400),
+    ILLEGAL_STATE(401),
+    NOT_FOUND(500),
+    NOT_READY(600),
+    ILLEGAL_ADDRESS(700),
+    LAUNCH_OUT_OF_RESOURCES(701),
+    LAUNCH_TIMEOUT(702),
+    PEER_ACCESS_ALREADY_ENABLED(704),
+    PEER_ACCESS_NOT_ENABLED(705),
+    CONTEXT_IS_DESTROYED(709),
+    HOST_MEMORY_ALREADY_REGISTERED(712),
+    HOST_MEMORY_NOT_REGISTERED(713),
+    LAUNCH_FAILED(719),
+    NOT_PERMITTED(800),
+    NOT_SUPPORTED(801),
+    SYSTEM_NOT_READY(802),
+    SYSTEM_DRIVER_MISMATCH(803),
+    COMPAT_NOT_SUPPORTED_ON_DEVICE(804),
+    STREAM_CAPTURE_UNSUPPORTED(900),
+    STREAM_CAPTURE_INVALIDATED(901),
+    STREAM_CAPTURE_IMPLICIT(906),
+    UNKNOWN(999);
+
+    private static final Map<Integer, CudaResult> BY_CODE =
+            Stream.of(values()).collect(Collectors.toUnmodifiableMap(CudaResult::code, Function.identity()));
+
+    private final int code;
+
+    CudaResult(int code) {
+        this.code = code;
+    }
+
+    /// The number in `cuda.h`.
+    public int code() {
+        return code;
+    }
+
+    /// The constant for a code, or [#UNKNOWN].
+    public static CudaResult of(int code) {
+        return BY_CODE.getOrDefault(code, UNKNOWN);
+    }
+
+    /// Name and number for people, for example `CUDA_ERROR_OUT_OF_MEMORY (2)`. Never throws.
+    public static String describe(int code) {
+        CudaResult result = of(code);
+        if (result == SUCCESS) {
+            return "CUDA_SUCCESS (0)";
+        }
+        return (result == UNKNOWN && code != UNKNOWN.code ? "CUresult" : "CUDA_ERROR_" + result.name()) + " (" + code + ")";
+    }
+}

@@ -1,0 +1,44 @@
+package io.cistern.cuda;
+
+/// The device attributes that memory code asks for, with their numbers in `CUdevice_attribute`.
+public enum DeviceAttribute {
+    MAX_THREADS_PER_BLOCK(1),
+    MULTIPROCESSOR_COUNT(16),
+    INTEGRATED(18),
+    PCI_BUS_ID(33),
+    PCI_DEVICE_ID(34),
+    UNIFIED_ADDRESSING(41),
+    PCI_DOMAIN_ID(50),
+    COMPUTE_CAPABILITY_MAJOR(75),
+    COMPUTE_CAPABILITY_MINOR(76),
+    MANAGED_MEMORY(83),
+    PAGEABLE_MEMORY_ACCESS(88),
+    CONCURRENT_MANAGED_ACCESS(89),
+    VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED(102),
+    HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED(103),
+    GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED(110),
+    MEMORY_POOLS_SUPPORTED(115),
+    GPU_DIRECT_RDMA_SUPPORTED(116),
+    MEMPOOL_SUPPORTED_HANDLE_TYPES(119),
+    DMA_BUF_SUPPORTED(124),
+    HANDLE_TYPE_FABRIC_SUPPORTED(128),
+    NUMA_CONFIG(130),
+    NUMA_ID(131),
+    MULTICAST_SUPPORTED(132),
+    HOST_NUMA_ID(134),
+    HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED(141),
+    HOST_NUMA_MEMORY_POOLS_SUPPORTED(142),
+    HOST_MEMORY_POOLS_SUPPORTED(144),
+    HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED(145);
+
+    private final int code;
+
+    DeviceAttribute(int code) {
+        this.code = code;
+    }
+
+    /// The number in `CUdevice_attribute`.
+    public int code() {
+        return code;
+    }
+}

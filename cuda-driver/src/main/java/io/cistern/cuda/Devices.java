@@ -1,0 +1,27 @@
+package io.cistern.cuda;
+
+/// Devices and their primary contexts. Device ordinals run from 0 to [#count()] − 1.
+///
+/// Every method that takes a device throws [CudaException] with [CudaResult#INVALID_DEVICE] for an ordinal out of range.
+public interface Devices {
+    /// How many devices the driver sees (`cuDeviceGetCount`).
+    int count();
+
+    /// The device's name for people (`cuDeviceGetName`).
+    String name(int device);
+
+    /// The device's UUID in the usual hexadecimal form (`cuDeviceGetUuid_v2`).
+    String uuid(int device);
+
+    /// The device's memory in bytes (`cuDeviceTotalMem_v2`).
+    long totalBytes(int device);
+
+    /// One attribute (`cuDeviceGetAttribute`); 0 for an attribute that this driver does not know.
+    int attribute(int device, DeviceAttribute attribute);
+
+    /// The handle of the device's primary context, retained by this driver until it closes.
+    long primaryContext(int device);
+
+    /// Waits for all work of the device's primary context (`cuCtxSynchronize`).
+    void synchronize(int device);
+}

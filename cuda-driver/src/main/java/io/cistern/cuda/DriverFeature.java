@@ -1,0 +1,23 @@
+package io.cistern.cuda;
+
+/// What a device and its driver may or may not be able to do.
+public enum DriverFeature {
+    /// `cuMemAllocAsync` and pools.
+    MEMORY_POOLS,
+    /// Address ranges and physical handles.
+    VIRTUAL_MEMORY,
+    /// Physical memory on a host NUMA node.
+    HOST_NUMA_MEMORY,
+    /// Sharing by file descriptor.
+    POSIX_FILE_DESCRIPTOR,
+    /// Sharing by fabric handle; needs an IMEX channel.
+    FABRIC,
+    /// Network cards reach physical memory that was created for it.
+    RDMA,
+    /// Sharing by dma-buf.
+    DMA_BUF,
+    /// NVLink multicast, which only NCCL uses.
+    MULTICAST,
+    /// `cuStreamGetId`.
+    STREAM_ID
+}

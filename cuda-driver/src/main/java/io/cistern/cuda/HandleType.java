@@ -1,0 +1,22 @@
+package io.cistern.cuda;
+
+/// How memory can be handed to another process, with the bits of `CUmemAllocationHandleType`.
+public enum HandleType {
+    /// Not at all.
+    NONE(0),
+    /// As a POSIX file descriptor.
+    POSIX_FILE_DESCRIPTOR(1),
+    /// As a fabric handle, also between hosts; needs an IMEX channel.
+    FABRIC(8);
+
+    private final int bit;
+
+    HandleType(int bit) {
+        this.bit = bit;
+    }
+
+    /// The bit in `CUmemAllocationHandleType`.
+    public int bit() {
+        return bit;
+    }
+}

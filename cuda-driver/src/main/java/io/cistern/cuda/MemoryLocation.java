@@ -1,0 +1,40 @@
+package io.cistern.cuda;
+
+/// Where memory lives (`CUmemLocation`).
+///
+/// @param type the kind of place
+/// @param id the device's ordinal or the NUMA node's number; 0 where the kind needs none
+public record MemoryLocation(Type type, int id) {
+    /// Kinds of place, with the numbers of `CUmemLocationType`.
+    public enum Type {
+        /// A device's own memory.
+        DEVICE(1),
+        /// Host memory.
+        HOST(2),
+        /// Host memory of one NUMA node.
+        HOST_NUMA(3),
+        /// Host memory of the calling thread's NUMA node.
+        HOST_NUMA_CURRENT(4);
+
+        private final int code;
+
+        Type(int code) {
+            this.code = code;
+        }
+
+        /// The number in `CUmemLocationType`.
+        public int code() {
+            return code;
+        }
+    }
+
+    /// A device's own memory.
+    public static MemoryLocation device(int device) {
+        return new MemoryLocation(Type.DEVICE, device);
+    }
+
+    /// Memory of one host NUMA node.
+    public static MemoryLocation hostNuma(int node) {
+        return new MemoryLocation(Type.HOST_NUMA, node);
+    }
+}

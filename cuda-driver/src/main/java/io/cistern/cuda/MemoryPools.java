@@ -1,0 +1,49 @@
+package io.cistern.cuda;
+
+/// Stream-ordered allocation (`cuMemAllocAsync` and relatives, CUDA 11.2) and the pools behind it.
+///
+/// Export and import between processes belong here too and come with the sharing facet.
+public interface MemoryPools {
+    /// Creates a pool (`cuMemPoolCreate`). Its release threshold starts at 0: unused memory goes back to the device at the
+    /// next synchronisation.
+    long create(MemoryPoolProperties properties);
+
+    /// Destroys a pool (`cuMemPoolDestroy`); memory still allocated from it stays valid until it is freed.
+    void destroy(int device, long pool);
+
+    /// The pool that exists from the start and can't be destroyed (`cuDeviceGetDefaultMemPool`).
+    long defaultPool(int device);
+
+    /// The pool that [#allocate(int, long, long)] takes from (`cuDeviceGetMemPool`).
+    long currentPool(int device);
+
+    /// Sets the pool that [#allocate(int, long, long)] takes from (`cuDeviceSetMemPool`).
+    void setCurrentPool(int device, long pool);
+
+    /// Allocates from the device's current pool in stream order (`cuMemAllocAsync`).
+    ///
+    /// @throws CudaException [CudaResult#OUT_OF_MEMORY]; [CudaResult#INVALID_VALUE] for 0 bytes
+    long allocate(int device, long byteSize, long stream);
+
+    /// Allocates from a pool in stream order (`cuMemAllocFromPoolAsync`).
+    long allocateFrom(int device, long pool, long byteSize, long stream);
+
+    /// Frees memory in stream order (`cuMemFreeAsync`).
+    void free(int device, long address, long stream);
+
+    /// Reads an attribute (`cuMemPoolGetAttribute`).
+    long attribute(int device, long pool, PoolAttribute attribute);
+
+    /// Sets an attribute (`cuMemPoolSetAttribute`); a high-water mark can only be set to 0, a current value not at all.
+    void setAttribute(int device, long pool, PoolAttribute attribute, long value);
+
+    /// Gives memory that nobody uses back to the device until at most `keepBytes` are reserved (`cuMemPoolTrimTo`). Only
+    /// memory whose frees have completed can go: synchronise first if all must.
+    void trimTo(int device, long pool, long keepBytes);
+
+    /// Sets what `peer` may do with the pool's memory, present and future (`cuMemPoolSetAccess`).
+    void setAccess(int device, long pool, int peer, AccessRights rights);
+
+    /// What `peer` may do with the pool's memory (`cuMemPoolGetAccess`).
+    AccessRights access(int device, long pool, int peer);
+}

@@ -1,0 +1,14 @@
+/// The CUDA driver API for the JVM: typed, checked facets that the real driver (through the Foreign Function
+/// and Memory API) and the simulated GPU both implement.
+@org.jspecify.annotations.NullMarked
+module io.cistern.cuda {
+    requires static org.jspecify;
+
+    exports io.cistern.cuda;
+    exports io.cistern.cuda.kernels;
+
+    uses io.cistern.cuda.CudaDriverProvider;
+
+    provides io.cistern.cuda.CudaDriverProvider with
+            io.cistern.cuda.ffm.NativeDriverProvider;
+}
