@@ -19,5 +19,6 @@ module io.cistern.api {
     provides io.cistern.spi.AllocatorProvider with
             io.cistern.internal.direct.DirectProvider;
     provides io.cistern.spi.SegmentSourceProvider with
-            io.cistern.internal.direct.LinearSourceProvider;
+            io.cistern.internal.direct.LinearSourceProvider,
+            io.cistern.internal.direct.PageSourceProvider;
 }
