@@ -12,6 +12,7 @@ import io.cistern.spi.Catalog;
 import io.cistern.spi.CatalogProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
@@ -36,7 +37,7 @@ public final class DeviceMemory implements AutoCloseable {
     private final CudaDriver driver;
     private final DriverEnvironment environment;
     private final Catalog catalog;
-    private final Budget[] budgets;
+    private final @Nullable Budget[] budgets;
     private final Router router = new Router();
     private final AtomicReferenceArray<@Nullable Route> currentRoutes;
     private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
@@ -48,8 +49,8 @@ public final class DeviceMemory implements AutoCloseable {
         environment = new DriverEnvironment(driver);
         int devices = environment.deviceCount();
         budgets = new Budget[devices];
-        for (int device = 0; device < devices; device++) {
-            budgets[device] = builder.limitBytes < 0 ? Budget.unlimited() : Budget.of(builder.limitBytes);
+        if (builder.limitBytes >= 0) {
+            Arrays.setAll(budgets, _ -> new Budget(builder.limitBytes));
         }
         currentRoutes = new AtomicReferenceArray<>(devices);
     }
@@ -157,7 +158,10 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws ConfigurationException if no allocator is current and the configured one can't be opened
     public long allocate(long byteSize, int device, long stream) {
         Route route = currentRoutes.getAcquire(device);
-        return router.allocate(route != null ? route : current().route(device), byteSize, stream);
+        if (route == null) {
+            route = current().route(device);
+        }
+        return router.allocate(route, byteSize, stream);
     }
 
     /// Frees a block from any allocator of this device memory; it goes to the one that made it.
@@ -197,7 +201,7 @@ public final class DeviceMemory implements AutoCloseable {
         return List.copyOf(allocators);
     }
 
-    Budget budget(int device) {
+    @Nullable Budget budget(int device) {
         return budgets[device];
     }
 

@@ -9,14 +9,16 @@ import org.jspecify.annotations.Nullable;
 /// One thread's counters, a row of them for each route, so that counting shares nothing between threads.
 ///
 /// ```
-/// row   allocations   frees   allocatedBytes   freedBytes   credit   peak   –   –        64 bytes, a cache line
+/// row   allocations   frees   totalBytes   credit   lowestCredit   leasedThen   –   –        64 bytes, a cache line
 /// ```
 ///
-/// **Invariants**, summed over all lanes of a route at rest: allocations − frees = live blocks; allocatedBytes − freedBytes =
-/// requested bytes; requested bytes + credit = the meter's leased bytes; 0 ≤ credit ≤ [Meter#MAX_CREDIT] for an owned lane.
+/// **Invariants**, summed over all lanes of a route at rest: allocations − frees = live blocks; the meter's leased bytes −
+/// credit = requested bytes; for each lane 0 ≤ lowestCredit ≤ credit ≤ [Meter#MAX_CREDIT].
 ///
-/// **Credit** is a part of the route's meter that this lane may hand out without asking it. It makes the common allocation
-/// free of shared writes; the price is that the meter's peak counts credit as used.
+/// **Credit** is a part of the route's meter that this lane may count on without touching it, which keeps the common
+/// allocation free of shared writes. **Leased then** is what the meter had leased in all when this lane changed it last, and
+/// **lowest credit** the least this lane had since: leased then − lowest credit bounds the requested bytes from above at every
+/// moment up to the next change of the meter by anybody, and equals their peak while no other lane has credit.
 ///
 /// **Threads.** An *owned* lane is written by its thread alone, without atomic instructions; readers see each counter whole
 /// and in time. A *shared* lane serves virtual threads: whoever holds its word writes. The word is held for a few
@@ -25,10 +27,10 @@ final class Lane {
     private static final int ROW = 8;
     private static final int ALLOCATIONS = 0;
     private static final int FREES = 1;
-    private static final int ALLOCATED_BYTES = 2;
-    private static final int FREED_BYTES = 3;
-    private static final int CREDIT = 4;
-    private static final int PEAK = 5;
+    private static final int TOTAL_BYTES = 2;
+    private static final int CREDIT = 3;
+    private static final int LOWEST_CREDIT = 4;
+    private static final int LEASED_THEN = 5;
 
     private static final VarHandle ELEMENT = MethodHandles.arrayElementVarHandle(long[].class);
     private static final VarHandle WORD = handle("word", int.class);
@@ -52,8 +54,8 @@ final class Lane {
         ownerId = thread.threadId();
     }
 
-    /// Whether the owner has ended, so that another thread may take the lane with all its counters. Reading the end of a
-    /// thread orders all that it wrote before what the reader does next.
+    /// Whether the owner has ended, so that another thread may take the lane with all its counters. Seeing the end of a
+    /// thread orders all that it wrote before what the observer does next.
     boolean isOrphan() {
         WeakReference<Thread> reference = owner;
         if (reference == null) {
@@ -71,62 +73,57 @@ final class Lane {
         WORD.setRelease(this, 0);
     }
 
-    /// Takes bytes of the route before an allocation.
-    ///
-    /// @return false if the route's limit does not allow it; nothing is taken then
-    boolean charge(Route route, long byteSize) {
-        long[] cells = rowsFor(route.index);
-        int at = rowOf(route.index) + CREDIT;
-        long left = cells[at] - byteSize;
-        if (left < 0) {
-            left = route.meter.lease(-left);
-            if (left < 0) {
-                return false;
-            }
-        }
-        ELEMENT.setOpaque(cells, at, left);
-        return true;
-    }
-
-    /// Gives charged bytes back after an allocation that failed.
-    void refund(Route route, long byteSize) {
-        long[] cells = rowsFor(route.index);
-        credit(route, cells, rowOf(route.index), byteSize);
-    }
-
-    /// Counts an allocation that was charged before.
+    /// Counts an allocation.
     void allocated(Route route, long byteSize) {
-        long[] cells = rowsFor(route.index);
+        long[] cells = rows;
         int row = rowOf(route.index);
-        add(cells, row + ALLOCATIONS, 1);
-        long total = add(cells, row + ALLOCATED_BYTES, byteSize);
-        long net = total - cells[row + FREED_BYTES];
-        if (net > cells[row + PEAK]) {
-            ELEMENT.setOpaque(cells, row + PEAK, net);
+        if (row + ROW >= cells.length || cells[row + CREDIT] < byteSize) {
+            cells = lease(route, row, byteSize);
         }
+        long left = cells[row + CREDIT] - byteSize;
+        set(cells, row + CREDIT, left);
+        if (left < cells[row + LOWEST_CREDIT]) {
+            set(cells, row + LOWEST_CREDIT, left);
+        }
+        set(cells, row + ALLOCATIONS, cells[row + ALLOCATIONS] + 1);
+        set(cells, row + TOTAL_BYTES, cells[row + TOTAL_BYTES] + byteSize);
     }
 
     /// Counts a free, and keeps its bytes as credit.
     void freed(Route route, long byteSize) {
-        long[] cells = rowsFor(route.index);
+        long[] cells = rows;
         int row = rowOf(route.index);
-        add(cells, row + FREES, 1);
-        add(cells, row + FREED_BYTES, byteSize);
-        credit(route, cells, row, byteSize);
-    }
-
-    private static void credit(Route route, long[] cells, int row, long byteSize) {
-        long credit = cells[row + CREDIT] + byteSize;
-        if (credit > Meter.MAX_CREDIT || route.meter.isLimited()) {
-            credit = route.meter.giveBack(credit);
+        if (row + ROW >= cells.length) {
+            cells = grow(row);
         }
-        ELEMENT.setOpaque(cells, row + CREDIT, credit);
+        set(cells, row + FREES, cells[row + FREES] + 1);
+        long credit = cells[row + CREDIT] + byteSize;
+        set(cells, row + CREDIT, credit);
+        if (credit > Meter.MAX_CREDIT) {
+            change(route, cells, row, Meter.CHUNK - credit);
+        }
     }
 
-    private static long add(long[] cells, int at, long amount) {
-        long sum = cells[at] + amount;
-        ELEMENT.setOpaque(cells, at, sum);
-        return sum;
+    private long[] lease(Route route, int row, long byteSize) {
+        long[] cells = row + ROW < rows.length ? rows : grow(row);
+        long missing = byteSize - cells[row + CREDIT];
+        if (missing > 0) {
+            change(route, cells, row, missing + (byteSize > Meter.CHUNK ? 0 : Meter.CHUNK));
+        }
+        return cells;
+    }
+
+    /// Moves bytes between the meter and this lane's credit.
+    private static void change(Route route, long[] cells, int row, long byteSize) {
+        route.meter.notePeak(cells[row + LEASED_THEN] - cells[row + LOWEST_CREDIT]);
+        long credit = cells[row + CREDIT] + byteSize;
+        set(cells, row + LEASED_THEN, route.meter.lease(byteSize));
+        set(cells, row + CREDIT, credit);
+        set(cells, row + LOWEST_CREDIT, credit);
+    }
+
+    private static void set(long[] cells, int at, long value) {
+        ELEMENT.setOpaque(cells, at, value);
     }
 
     /// Adds this lane's counters of a route to a sum; for any thread.
@@ -138,24 +135,20 @@ final class Lane {
         }
         // Frees first: a block freed in between then counts as live rather than as freed but never allocated.
         sum.frees += (long) ELEMENT.getOpaque(cells, row + FREES);
-        sum.freedBytes += (long) ELEMENT.getOpaque(cells, row + FREED_BYTES);
         sum.allocations += (long) ELEMENT.getOpaque(cells, row + ALLOCATIONS);
-        sum.allocatedBytes += (long) ELEMENT.getOpaque(cells, row + ALLOCATED_BYTES);
+        sum.totalBytes += (long) ELEMENT.getOpaque(cells, row + TOTAL_BYTES);
         sum.credit += (long) ELEMENT.getOpaque(cells, row + CREDIT);
-        sum.peak += (long) ELEMENT.getOpaque(cells, row + PEAK);
+        long bound = (long) ELEMENT.getOpaque(cells, row + LEASED_THEN)
+                - (long) ELEMENT.getOpaque(cells, row + LOWEST_CREDIT);
+        sum.peak = Math.max(sum.peak, bound);
     }
 
     private static int rowOf(int route) {
         return (route + 1) * ROW;
     }
 
-    private long[] rowsFor(int route) {
-        long[] cells = rows;
-        return rowOf(route) + ROW < cells.length ? cells : grow(route);
-    }
-
-    private long[] grow(int route) {
-        long[] grown = Arrays.copyOf(rows, Math.max(2 * rows.length, rowOf(route) + 2 * ROW));
+    private long[] grow(int row) {
+        long[] grown = Arrays.copyOf(rows, Math.max(2 * rows.length, row + 2 * ROW));
         ROWS.setRelease(this, grown);
         return grown;
     }

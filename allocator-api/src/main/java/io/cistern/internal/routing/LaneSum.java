@@ -4,10 +4,9 @@ package io.cistern.internal.routing;
 final class LaneSum {
     long allocations;
     long frees;
-    long allocatedBytes;
-    long freedBytes;
+    long totalBytes;
     long credit;
 
-    /// The sum of the lanes' own peaks: never below the true peak, and the true peak itself while one thread does all.
+    /// The highest bound that any lane gives for the requested bytes since it last changed the meter.
     long peak;
 }

@@ -2,7 +2,6 @@ package io.cistern.internal.routing;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the owner of a block from its address by an array walk, without locks, and lets each block be freed once.
@@ -18,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 ///           root      page      20 … 14: slot                      middle 16 KiB slots, 128
 ///           root      page      20: slot                           coarse 1 MiB slots, 2
 ///
-/// record    key = address | state     stream     byteSize     route
+/// record    key = address | state     byteSize     route     –
 /// ```
 ///
 /// **Steps.** Insert: find the slot by size, check that it is empty, write the fields, then the key (release). Remove: look
@@ -27,7 +26,9 @@ import org.jspecify.annotations.Nullable;
 /// counted; a free sees either state and nothing else is needed on its path.
 ///
 /// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else; the thread that
-/// removes owns the record from the compare-and-set to the clearing.
+/// removes owns the record from the compare-and-set to the clearing. Tables are found by plain reads: a free comes after its
+/// allocation in every correct program, and tables begin as zeros or have final fields, so a reader that meets a new one by a
+/// race sees nothing worse than an empty one; an insert that sees none makes one by compare-and-set.
 ///
 /// Tables are made where addresses were seen and stay: the driver gives the same addresses again. At worst 4 KiB for each
 /// 32 KiB of addresses that small blocks begin in.
@@ -47,9 +48,8 @@ final class OwnerTable {
     private static final int SLOT_MASK = 127;
 
     private static final int RECORD = 4;
-    private static final int STREAM = 1;
-    private static final int BYTE_SIZE = 2;
-    private static final int ROUTE = 3;
+    private static final int BYTE_SIZE = 1;
+    private static final int ROUTE = 2;
 
     private static final int LIVE = 1;
     private static final int DRAINING = 2;
@@ -57,59 +57,73 @@ final class OwnerTable {
     private static final long STATE_MASK = 0xFF;
 
     private static final VarHandle KEY = MethodHandles.arrayElementVarHandle(long[].class);
+    private static final VarHandle NODE = MethodHandles.arrayElementVarHandle(Page[][].class);
+    private static final VarHandle PAGE = MethodHandles.arrayElementVarHandle(Page[].class);
+    private static final VarHandle SLOTS = MethodHandles.arrayElementVarHandle(long[][].class);
 
-    private final AtomicReferenceArray<@Nullable AtomicReferenceArray<@Nullable Page>> root =
-            new AtomicReferenceArray<>(1 << (ADDRESS_BITS - PAGE_BITS - NODE_BITS));
+    private final Router router;
+    private final Page[][] root = new Page[1 << (ADDRESS_BITS - PAGE_BITS - NODE_BITS)][];
+
+    OwnerTable(Router router) {
+        this.router = router;
+    }
 
     /// Records a block.
     ///
     /// @return false if a live block begins in the same slot, which only an allocator that broke its contract can cause
-    boolean insert(long address, long byteSize, long stream, int route) {
-        Page page = pageFor(address);
+    boolean insert(long address, long byteSize, int route) {
+        Page page = pageAt(address);
+        if (page == null) {
+            page = makePage(address);
+        }
         long[] slots = page.slotsFor(address, byteSize);
         int at = slotOf(address, byteSize);
         if (slots[at] != 0) {
             return false;
         }
-        slots[at + STREAM] = stream;
         slots[at + BYTE_SIZE] = byteSize;
         slots[at + ROUTE] = route;
         KEY.setRelease(slots, at, address | LIVE);
         return true;
     }
 
-    /// Takes the record of a block away and gives its fields to the receiver.
+    /// Takes the record of a block away and lets the router go on with the free.
     ///
     /// @return false if no live block begins at the address
-    boolean remove(long address, long stream, Router receiver) {
-        Page page = pageAt(address);
+    boolean remove(long address, long stream) {
+        Page[] node = root[nodeOf(address)];
+        Page page = node == null ? null : node[pageOf(address)];
         if (page == null) {
             return false;
         }
-        long[] slots = page.coarse;
-        int at = coarseSlot(address);
-        if (!holds(slots, at, address)) {
+        long[] slots = page.fine[chunkOf(address)];
+        int at = fineSlot(address);
+        if (slots == null || !holds(slots, at, address)) {
             slots = page.middle;
             at = middleSlot(address);
             if (slots == null || !holds(slots, at, address)) {
-                slots = page.fine.getAcquire(chunkOf(address));
-                at = fineSlot(address);
-                if (slots == null || !holds(slots, at, address)) {
-                    return false;
-                }
+                slots = page.coarse;
+                at = coarseSlot(address);
             }
         }
-        boolean draining = false;
         if (!KEY.compareAndSet(slots, at, address | LIVE, address | FREEING)) {
-            if (!KEY.compareAndSet(slots, at, address | DRAINING, address | FREEING)) {
-                return false;
-            }
-            draining = true;
+            return removeDraining(slots, at, address, stream);
         }
         long byteSize = slots[at + BYTE_SIZE];
         int route = (int) slots[at + ROUTE];
         KEY.setRelease(slots, at, 0L);
-        receiver.removed(address, byteSize, stream, route, draining);
+        router.removed(address, byteSize, stream, route);
+        return true;
+    }
+
+    private boolean removeDraining(long[] slots, int at, long address, long stream) {
+        if (!KEY.compareAndSet(slots, at, address | DRAINING, address | FREEING)) {
+            return false;
+        }
+        long byteSize = slots[at + BYTE_SIZE];
+        int route = (int) slots[at + ROUTE];
+        KEY.setRelease(slots, at, 0L);
+        router.removedDraining(address, byteSize, stream, route);
         return true;
     }
 
@@ -134,10 +148,10 @@ final class OwnerTable {
     }
 
     private void forEachLive(RecordVisitor visitor) {
-        for (int i = 0; i < root.length(); i++) {
-            AtomicReferenceArray<@Nullable Page> node = root.getAcquire(i);
+        for (int i = 0; i < root.length; i++) {
+            Page[] node = (Page[]) NODE.getAcquire(root, i);
             for (int j = 0; node != null && j < NODE_SIZE; j++) {
-                Page page = node.getAcquire(j);
+                Page page = (Page) PAGE.getAcquire(node, j);
                 if (page != null) {
                     page.forEachLive(visitor);
                 }
@@ -146,7 +160,7 @@ final class OwnerTable {
     }
 
     private static boolean holds(long[] slots, int at, long address) {
-        return ((long) KEY.getAcquire(slots, at) & ~STATE_MASK) == address;
+        return (slots[at] & ~STATE_MASK) == address;
     }
 
     private static int slotOf(long address, long byteSize) {
@@ -181,27 +195,19 @@ final class OwnerTable {
     }
 
     private @Nullable Page pageAt(long address) {
-        if (address >>> ADDRESS_BITS != 0) {
-            return null;
-        }
-        AtomicReferenceArray<@Nullable Page> node = root.getAcquire(nodeOf(address));
-        return node == null ? null : node.getAcquire(pageOf(address));
-    }
-
-    private Page pageFor(long address) {
-        Page page = pageAt(address);
-        return page != null ? page : makePage(address);
+        Page[] node = root[nodeOf(address)];
+        return node == null ? null : node[pageOf(address)];
     }
 
     private Page makePage(long address) {
-        AtomicReferenceArray<@Nullable Page> node = root.getAcquire(nodeOf(address));
+        Page[] node = (Page[]) NODE.getAcquire(root, nodeOf(address));
         if (node == null) {
-            node = new AtomicReferenceArray<>(NODE_SIZE);
-            AtomicReferenceArray<@Nullable Page> other = root.compareAndExchange(nodeOf(address), null, node);
+            node = new Page[NODE_SIZE];
+            Page[] other = (Page[]) NODE.compareAndExchange(root, nodeOf(address), null, node);
             node = other != null ? other : node;
         }
         Page page = new Page();
-        Page other = node.compareAndExchange(pageOf(address), null, page);
+        Page other = (Page) PAGE.compareAndExchange(node, pageOf(address), null, page);
         return other != null ? other : page;
     }
 
@@ -211,10 +217,9 @@ final class OwnerTable {
 
         final long[] coarse = new long[(1 << (PAGE_BITS - COARSE_BITS)) * RECORD];
 
-        volatile long @Nullable [] middle;
+        long @Nullable [] middle;
 
-        final AtomicReferenceArray<long @Nullable []> fine =
-                new AtomicReferenceArray<>(1 << (PAGE_BITS - CHUNK_BITS));
+        final long[][] fine = new long[1 << (PAGE_BITS - CHUNK_BITS)][];
 
         long[] slotsFor(long address, long byteSize) {
             if (byteSize >= 1L << COARSE_BITS) {
@@ -224,7 +229,7 @@ final class OwnerTable {
                 long[] slots = middle;
                 return slots != null ? slots : makeMiddle();
             }
-            long[] slots = fine.getAcquire(chunkOf(address));
+            long[] slots = fine[chunkOf(address)];
             return slots != null ? slots : makeFine(chunkOf(address));
         }
 
@@ -236,15 +241,15 @@ final class OwnerTable {
 
         private long[] makeFine(int chunk) {
             long[] made = new long[(SLOT_MASK + 1) * RECORD];
-            long[] other = fine.compareAndExchange(chunk, null, made);
+            long[] other = (long[]) SLOTS.compareAndExchange(fine, chunk, null, made);
             return other != null ? other : made;
         }
 
         void forEachLive(RecordVisitor visitor) {
             visit(coarse, visitor);
-            visit(middle, visitor);
-            for (int i = 0; i < fine.length(); i++) {
-                visit(fine.getAcquire(i), visitor);
+            visit((long[]) MIDDLE.getAcquire(this), visitor);
+            for (int i = 0; i < fine.length; i++) {
+                visit((long[]) SLOTS.getAcquire(fine, i), visitor);
             }
         }
 
