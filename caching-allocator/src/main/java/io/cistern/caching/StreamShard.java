@@ -108,11 +108,11 @@ final class StreamShard {
     }
 
     private long handOut(int block, long byteSize) {
+        blocks.state[block] = Blocks.LIVE; // first, so that the rest does not join it again
         if (blocks.byteSize[block] > byteSize) {
             makeFree(blocks.split(block, byteSize));
         }
         long address = blocks.address[block];
-        blocks.state[block] = Blocks.LIVE;
         blocks.region[block].live.put(address, block);
         liveBytes += byteSize;
         liveBlocks++;
