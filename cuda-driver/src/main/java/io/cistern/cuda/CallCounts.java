@@ -1,24 +1,30 @@
 package io.cistern.cuda;
 
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.atomic.LongAdder;
+
 /// Counters of driver calls since the driver was opened; failed calls count too. Setting and reading the current context
 /// does not count. Weakly consistent: a sum read while other threads call may miss their latest calls.
 public final class CallCounts {
-    private final java.util.concurrent.atomic.LongAdder[] counts;
+    private final Map<DriverCall, LongAdder> counts = new EnumMap<>(DriverCall.class);
 
     /// Starts at zero.
     public CallCounts() {
-        counts = new java.util.concurrent.atomic.LongAdder[DriverCall.values().length];
-        java.util.Arrays.setAll(counts, _ -> new java.util.concurrent.atomic.LongAdder());
+        for (DriverCall call : DriverCall.values()) {
+            counts.put(call, new LongAdder());
+        }
     }
 
     /// Counts one call; for implementations of [CudaDriver].
     public void count(DriverCall call) {
-        counts[call.ordinal()].increment();
+        counter(call).increment();
     }
 
     /// How often one function was called.
     public long of(DriverCall call) {
-        return counts[call.ordinal()].sum();
+        return counter(call).sum();
     }
 
     /// How many calls of one kind were made.
@@ -35,5 +41,9 @@ public final class CallCounts {
     /// What an allocator asks of the driver: calls that move memory and calls that order work, queries of them included.
     public long ofAllocators() {
         return of(DriverCall.Kind.MEMORY) + of(DriverCall.Kind.STREAM);
+    }
+
+    private LongAdder counter(DriverCall call) {
+        return Objects.requireNonNull(counts.get(call));
     }
 }
