@@ -1,30 +1,29 @@
 package io.cistern.cuda;
 
-import java.util.EnumMap;
-import java.util.Map;
-import java.util.Objects;
+import java.util.Arrays;
 import java.util.concurrent.atomic.LongAdder;
 
 /// Counters of driver calls since the driver was opened; failed calls count too. Setting and reading the current context
 /// does not count. Weakly consistent: a sum read while other threads call may miss their latest calls.
+// The ordinal only indexes the array of this very run.
+@SuppressWarnings("EnumOrdinal")
 public final class CallCounts {
-    private final Map<DriverCall, LongAdder> counts = new EnumMap<>(DriverCall.class);
+    private final LongAdder[] counts;
 
     /// Starts at zero.
     public CallCounts() {
-        for (DriverCall call : DriverCall.values()) {
-            counts.put(call, new LongAdder());
-        }
+        counts = new LongAdder[DriverCall.values().length];
+        Arrays.setAll(counts, _ -> new LongAdder());
     }
 
     /// Counts one call; for implementations of [CudaDriver].
     public void count(DriverCall call) {
-        counter(call).increment();
+        counts[call.ordinal()].increment();
     }
 
     /// How often one function was called.
     public long of(DriverCall call) {
-        return counter(call).sum();
+        return counts[call.ordinal()].sum();
     }
 
     /// How many calls of one kind were made.
@@ -41,9 +40,5 @@ public final class CallCounts {
     /// What an allocator asks of the driver: calls that move memory and calls that order work, queries of them included.
     public long ofAllocators() {
         return of(DriverCall.Kind.MEMORY) + of(DriverCall.Kind.STREAM);
-    }
-
-    private LongAdder counter(DriverCall call) {
-        return Objects.requireNonNull(counts.get(call));
     }
 }
