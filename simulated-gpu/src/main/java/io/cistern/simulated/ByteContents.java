@@ -77,10 +77,11 @@ final class ByteContents implements Contents {
             Map.Entry<Long, Run> entry = runs.floorEntry(at);
             Run run = entry.getValue();
             long upTo = Math.min(end, run.end());
-            if (run.data() == null) {
+            byte[] data = run.data();
+            if (data == null) {
                 sink.pattern(at, upTo - at, run.word());
             } else {
-                sink.data(at, run.data(), run.dataOffset() + (int) (at - entry.getKey()), (int) (upTo - at));
+                sink.data(at, data, run.dataOffset() + (int) (at - entry.getKey()), (int) (upTo - at));
             }
             at = upTo;
         }
@@ -144,7 +145,35 @@ final class ByteContents implements Contents {
     }
 
     /// A stretch up to `end`: a pattern where `data` is null, else bytes from `dataOffset` on.
-    private record Run(long end, int word, byte @Nullable [] data, int dataOffset) {
+    private static final class Run {
+        private final long end;
+        private final int word;
+        private final byte @Nullable [] data;
+        private final int dataOffset;
+
+        Run(long end, int word, byte @Nullable [] data, int dataOffset) {
+            this.end = end;
+            this.word = word;
+            this.data = data;
+            this.dataOffset = dataOffset;
+        }
+
+        long end() {
+            return end;
+        }
+
+        int word() {
+            return word;
+        }
+
+        byte @Nullable [] data() {
+            return data;
+        }
+
+        int dataOffset() {
+            return dataOffset;
+        }
+
         boolean isPattern(int other) {
             return data == null && word == other;
         }

@@ -13,7 +13,7 @@ public final class KernelMemory {
     public int readWord(long address) {
         byte[] bytes = new byte[4];
         view.forEachRun(address, 4, new Collector(address, bytes));
-        return (bytes[0] & 0xff) | (bytes[1] & 0xff) << 8 | (bytes[2] & 0xff) << 16 | (bytes[3] & 0xff) << 24;
+        return (bytes[0] & 0xff) | ((bytes[1] & 0xff) << 8) | ((bytes[2] & 0xff) << 16) | (bytes[3] << 24);
     }
 
     /// Writes a 32-bit word at any address.
@@ -23,7 +23,7 @@ public final class KernelMemory {
 
     /// Reads a 64-bit word at any address.
     public long readLong(long address) {
-        return readWord(address) & 0xffff_ffffL | (long) readWord(address + 4) << 32;
+        return (readWord(address) & 0xffff_ffffL) | ((long) readWord(address + 4) << 32);
     }
 
     /// Writes a 64-bit word at any address.
@@ -58,7 +58,16 @@ public final class KernelMemory {
         return scanner.mismatches();
     }
 
-    private record Collector(long base, byte[] bytes) implements Contents.RunSink {
+    /// Gathers runs in an array that begins at address `base`.
+    private static final class Collector implements Contents.RunSink {
+        private final long base;
+        private final byte[] bytes;
+
+        Collector(long base, byte[] bytes) {
+            this.base = base;
+            this.bytes = bytes;
+        }
+
         @Override
         public void pattern(long offset, long byteSize, int word) {
             for (long at = offset; at < offset + byteSize; at++) {

@@ -1,6 +1,10 @@
 package io.cistern.simulated;
 
+import java.util.Comparator;
+import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /// Where `cuMemAlloc` puts memory, as observed on an H200 with driver 580 (addresses and `cuMemGetInfo` of thousands of
 /// calls):
@@ -21,8 +25,8 @@ final class LinearPlacement {
     private final Chunks chunks;
     private final TreeMap<Long, SharedChunk> shared = new TreeMap<>();
     /// The free parts of all shared chunks; neighbours in two chunks are two parts.
-    private final java.util.TreeSet<Part> parts = new java.util.TreeSet<>(
-            java.util.Comparator.comparingLong(Part::byteSize).thenComparingLong(Part::address));
+    private final TreeSet<Part> parts =
+            new TreeSet<>(Comparator.comparingLong(Part::byteSize).thenComparingLong(Part::address));
 
     LinearPlacement(Chunks chunks) {
         this.chunks = chunks;
@@ -73,7 +77,7 @@ final class LinearPlacement {
             chunks.unmap(address);
             return roundUp(byteSize, CHUNK_BYTES);
         }
-        var entry = shared.floorEntry(address);
+        Map.Entry<Long, SharedChunk> entry = shared.floorEntry(address);
         SharedChunk chunk = entry.getValue();
         long rounded = roundUp(byteSize, UNIT_BYTES);
         chunk.hide(parts);
@@ -99,11 +103,11 @@ final class LinearPlacement {
         private final FreeRanges free = new FreeRanges();
         private long usedBytes;
 
-        void hide(java.util.TreeSet<Part> parts) {
+        void hide(Set<Part> parts) {
             free.forEach((address, byteSize) -> parts.remove(new Part(address, byteSize)));
         }
 
-        void show(java.util.TreeSet<Part> parts) {
+        void show(Set<Part> parts) {
             free.forEach((address, byteSize) -> parts.add(new Part(address, byteSize)));
         }
     }

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /// 2. Of all heads, the one that is due first goes first (on equal times, the stream that became active first), and its
 ///    effect on memory happens at that time. Whatever follows it in its stream is due later, so effects come in the order of
 ///    virtual time.
-/// 3. [#runUntil] runs what is due up to the clock; [#step] moves the clock to the next thing that is due, for a host thread
+/// 3. [#runUntilNow] runs what is due up to the clock; [#step] moves the clock to the next thing that is due, for a host thread
 ///    that waits.
 ///
 /// Engines (copy, compute) are not modelled: work of different streams overlaps without slowing each other down.
