@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Idea.** Two live blocks of at least G bytes begin at least G bytes apart. So a table with one slot every G bytes never
 /// has two of them in one slot, if it holds only blocks of G bytes or more. Three such tables, for G = 1 MiB, 16 KiB and 256
-/// B, hold every block in the coarsest table that its size allows: large blocks cost 32 bytes of table, small ones never
+/// B, hold every block in the coarsest table that its size allows: large blocks cost 16 bytes of table, small ones never
 /// collide, and nothing is hashed, chained or moved.
 ///
 /// ```
@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 ///           root      page      20 … 14: slot                      middle 16 KiB slots, 128
 ///           root      page      20: slot                           coarse 1 MiB slots, 2
 ///
-/// record    key = address | state     byteSize     route     –
+/// record    key = address | state     byteSize << 16 | route
 /// ```
 ///
 /// **Steps.** Insert: find the slot by size, check that it is empty, write the fields, then the key (release). Remove: look
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 /// allocation in every correct program, and tables begin as zeros or have final fields, so a reader that meets a new one by a
 /// race sees nothing worse than an empty one; an insert that sees none makes one by compare-and-set.
 ///
-/// Tables are made where addresses were seen and stay: the driver gives the same addresses again. At worst 4 KiB for each
+/// Tables are made where addresses were seen and stay: the driver gives the same addresses again. At worst 2 KiB for each
 /// 32 KiB of addresses that small blocks begin in.
 final class OwnerTable {
     /// Addresses of the device are below 2^49 (unified addressing since Pascal).
@@ -47,9 +47,18 @@ final class OwnerTable {
     private static final long PAGE_MASK = (1L << PAGE_BITS) - 1;
     private static final int SLOT_MASK = 127;
 
-    private static final int RECORD = 4;
-    private static final int BYTE_SIZE = 1;
-    private static final int ROUTE = 2;
+    /// No owner: its size would be beyond the address space.
+    static final long NONE = -1;
+
+    /// Longs in a record: the key, then the owner.
+    private static final int RECORD = 2;
+
+    private static final int ROUTE_BITS = 16;
+    static final int MAX_ROUTES = 1 << ROUTE_BITS;
+
+    /// Larger blocks than the address space are none.
+    static final int SIZE_BITS = Long.SIZE - ROUTE_BITS;
+
 
     private static final int LIVE = 1;
     private static final int DRAINING = 2;
@@ -81,13 +90,12 @@ final class OwnerTable {
         if (slots[at] != 0) {
             return false;
         }
-        slots[at + BYTE_SIZE] = byteSize;
-        slots[at + ROUTE] = route;
+        slots[at + 1] = byteSize << ROUTE_BITS | route;
         KEY.setRelease(slots, at, address | LIVE);
         return true;
     }
 
-    /// Takes the record of a block away and lets the router go on with the free.
+    /// Finds the record of a block and lets the router free it.
     ///
     /// @return false if no live block begins at the address
     boolean remove(long address, long stream) {
@@ -106,25 +114,35 @@ final class OwnerTable {
                 at = coarseSlot(address);
             }
         }
-        if (!KEY.compareAndSet(slots, at, address | LIVE, address | FREEING)) {
-            return removeDraining(slots, at, address, stream);
-        }
-        long byteSize = slots[at + BYTE_SIZE];
-        int route = (int) slots[at + ROUTE];
-        KEY.setRelease(slots, at, 0L);
-        router.removed(address, byteSize, stream, route);
-        return true;
+        return router.free(slots, at, address, stream);
     }
 
-    private boolean removeDraining(long[] slots, int at, long address, long stream) {
-        if (!KEY.compareAndSet(slots, at, address | DRAINING, address | FREEING)) {
-            return false;
+    /// The owner in a record that nobody has taken yet: not to be relied on before [#take] returns the same.
+    static long ownerIn(long[] slots, int at) {
+        return slots[at + 1];
+    }
+
+    /// Takes a live record away.
+    ///
+    /// @return its owner, or [#NONE] if there is no live record of that address
+    static long take(long[] slots, int at, long address) {
+        return take(slots, at, address | LIVE, address | FREEING);
+    }
+
+    /// Takes a record away that [#drain] marked.
+    ///
+    /// @return its owner, or [#NONE] if there is no such record of that address
+    static long takeDraining(long[] slots, int at, long address) {
+        return take(slots, at, address | DRAINING, address | FREEING);
+    }
+
+    private static long take(long[] slots, int at, long expected, long freeing) {
+        if (!KEY.compareAndSet(slots, at, expected, freeing)) {
+            return NONE;
         }
-        long byteSize = slots[at + BYTE_SIZE];
-        int route = (int) slots[at + ROUTE];
+        long owner = slots[at + 1];
         KEY.setRelease(slots, at, 0L);
-        router.removedDraining(address, byteSize, stream, route);
-        return true;
+        return owner;
     }
 
     /// Marks the live blocks of a route so that their frees are counted.
@@ -134,7 +152,7 @@ final class OwnerTable {
         long[] marked = new long[1];
         forEachLive((slots, at) -> {
             long key = (long) KEY.getAcquire(slots, at);
-            if (slots[at + ROUTE] == route
+            if (routeOf(slots[at + 1]) == route
                     && (key & STATE_MASK) == LIVE
                     && KEY.compareAndSet(slots, at, key, (key & ~STATE_MASK) | DRAINING)) {
                 marked[0]++;
@@ -157,6 +175,14 @@ final class OwnerTable {
                 }
             }
         }
+    }
+
+    static long byteSizeOf(long owner) {
+        return owner >>> ROUTE_BITS;
+    }
+
+    static int routeOf(long owner) {
+        return (int) owner & (MAX_ROUTES - 1);
     }
 
     private static boolean holds(long[] slots, int at, long address) {

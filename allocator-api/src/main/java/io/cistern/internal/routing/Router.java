@@ -33,6 +33,9 @@ public final class Router {
     /// @param whenDrained runs once, after [#close] and when no block of the route is left
     public synchronized Route open(
             String name, int device, DeviceAllocator allocator, @Nullable Budget budget, Runnable whenDrained) {
+        if (routes.length == OwnerTable.MAX_ROUTES) {
+            throw new IllegalStateException("more than " + OwnerTable.MAX_ROUTES + " allocators opened in one DeviceMemory");
+        }
         Route[] more = Arrays.copyOf(routes, routes.length + 1);
         Route route = new Route(routes.length, device, name, allocator, budget, whenDrained);
         more[route.index] = route;
@@ -54,8 +57,8 @@ public final class Router {
     /// @throws AllocatorContractException if the allocator returns what it must not
     public long allocate(Route route, long byteSize, long stream) {
         DeviceAllocator entrance = route.entrance;
-        if (byteSize <= 0) {
-            return zero(byteSize);
+        if (byteSize - 1 >>> OwnerTable.SIZE_BITS != 0) {
+            return zeroOrTooLarge(route, byteSize);
         }
         if (route.budget != null) {
             takeFromBudget(route, byteSize);
@@ -71,7 +74,7 @@ public final class Router {
         }
         Lane lane = lanes.own();
         if (lane != null) {
-            lane.allocated(route, byteSize);
+            lane.of(route).allocated(byteSize);
         } else {
             countSharedAllocation(route, byteSize);
         }
@@ -89,30 +92,49 @@ public final class Router {
         }
     }
 
-    /// Goes on with a free after the record is gone.
-    void removed(long address, long byteSize, long stream, int index) {
-        Route route = routes[index];
-        try {
-            route.maker.free(address, byteSize, route.device, stream);
-        } catch (Throwable failure) {
-            countFree(route, byteSize);
-            throw failure;
-        }
+    /// Frees the block of a record that was found.
+    ///
+    /// The compare-and-set in `take` holds up all reads after it. So what the rest needs is read before, from an owner that may
+    /// change until then if the program frees twice; when it did, the slow way looks again.
+    ///
+    /// @return false if there is no live record
+    boolean free(long[] slots, int at, long address, long stream) {
+        long owner = OwnerTable.ownerIn(slots, at);
+        Route route = routes[OwnerTable.routeOf(owner)];
         Lane lane = lanes.own();
-        if (lane != null && route.budget == null) {
-            lane.freed(route, byteSize);
-        } else {
-            countFree(route, byteSize);
+        if (lane == null || route.budget != null) {
+            return freeSlowly(slots, at, address, stream, OwnerTable.take(slots, at, address));
         }
+        Tally tally = lane.of(route);
+        long taken = OwnerTable.take(slots, at, address);
+        if (taken != owner) {
+            return freeSlowly(slots, at, address, stream, taken);
+        }
+        try {
+            route.maker.free(address, OwnerTable.byteSizeOf(owner), route.device, stream);
+        } finally {
+            tally.freed(OwnerTable.byteSizeOf(owner));
+        }
+        return true;
     }
 
-    /// As [#removed], for a route that is closing.
-    void removedDraining(long address, long byteSize, long stream, int index) {
-        try {
-            removed(address, byteSize, stream, index);
-        } finally {
-            routes[index].drainedOne();
+    /// The way of virtual threads, limits, closing routes and lost races.
+    private boolean freeSlowly(long[] slots, int at, long address, long stream, long taken) {
+        boolean draining = taken == OwnerTable.NONE;
+        long owner = draining ? OwnerTable.takeDraining(slots, at, address) : taken;
+        if (owner == OwnerTable.NONE) {
+            return false;
         }
+        Route route = routes[OwnerTable.routeOf(owner)];
+        try {
+            route.maker.free(address, OwnerTable.byteSizeOf(owner), route.device, stream);
+        } finally {
+            countFree(route, OwnerTable.byteSizeOf(owner));
+            if (draining) {
+                route.drainedOne();
+            }
+        }
+        return true;
     }
 
     private static void takeFromBudget(Route route, long byteSize) {
@@ -129,23 +151,26 @@ public final class Router {
 
     private void countSharedAllocation(Route route, long byteSize) {
         Lane shared = lanes.enterShared();
-        shared.allocated(route, byteSize);
+        shared.of(route).allocated(byteSize);
         shared.leave();
     }
 
     private void countFree(Route route, long byteSize) {
         Lane own = lanes.own();
         Lane lane = own != null ? own : lanes.enterShared();
-        lane.freed(route, byteSize);
+        lane.of(route).freed(byteSize);
         if (own == null) {
             lane.leave();
         }
         giveBackToBudget(route, byteSize);
     }
 
-    private static long zero(long byteSize) {
+    private static long zeroOrTooLarge(Route route, long byteSize) {
         if (byteSize < 0) {
             throw new IllegalArgumentException("byteSize is negative: " + byteSize);
+        }
+        if (byteSize > 0) {
+            throw new DeviceOutOfMemoryException(byteSize, route.device, "more than a device can address");
         }
         return 0;
     }
@@ -176,7 +201,7 @@ public final class Router {
 
     /// The counters of a route; weakly consistent while other threads allocate, exact at rest.
     public RouteStatistics statistics(Route route) {
-        LaneSum sum = lanes.sum(route.index);
+        TallySum sum = lanes.sum(route.index);
         long requested = Math.max(0, route.meter.leased() - sum.credit);
         long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak()));
         return new RouteStatistics(sum.allocations, sum.frees, requested, peak, sum.totalBytes);

@@ -1,7 +1,7 @@
 package io.cistern.internal.routing;
 
 /// The counters of one route, summed over lanes.
-final class LaneSum {
+final class TallySum {
     long allocations;
     long frees;
     long totalBytes;
