@@ -29,6 +29,9 @@ public final class Patterns implements AutoCloseable {
     /// Checks that can be open; one more reads them all, which waits for the device.
     private static final int SLOTS = 1 << 14;
 
+    /// A 64-bit counter for each slot, then 8 bytes for the rest of each.
+    private static final long SLOT_BYTES = 2L * SLOTS * Long.BYTES;
+
     private final CudaDriver driver;
     private final int device;
     private final MemoryKernels kernels;
@@ -47,7 +50,7 @@ public final class Patterns implements AutoCloseable {
         }
     }
 
-    /// Prepares for one device: takes 128 KiB of it by `cuMemAlloc` and loads the kernels.
+    /// Prepares for one device: takes 256 KiB of it by `cuMemAlloc` and loads the kernels.
     ///
     /// @param driver the driver
     /// @param device the device whose memory is to be checked
@@ -55,8 +58,8 @@ public final class Patterns implements AutoCloseable {
         this.driver = driver;
         this.device = device;
         this.kernels = MemoryKernels.load(driver, device);
-        this.counters = driver.memory().allocate(device, 2L * SLOTS * Integer.BYTES);
-        this.rests = counters + (long) SLOTS * Integer.BYTES;
+        this.counters = driver.memory().allocate(device, SLOT_BYTES);
+        this.rests = counters + (long) SLOTS * Long.BYTES;
         clearSlots();
     }
 
@@ -89,7 +92,7 @@ public final class Patterns implements AutoCloseable {
             readSlots();
         }
         Check check = new Check(address, byteSize, seed, stream);
-        long offset = (long) open.size() * Integer.BYTES;
+        long offset = (long) open.size() * Long.BYTES;
         open.add(check);
         countMismatches(check, counters + offset);
         driver.copies().onDevice(device, rests + offset, check.restAddress(), check.rest(), stream);
@@ -129,10 +132,9 @@ public final class Patterns implements AutoCloseable {
         if (open.isEmpty()) {
             return;
         }
-        long byteSize = 2L * SLOTS * Integer.BYTES;
-        MemorySegment slots = driver.memory().allocateHost(device, byteSize);
+        MemorySegment slots = driver.memory().allocateHost(device, SLOT_BYTES);
         try {
-            driver.copies().toHost(device, slots, counters, byteSize, 0);
+            driver.copies().toHost(device, slots, counters, SLOT_BYTES, 0);
             driver.devices().synchronize(device);
             for (int slot = 0; slot < open.size(); slot++) {
                 judge(open.get(slot), slots, slot);
@@ -145,10 +147,10 @@ public final class Patterns implements AutoCloseable {
     }
 
     private void judge(Check check, MemorySegment slots, int slot) {
-        int wrongWords = slots.getAtIndex(ValueLayout.JAVA_INT, slot);
+        long wrongWords = slots.getAtIndex(ValueLayout.JAVA_LONG, slot);
         int wrongBytes = 0;
         for (int i = 0; i < check.rest(); i++) {
-            long offset = (long) (SLOTS + slot) * Integer.BYTES + i;
+            long offset = (long) (SLOTS + slot) * Long.BYTES + i;
             if (slots.get(ValueLayout.JAVA_BYTE, offset) != (byte) check.seed()) {
                 wrongBytes++;
             }
@@ -161,7 +163,7 @@ public final class Patterns implements AutoCloseable {
     }
 
     private void clearSlots() {
-        driver.copies().fillWords(device, counters, 0, 2L * SLOTS, 0);
+        driver.copies().fillWords(device, counters, 0, SLOT_BYTES / Integer.BYTES, 0);
         driver.devices().synchronize(device);
     }
 

@@ -61,15 +61,15 @@ abstract class ModuleChapter extends DriverChapter {
     void kernelsCountEveryWordThatDiffers() {
         long stream = stream();
         long address = linear(4000);
-        long counter = linear(4);
+        long counter = linear(8);
         try (MemoryKernels kernels = MemoryKernels.load(driver, DEVICE)) {
-            driver.copies().fillWords(DEVICE, counter, 0, 1, stream);
+            driver.copies().fillWords(DEVICE, counter, 0, 2, stream);
             kernels.writeSequence(address, 1000, 0, stream);
             driver.copies().fillWords(DEVICE, address + 40, -1, 3, stream);
             kernels.countSequenceMismatches(address, 1000, 0, counter, stream);
-            assertThat(host(4).readFrom(counter, stream).words()).containsExactly(3);
+            assertThat(host(8).readFrom(counter, stream).words()).containsExactly(3, 0);
             kernels.countMismatches(address, 1000, -1, counter, stream);
-            assertThat(host(4).readFrom(counter, stream).words()).containsExactly(3 + 997);
+            assertThat(host(8).readFrom(counter, stream).words()).containsExactly(3 + 997, 0);
         }
     }
 }
