@@ -1,12 +1,17 @@
 /// Pluggable CUDA device-memory allocators: what programs call ([io.cistern]) and what plug-ins implement
 /// ([io.cistern.spi]).
 @org.jspecify.annotations.NullMarked
+@SuppressWarnings("module") // the modules below are compiled after this one
 module io.cistern.api {
     requires static org.jspecify;
     requires transitive io.cistern.cuda;
 
     exports io.cistern;
     exports io.cistern.spi;
+    exports io.cistern.internal.names to
+            io.cistern.loader;
+    exports io.cistern.internal.options to
+            io.cistern.cli;
 
     uses io.cistern.cuda.CudaDriverProvider;
     uses io.cistern.spi.CatalogProvider;
@@ -14,5 +19,6 @@ module io.cistern.api {
     provides io.cistern.spi.AllocatorProvider with
             io.cistern.internal.direct.DirectProvider;
     provides io.cistern.spi.SegmentSourceProvider with
-            io.cistern.internal.direct.LinearSourceProvider;
+            io.cistern.internal.direct.LinearSourceProvider,
+            io.cistern.internal.direct.PageSourceProvider;
 }

@@ -10,6 +10,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
 
     private final long byteSize;
     private final int device;
+    private final String detail;
 
     /// Says what could not be had; for allocators. The framework adds what it knows of the device and of its allocators.
     ///
@@ -20,6 +21,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         super("out of memory on device " + device + ": " + byteSize + " bytes asked for" + (detail.isEmpty() ? "" : "; " + detail));
         this.byteSize = byteSize;
         this.device = device;
+        this.detail = detail;
     }
 
     /// As the other constructor, with the driver's own error.
@@ -41,5 +43,10 @@ public final class DeviceOutOfMemoryException extends CisternException {
     /// The device.
     public int device() {
         return device;
+    }
+
+    /// What the allocator knew: what it holds, what it tried; may be empty.
+    public String detail() {
+        return detail;
     }
 }

@@ -1,0 +1,132 @@
+package io.cistern;
+
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.RouteStatistics;
+import io.cistern.internal.routing.Router;
+import io.cistern.spi.DeviceAllocator;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/// An allocator that was opened, as a program sees it: metered and owned by the framework whoever wrote it.
+///
+/// Blocks are freed with [DeviceMemory#free], which finds the maker by the address.
+///
+/// **Threads.** Any thread may call any method at any time, except that [#close] must not run while another thread is inside
+/// [#allocate] of the same allocator.
+public final class Allocator implements AutoCloseable {
+    private final AllocatorSpec spec;
+    private final DeviceAllocator maker;
+    private final Router router;
+    private final Route[] routes;
+    private final Runnable whenClosed;
+    private final AtomicInteger undrained;
+    private final AtomicBoolean closing = new AtomicBoolean();
+
+    Allocator(AllocatorSpec spec, DeviceAllocator maker, Router router, DeviceMemory memory, Runnable whenClosed) {
+        this.spec = spec;
+        this.maker = maker;
+        this.router = router;
+        this.whenClosed = whenClosed;
+        this.routes = new Route[memory.environment().deviceCount()];
+        this.undrained = new AtomicInteger(routes.length);
+        for (int device = 0; device < routes.length; device++) {
+            routes[device] = router.open(spec.text(), device, maker, memory.budget(device), this::drained);
+        }
+    }
+
+    /// The provider's name.
+    public String name() {
+        return spec.name();
+    }
+
+    /// The spec it was opened with.
+    public AllocatorSpec spec() {
+        return spec;
+    }
+
+    /// Allocates memory for use on a stream, from this allocator whichever is current.
+    ///
+    /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
+    /// @param device the device's ordinal
+    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default stream
+    /// @return an address that is a multiple of 256
+    /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws AllocatorContractException if a plug-in returned an illegal address
+    /// @throws IllegalStateException if this allocator is closed
+    public long allocate(long byteSize, int device, long stream) {
+        return router.allocate(route(device), byteSize, stream);
+    }
+
+    /// What the framework counted on a device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public AllocatorStatistics statistics(int device) {
+        RouteStatistics counted = router.statistics(route(device));
+        return new AllocatorStatistics(
+                counted.allocations(),
+                counted.frees(),
+                counted.requestedBytes(),
+                counted.requestedPeakBytes(),
+                counted.requestedTotalBytes(),
+                reservedBytes(device));
+    }
+
+    /// Bytes that the allocator holds from the driver; empty if it can't tell.
+    public OptionalLong reservedBytes(int device) {
+        return maker.reservedBytes(device);
+    }
+
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running work.
+    ///
+    /// @return bytes given back
+    public long trim(int device, long keepBytes) {
+        return maker.trim(device, keepBytes);
+    }
+
+    /// Asks for an optional ability of the allocator, such as [io.cistern.spi.ReservedPeak].
+    public <T> Optional<T> extension(Class<T> type) {
+        return maker.extension(type);
+    }
+
+    /// Refuses further allocations. Memory goes back to the driver when the last live block has been freed, which may be now.
+    /// Closing twice does nothing.
+    @Override
+    public void close() {
+        if (closing.compareAndSet(false, true)) {
+            for (Route route : routes) {
+                router.close(route);
+            }
+        }
+    }
+
+    /// Whether it was closed and its last block is gone, so that its memory is back with the driver.
+    public boolean isDrained() {
+        return undrained.get() == 0;
+    }
+
+    void streamClosing(int device, long stream) {
+        maker.streamClosing(device, stream);
+    }
+
+    Route route(int device) {
+        return routes[Objects.checkIndex(device, routes.length)];
+    }
+
+    private void drained() {
+        if (undrained.decrementAndGet() == 0) {
+            maker.close();
+            whenClosed.run();
+        }
+    }
+
+    /// The spec.
+    @Override
+    public String toString() {
+        return spec.text();
+    }
+}

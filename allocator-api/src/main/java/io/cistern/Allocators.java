@@ -1,0 +1,53 @@
+package io.cistern;
+
+/// The process's own device memory in static form: [DeviceMemory#system()].
+///
+/// ```java
+/// Allocators.setCurrent("async");                       // or -Dcistern.allocator=async, or CISTERN_ALLOCATOR=async
+/// long address = Allocators.allocate(1 << 20, 0, stream);
+/// Allocators.free(address, stream);
+/// ```
+///
+/// **Threads.** Any thread may call any method at any time; virtual threads too.
+public final class Allocators {
+    private Allocators() {}
+
+    /// The allocator that [#allocate] takes from: the program's choice, else property `cistern.allocator`, else environment
+    /// variable `CISTERN_ALLOCATOR`, else the highest priority of those available.
+    ///
+    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
+    public static Allocator current() {
+        return DeviceMemory.system().current();
+    }
+
+    /// Opens an allocator from a spec and makes it current. Blocks alive go back to their makers as before.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    public static Allocator setCurrent(String spec) {
+        return DeviceMemory.system().setCurrent(spec);
+    }
+
+    /// Allocates from the current allocator: see [DeviceMemory#allocate].
+    ///
+    /// @param byteSize bytes wanted; 0 gives address 0
+    /// @param device the device's ordinal
+    /// @param stream the stream on which the memory is used first
+    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    public static long allocate(long byteSize, int device, long stream) {
+        return DeviceMemory.system().allocate(byteSize, device, stream);
+    }
+
+    /// Frees a block; it goes to the allocator that made it: see [DeviceMemory#free].
+    ///
+    /// @param address what an allocation returned; 0 does nothing
+    /// @param stream the stream of the last use
+    /// @throws UnknownAddressException if no live block begins there
+    public static void free(long address, long stream) {
+        DeviceMemory.system().free(address, stream);
+    }
+
+    /// Announces the end of a stream, before it is destroyed: see [DeviceMemory#streamClosing].
+    public static void streamClosing(int device, long stream) {
+        DeviceMemory.system().streamClosing(device, stream);
+    }
+}

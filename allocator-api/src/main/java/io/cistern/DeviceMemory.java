@@ -1,0 +1,257 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.context.OpenContext;
+import io.cistern.internal.context.DriverEnvironment;
+import io.cistern.internal.routing.Budget;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.CatalogProvider;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.DeviceEnvironment;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceLoader;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/// The device memory of one driver: the allocators that are open on it, which one is current, who made each block, and what
+/// each handed out.
+///
+/// ```java
+/// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
+/// memory.setCurrent("async");                                  // later allocations come from another one
+/// memory.free(address, stream);                                // goes back to the one that made it
+/// ```
+///
+/// **Threads.** Any thread may call any method at any time; virtual threads too.
+///
+/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the stream of the last
+/// use.
+public final class DeviceMemory implements AutoCloseable {
+    private final CudaDriver driver;
+    private final DriverEnvironment environment;
+    private final Catalog catalog;
+    private final Budget[] budgets;
+    private final Router router = new Router();
+    private final AtomicReferenceArray<@Nullable Route> currentRoutes;
+    private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
+    private @Nullable Allocator current;
+
+    private DeviceMemory(Builder builder) {
+        driver = builder.driver;
+        catalog = builder.catalog;
+        environment = new DriverEnvironment(driver);
+        int devices = environment.deviceCount();
+        budgets = new Budget[devices];
+        for (int device = 0; device < devices; device++) {
+            budgets[device] = builder.limitBytes < 0 ? Budget.unlimited() : Budget.of(builder.limitBytes);
+        }
+        currentRoutes = new AtomicReferenceArray<>(devices);
+    }
+
+    /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other), with the
+    /// allocators that the loader finds. Opened at the first call.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses
+    public static DeviceMemory system() {
+        return SystemDeviceMemory.INSTANCE;
+    }
+
+    /// Opens device memory on a driver, which stays the caller's to close, later than this.
+    public static DeviceMemory open(CudaDriver driver, Catalog catalog) {
+        return builder(driver).catalog(catalog).open();
+    }
+
+    /// Starts to open device memory on a driver.
+    public static Builder builder(CudaDriver driver) {
+        return new Builder(driver);
+    }
+
+    /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    public Allocator open(String spec) {
+        return open(AllocatorSpec.parse(spec));
+    }
+
+    /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    public Allocator open(AllocatorSpec spec) {
+        AllocatorProvider provider = catalog.allocator(spec.name());
+        Availability availability = provider.availability(environment);
+        if (!availability.available()) {
+            throw new ConfigurationException("allocator " + spec.name() + " can't run here: " + availability.reason());
+        }
+        OpenContext context = new OpenContext(this, spec);
+        return open(spec, context.open(() -> provider.open(context)), context::close);
+    }
+
+    /// Opens an allocator that the program made itself; it is metered and owned like any other.
+    ///
+    /// @param name a name for statistics and messages
+    public Allocator open(String name, DeviceAllocator allocator) {
+        return open(new AllocatorSpec(name, Map.of(), name), allocator, () -> {});
+    }
+
+    private Allocator open(AllocatorSpec spec, DeviceAllocator maker, Runnable whenClosed) {
+        Allocator[] opened = new Allocator[1];
+        opened[0] = new Allocator(spec, maker, router, this, () -> {
+            allocators.remove(opened[0]);
+            whenClosed.run();
+        });
+        allocators.add(opened[0]);
+        return opened[0];
+    }
+
+    /// The allocator that [#allocate] takes from. Without a choice by the program it is the catalogue's, opened at first use.
+    ///
+    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
+    public synchronized Allocator current() {
+        Allocator chosen = current;
+        if (chosen == null) {
+            chosen = open(catalog.choose(environment).spec());
+            setCurrent(chosen);
+        }
+        return chosen;
+    }
+
+    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former current one stays
+    /// open.
+    ///
+    /// @throws IllegalArgumentException if it belongs to other device memory
+    public synchronized void setCurrent(Allocator allocator) {
+        if (!allocators.contains(allocator)) {
+            throw new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
+        }
+        current = allocator;
+        for (int device = 0; device < currentRoutes.length(); device++) {
+            currentRoutes.setRelease(device, allocator.route(device));
+        }
+    }
+
+    /// Opens an allocator from a spec and makes it current.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    public Allocator setCurrent(String spec) {
+        Allocator allocator = open(spec);
+        setCurrent(allocator);
+        return allocator;
+    }
+
+    /// Allocates memory for use on a stream, from the current allocator.
+    ///
+    /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
+    /// @param device the device's ordinal
+    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default stream
+    /// @return an address that is a multiple of 256
+    /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws AllocatorContractException if a plug-in returned an illegal address
+    /// @throws ConfigurationException if no allocator is current and the configured one can't be opened
+    public long allocate(long byteSize, int device, long stream) {
+        Route route = currentRoutes.getAcquire(device);
+        return router.allocate(route != null ? route : current().route(device), byteSize, stream);
+    }
+
+    /// Frees a block from any allocator of this device memory; it goes to the one that made it.
+    ///
+    /// @param address what an allocation returned; 0 does nothing
+    /// @param stream the stream of the last use
+    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block, or is foreign
+    public void free(long address, long stream) {
+        router.free(address, stream);
+    }
+
+    /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is released, and a later
+    /// stream with the same handle does not meet it. Not announcing breaks the contract.
+    public void streamClosing(int device, long stream) {
+        for (Allocator allocator : allocators) {
+            allocator.streamClosing(device, stream);
+        }
+    }
+
+    /// The driver.
+    public CudaDriver driver() {
+        return driver;
+    }
+
+    /// The devices.
+    public DeviceEnvironment environment() {
+        return environment;
+    }
+
+    /// The allocators and sources that can be opened.
+    public Catalog catalog() {
+        return catalog;
+    }
+
+    /// The allocators that are open or still have live blocks, in the order of opening.
+    public List<Allocator> allocators() {
+        return List.copyOf(allocators);
+    }
+
+    Budget budget(int device) {
+        return budgets[device];
+    }
+
+    /// Closes all allocators. Those with live blocks give their memory back when the last one is freed. Closing twice does
+    /// nothing.
+    @Override
+    public void close() {
+        for (Allocator allocator : allocators.reversed()) {
+            allocator.close();
+        }
+    }
+
+    /// How to open [DeviceMemory].
+    public static final class Builder {
+        private final CudaDriver driver;
+        private Catalog catalog = Catalog.of(List.of(), List.of());
+        private long limitBytes = -1;
+
+        private Builder(CudaDriver driver) {
+            this.driver = driver;
+        }
+
+        /// The allocators and sources that can be opened by name; none without this call.
+        public Builder catalog(Catalog catalog) {
+            this.catalog = catalog;
+            return this;
+        }
+
+        /// A limit on the bytes requested on each device, over all allocators: never exceeded, and nothing that fits is refused.
+        ///
+        /// @throws IllegalArgumentException if it is negative
+        public Builder limitBytes(long limitBytes) {
+            if (limitBytes < 0) {
+                throw new IllegalArgumentException("limitBytes is negative: " + limitBytes);
+            }
+            this.limitBytes = limitBytes;
+            return this;
+        }
+
+        /// Opens it.
+        public DeviceMemory open() {
+            return new DeviceMemory(this);
+        }
+    }
+
+    /// Finds the catalogue that the loader module makes; empty without one.
+    static Catalog discover() {
+        ClassLoader loader = DeviceMemory.class.getClassLoader();
+        ClassLoader context = Thread.currentThread().getContextClassLoader();
+        return ServiceLoader.load(CatalogProvider.class, loader)
+                .findFirst()
+                .map(provider -> provider.discover(context != null ? context : loader))
+                .orElseThrow(() -> new ConfigurationException(
+                        "no catalogue of allocators: add pluggable-loader to the class path, or open DeviceMemory with a"
+                                + " Catalog of your own"));
+    }
+}

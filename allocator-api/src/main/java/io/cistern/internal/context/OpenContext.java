@@ -1,0 +1,130 @@
+package io.cistern.internal.context;
+
+import io.cistern.AllocatorSpec;
+import io.cistern.ConfigurationException;
+import io.cistern.DeviceMemory;
+import io.cistern.internal.options.SpecOptions;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.EventSink;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.StreamOrder;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+/// What one plug-in is given while it is open. What it took from here, upstream allocators and segment sources, is closed after it,
+/// the last first.
+public final class OpenContext implements AllocatorContext {
+    private static final EventSink NOBODY_LISTENS = new EventSink() {
+        @Override
+        public void segmentAcquired(int device, long address, long byteSize) {}
+
+        @Override
+        public void segmentReleased(int device, long address, long byteSize) {}
+    };
+
+    private final DeviceMemory memory;
+    private final SpecOptions options;
+    private final StreamOrder streams;
+    private final Deque<Runnable> closings = new ArrayDeque<>();
+
+    /// Prepares to open a plug-in from a spec.
+    public OpenContext(DeviceMemory memory, AllocatorSpec spec) {
+        this.memory = memory;
+        this.options = new SpecOptions(spec);
+        this.streams = new EventOrder(memory.driver());
+    }
+
+    /// Opens a plug-in, and refuses options that it did not ask for. If that fails, all that it took is closed.
+    public <T extends AutoCloseable> T open(Supplier<T> opening) {
+        try {
+            T opened = opening.get();
+            try {
+                options.rejectUnread();
+            } catch (ConfigurationException failure) {
+                closeQuietly(opened, failure);
+                throw failure;
+            }
+            return opened;
+        } catch (Throwable failure) {
+            close();
+            throw failure;
+        }
+    }
+
+    private static void closeQuietly(AutoCloseable opened, Throwable failure) {
+        try {
+            opened.close();
+        } catch (Exception second) {
+            failure.addSuppressed(second);
+        }
+    }
+
+    /// Closes what the plug-in took.
+    public void close() {
+        while (!closings.isEmpty()) {
+            closings.pop().run();
+        }
+    }
+
+    @Override
+    public AllocatorOptions options() {
+        return options;
+    }
+
+    @Override
+    public DeviceEnvironment devices() {
+        return memory.environment();
+    }
+
+    @Override
+    public EventSink events() {
+        return NOBODY_LISTENS;
+    }
+
+    @Override
+    public DeviceAllocator upstream(String spec) {
+        AllocatorSpec parsed = AllocatorSpec.parse(spec);
+        AllocatorProvider provider = memory.catalog().allocator(parsed.name());
+        OpenContext context = nested("allocator", parsed, provider.availability(devices()));
+        DeviceAllocator upstream = context.open(() -> provider.open(context));
+        closings.push(context::close);
+        closings.push(upstream::close);
+        return upstream;
+    }
+
+    @Override
+    public SegmentSource segments(String spec) {
+        AllocatorSpec parsed = AllocatorSpec.parse(spec);
+        SegmentSourceProvider provider = memory.catalog().source(parsed.name());
+        OpenContext context = nested("segment source", parsed, provider.availability(devices()));
+        SegmentSource source = context.open(() -> provider.open(context));
+        closings.push(context::close);
+        closings.push(source::close);
+        return source;
+    }
+
+    private OpenContext nested(String kind, AllocatorSpec spec, Availability availability) {
+        if (!availability.available()) {
+            throw new ConfigurationException(kind + " " + spec.name() + " can't run here: " + availability.reason());
+        }
+        return new OpenContext(memory, spec);
+    }
+
+    @Override
+    public StreamOrder streams() {
+        return streams;
+    }
+
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        return type.isInstance(memory.driver()) ? Optional.of(type.cast(memory.driver())) : Optional.empty();
+    }
+}

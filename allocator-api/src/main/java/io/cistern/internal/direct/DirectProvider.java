@@ -1,0 +1,33 @@
+package io.cistern.internal.direct;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.DeviceAllocator;
+
+/// Names `direct`: every allocation is a `cuMemAlloc`, every free a `cuMemFree`.
+public final class DirectProvider implements AllocatorProvider {
+    /// For the service loader.
+    public DirectProvider() {}
+
+    @Override
+    public int spiVersion() {
+        return SPI_VERSION;
+    }
+
+    @Override
+    public String name() {
+        return "direct";
+    }
+
+    /// The last resort: it works wherever there is a driver, but each free waits for the device.
+    @Override
+    public int priority() {
+        return 10;
+    }
+
+    @Override
+    public DeviceAllocator open(AllocatorContext context) {
+        return new DirectAllocator(context.extension(CudaDriver.class).orElseThrow());
+    }
+}

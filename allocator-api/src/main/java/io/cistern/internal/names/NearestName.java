@@ -1,0 +1,61 @@
+package io.cistern.internal.names;
+
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+
+/// Puts the names that exist in the order in which somebody who mistyped one is likely to have meant them.
+///
+/// The distance of two names is the number of single characters to insert, delete, replace or swap with their neighbour to
+/// get from one to the other (optimal string alignment), letter case aside.
+public final class NearestName {
+    private NearestName() {}
+
+    /// The known names, the nearest first; those equally near by alphabet.
+    public static List<String> first(String wanted, Collection<String> known) {
+        String folded = fold(wanted);
+        return known.stream()
+                .distinct()
+                .sorted(Comparator.comparingInt((String name) -> distance(folded, fold(name)))
+                        .thenComparing(Comparator.naturalOrder()))
+                .toList();
+    }
+
+    /// The same for a message: `a, b, c`, or `none`.
+    public static String listed(String wanted, Collection<String> known) {
+        return known.isEmpty() ? "none" : String.join(", ", first(wanted, known));
+    }
+
+    private static String fold(String name) {
+        return name.toLowerCase(Locale.ROOT);
+    }
+
+    /// Three rows of the usual table are enough: a swap looks two rows back.
+    static int distance(String a, String b) {
+        int[] before = new int[b.length() + 1];
+        int[] above = new int[b.length() + 1];
+        int[] row = new int[b.length() + 1];
+        for (int j = 0; j <= b.length(); j++) {
+            row[j] = j;
+        }
+        for (int i = 1; i <= a.length(); i++) {
+            int[] free = before;
+            before = above;
+            above = row;
+            row = free;
+            row[0] = i;
+            for (int j = 1; j <= b.length(); j++) {
+                row[j] = cell(a, b, i, j, row, above, before);
+            }
+        }
+        return row[b.length()];
+    }
+
+    private static int cell(String a, String b, int i, int j, int[] row, int[] above, int[] before) {
+        int replaced = above[j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
+        int least = Math.min(replaced, Math.min(above[j], row[j - 1]) + 1);
+        boolean swapped = i > 1 && j > 1 && a.charAt(i - 1) == b.charAt(j - 2) && a.charAt(i - 2) == b.charAt(j - 1);
+        return swapped ? Math.min(least, before[j - 2] + 1) : least;
+    }
+}

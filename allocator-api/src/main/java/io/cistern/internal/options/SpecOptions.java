@@ -1,0 +1,136 @@
+package io.cistern.internal.options;
+
+import io.cistern.AllocatorSpec;
+import io.cistern.ConfigurationException;
+import io.cistern.internal.names.NearestName;
+import io.cistern.spi.AllocatorOptions;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Function;
+
+/// The options of a spec, which remember what was asked for, so that a key nobody asked for is an error and not a silence.
+///
+/// Used by one thread at a time, while a provider opens.
+public final class SpecOptions implements AllocatorOptions {
+    private static final Map<String, Boolean> FLAGS =
+            Map.of("true", true, "True", true, "false", false, "False", false);
+
+    private final AllocatorSpec spec;
+    private final Set<String> asked = new TreeSet<>();
+
+    /// The options of a spec, none of them asked for yet.
+    public SpecOptions(AllocatorSpec spec) {
+        this.spec = spec;
+    }
+
+    /// Called when the provider has opened.
+    ///
+    /// @throws ConfigurationException if the spec has keys that were not asked for; names the first of them with what was
+    ///     asked for, the nearest first
+    public void rejectUnread() {
+        List<String> unread =
+                spec.options().keySet().stream().filter(key -> !asked.contains(key)).toList();
+        if (!unread.isEmpty()) {
+            String what = unread.size() == 1 ? "option '" + unread.getFirst() + "'" : "options " + quoted(unread);
+            String known = asked.isEmpty()
+                    ? "it takes none"
+                    : "it takes, nearest first: " + NearestName.listed(unread.getFirst(), asked);
+            throw new ConfigurationException(
+                    "'" + spec.name() + "' has no " + what + " (spec " + spec.text() + "); " + known);
+        }
+    }
+
+    @Override
+    public Optional<String> text(String key) {
+        return single(key, value -> value);
+    }
+
+    @Override
+    public Optional<Long> bytes(String key) {
+        return single(key, value -> {
+            try {
+                return ByteSizes.parse(value);
+            } catch (IllegalArgumentException e) {
+                throw bad(key, e.getMessage());
+            }
+        });
+    }
+
+    @Override
+    public Optional<Long> number(String key, long least, long most) {
+        return single(key, value -> {
+            try {
+                long number = Long.parseLong(value);
+                if (number >= least && number <= most) {
+                    return number;
+                }
+            } catch (NumberFormatException e) {
+                // The same answer as to a number out of range.
+            }
+            throw bad(key, "'" + value + "' is not a whole number from " + least + " to " + most);
+        });
+    }
+
+    @Override
+    public Optional<Double> fraction(String key) {
+        return single(key, value -> {
+            try {
+                double fraction = Double.parseDouble(value);
+                if (fraction >= 0 && fraction <= 1) {
+                    return fraction;
+                }
+            } catch (NumberFormatException e) {
+                // The same answer as to a number out of range.
+            }
+            throw bad(key, "'" + value + "' is not a fraction from 0 to 1");
+        });
+    }
+
+    @Override
+    public Optional<Boolean> flag(String key) {
+        return single(key, value -> {
+            Boolean flag = FLAGS.get(value);
+            if (flag == null) {
+                throw bad(key, "'" + value + "' is neither true nor false");
+            }
+            return flag;
+        });
+    }
+
+    @Override
+    public Optional<String> choice(String key, List<String> words) {
+        return single(key, value -> {
+            if (!words.contains(value)) {
+                throw bad(key, "'" + value + "' is none of, nearest first: " + NearestName.listed(value, words));
+            }
+            return value;
+        });
+    }
+
+    @Override
+    public Optional<List<String>> list(String key) {
+        asked.add(key);
+        return Optional.ofNullable(spec.options().get(key));
+    }
+
+    private <T> Optional<T> single(String key, Function<String, T> reader) {
+        return list(key).map(values -> {
+            if (values.size() != 1) {
+                throw bad(key, "takes one value, not the " + values.size() + " of " + values);
+            }
+            return reader.apply(values.getFirst());
+        });
+    }
+
+    private ConfigurationException bad(String key, String what) {
+        return new ConfigurationException(
+                "option '" + key + "' of '" + spec.name() + "': " + what + " (spec " + spec.text() + ")");
+    }
+
+    private static String quoted(List<String> keys) {
+        return "'" + String.join("', '", keys) + "'";
+    }
+}

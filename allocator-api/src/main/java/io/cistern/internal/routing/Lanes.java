@@ -1,0 +1,87 @@
+package io.cistern.internal.routing;
+
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/// Finds the calling thread's lane.
+///
+/// A platform thread owns a lane. It is found in a table by the low bits of the thread's id, which costs one read and one
+/// comparison; where two threads share an entry, one of them goes through a thread-local. When a thread ends, its lane waits
+/// with its counters for the next new thread, so there are never more lanes than threads were alive at once. Virtual threads
+/// share a fixed number of lanes: each tries the one its id points to and moves on when it is held.
+final class Lanes {
+    /// Large enough that busy threads rarely meet, small enough to stay in the cache.
+    private static final int TABLE_SIZE = 1024;
+
+    private static final int SHARED_LANES = Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
+
+    private final AtomicReferenceArray<@Nullable Lane> table = new AtomicReferenceArray<>(TABLE_SIZE);
+    private final ThreadLocal<Lane> mine = ThreadLocal.withInitial(this::adoptOrMake);
+    private final Lane[] shared = new Lane[SHARED_LANES];
+    private volatile Lane[] owned = {};
+
+    Lanes() {
+        for (int i = 0; i < shared.length; i++) {
+            shared[i] = new Lane();
+        }
+    }
+
+    /// The calling thread's own lane, or null for a virtual thread.
+    @Nullable Lane own() {
+        Thread thread = Thread.currentThread();
+        long id = thread.threadId();
+        Lane lane = table.getPlain((int) id & (TABLE_SIZE - 1));
+        return lane != null && lane.ownerId == id ? lane : find(thread);
+    }
+
+    private @Nullable Lane find(Thread thread) {
+        if (thread.isVirtual()) {
+            return null;
+        }
+        Lane lane = mine.get();
+        int at = (int) thread.threadId() & (TABLE_SIZE - 1);
+        Lane there = table.get(at);
+        if (there == null || there.isOrphan()) {
+            table.set(at, lane);
+        }
+        return lane;
+    }
+
+    /// A shared lane, entered; the caller leaves it.
+    Lane enterShared() {
+        int at = (int) Thread.currentThread().threadId();
+        while (true) {
+            Lane lane = shared[at++ & (SHARED_LANES - 1)];
+            if (lane.tryEnter()) {
+                return lane;
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    private synchronized Lane adoptOrMake() {
+        for (Lane lane : owned) {
+            if (lane.isOrphan()) {
+                lane.own(Thread.currentThread());
+                return lane;
+            }
+        }
+        Lane lane = new Lane();
+        lane.own(Thread.currentThread());
+        Lane[] more = java.util.Arrays.copyOf(owned, owned.length + 1);
+        more[owned.length] = lane;
+        owned = more;
+        return lane;
+    }
+
+    LaneSum sum(int route) {
+        LaneSum sum = new LaneSum();
+        for (Lane lane : owned) {
+            lane.addTo(sum, route);
+        }
+        for (Lane lane : shared) {
+            lane.addTo(sum, route);
+        }
+        return sum;
+    }
+}

@@ -1,0 +1,81 @@
+package io.cistern.spi;
+
+import io.cistern.AllocatorSpec;
+import io.cistern.ConfigurationException;
+import io.cistern.internal.names.NearestName;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.function.ToIntFunction;
+import java.util.stream.Stream;
+
+/// The catalogue of a program that looks for nothing: it was given what there is. Immutable.
+final class FixedCatalog implements Catalog {
+    private final Map<String, AllocatorProvider> allocators;
+    private final Map<String, SegmentSourceProvider> sources;
+
+    /// @throws ConfigurationException if a name comes twice, or a provider is of a newer SPI
+    FixedCatalog(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
+        this.allocators = byName("allocators", allocators, AllocatorProvider::name, AllocatorProvider::spiVersion);
+        this.sources = byName("segment sources", sources, SegmentSourceProvider::name, SegmentSourceProvider::spiVersion);
+    }
+
+    @Override
+    public AllocatorProvider allocator(String name) {
+        return known("allocator", name, allocators);
+    }
+
+    @Override
+    public SegmentSourceProvider source(String name) {
+        return known("segment source", name, sources);
+    }
+
+    @Override
+    public List<Entry> entries() {
+        Stream<Entry> first = allocators.values().stream().map(p -> entry(Kind.ALLOCATOR, p.name(), p, p.priority()));
+        Stream<Entry> second = sources.values().stream().map(p -> entry(Kind.SOURCE, p.name(), p, 0));
+        return Stream.concat(first, second).toList();
+    }
+
+    @Override
+    public Choice choose(DeviceEnvironment environment) {
+        return allocators.keySet().stream()
+                .findFirst()
+                .map(name -> new Choice(AllocatorSpec.parse(name), "the first that the program gave"))
+                .orElseThrow(() -> new ConfigurationException("no allocator can be current: the program gave none"));
+    }
+
+    private static Entry entry(Kind kind, String name, Object provider, int priority) {
+        String origin = "the program, class " + provider.getClass().getName();
+        return new Entry(kind, name, origin, priority, Optional.empty());
+    }
+
+    private static <P> P known(String what, String name, Map<String, P> providers) {
+        P provider = providers.get(name);
+        if (provider == null) {
+            throw new ConfigurationException("no " + what + " is named '" + name + "'; known, nearest first: "
+                    + NearestName.listed(name, providers.keySet()));
+        }
+        return provider;
+    }
+
+    private static <P> Map<String, P> byName(
+            String what, List<P> providers, Function<P, String> name, ToIntFunction<P> spiVersion) {
+        Map<String, P> known = new LinkedHashMap<>();
+        for (P provider : providers) {
+            int version = spiVersion.applyAsInt(provider);
+            if (version > AllocatorProvider.SPI_VERSION) {
+                throw new ConfigurationException("'" + name.apply(provider) + "' is built for version " + version
+                        + " of the SPI, newer than version " + AllocatorProvider.SPI_VERSION + " here");
+            }
+            P other = known.putIfAbsent(name.apply(provider), provider);
+            if (other != null) {
+                throw new ConfigurationException("two " + what + " are named '" + name.apply(provider) + "': classes "
+                        + other.getClass().getName() + " and " + provider.getClass().getName());
+            }
+        }
+        return known;
+    }
+}

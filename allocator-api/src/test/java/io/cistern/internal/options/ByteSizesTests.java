@@ -1,0 +1,89 @@
+package io.cistern.internal.options;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.random.RandomGenerator;
+import java.util.random.RandomGeneratorFactory;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ByteSizesTests {
+    private static final String LEGAL = "; write it like 1048576, 64KiB, 2MiB, 0.5GiB or 1TiB";
+
+    @ParameterizedTest
+    @CsvSource({
+        "0,                   0",
+        "1048576,             1048576",
+        "12B,                 12",
+        "64KiB,               65536",
+        "64kib,               65536",
+        "2MiB,                2097152",
+        "'2 MiB',             2097152",
+        "' 2MiB ',            2097152",
+        "0.5GiB,              536870912",
+        "1.5KiB,              1536",
+        "0.3KiB,              307",
+        "1TiB,                1099511627776",
+        "9223372036854775807, 9223372036854775807",
+        "8388607TiB,          9223370937343148032"
+    })
+    void readsNumbersWithAndWithoutUnit(String text, long bytes) {
+        assertThat(ByteSizes.parse(text)).isEqualTo(bytes);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "'',                    is not a number of bytes",
+        "MiB,                   is not a number of bytes",
+        "-1,                    is not a number of bytes",
+        "-2MiB,                 is not a number of bytes",
+        "+1,                    is not a number of bytes",
+        "1e9,                   is not a number of bytes",
+        "12 apples,             is not a number of bytes",
+        "1PiB,                  is not a number of bytes",
+        "1_000,                 is not a number of bytes",
+        "1,                     is not a number of bytes",
+        ".5GiB,                 is not a number of bytes",
+        "1.5,                   is a fraction of a byte",
+        "1.5B,                  is a fraction of a byte",
+        "64KB,                  may mean powers of 1000 or of 1024",
+        "80GB,                  may mean powers of 1000 or of 1024",
+        "8g,                    may mean powers of 1000 or of 1024",
+        "9223372036854775808,   is more than 2^63 - 1 bytes",
+        "8388608TiB,            is more than 2^63 - 1 bytes",
+        "9999999999999999999TiB,is more than 2^63 - 1 bytes",
+        "10000000000000000000000, is not a number of bytes"
+    })
+    void refusesWhatIsNoneWithTheReason(String text, String reason) {
+        String given = text.equals("1") ? "\u0661" : text; // a digit, but not one of ours
+        assertThatThrownBy(() -> ByteSizes.parse(given))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("'" + given + "' " + reason + LEGAL);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0,                   0",
+        "1000,                1000",
+        "1024,                1KiB",
+        "1610612736,          1536MiB",
+        "150323855360,        140GiB",
+        "1125899906842624,    1024TiB",
+        "9223372036854775807, 9223372036854775807"
+    })
+    void printsTheShortestExactText(long bytes, String text) {
+        assertThat(ByteSizes.print(bytes)).isEqualTo(text);
+    }
+
+    @Test
+    void readsBackWhatItPrints() {
+        long seed = System.nanoTime();
+        RandomGenerator random = RandomGeneratorFactory.getDefault().create(seed);
+        for (int round = 0; round < 10_000; round++) {
+            long bytes = random.nextLong() >>> 1 + random.nextInt(62) << random.nextInt(40) & Long.MAX_VALUE;
+            assertThat(ByteSizes.parse(ByteSizes.print(bytes))).as("seed %d", seed).isEqualTo(bytes);
+        }
+    }
+}
