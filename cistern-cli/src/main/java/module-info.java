@@ -12,6 +12,5 @@ module io.cistern.cli {
     opens io.cistern.cli to
             info.picocli;
 
-    uses io.cistern.cuda.CudaDriverProvider;
     uses io.cistern.spi.CatalogProvider;
 }

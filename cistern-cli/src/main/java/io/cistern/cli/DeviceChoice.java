@@ -2,10 +2,10 @@ package io.cistern.cli;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDriverProvider;
+import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.CudaException;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.ServiceLoader;
 
 /// What `--device` says: `auto`, `simulated` or `cuda:N`.
 final class DeviceChoice {
@@ -28,8 +28,7 @@ final class DeviceChoice {
 
     /// The provider of the real driver.
     static Optional<CudaDriverProvider> cuda() {
-        return ServiceLoader.load(CudaDriverProvider.class, ClassLoader.getSystemClassLoader()).stream()
-                .map(ServiceLoader.Provider::get)
+        return CudaDrivers.providers().stream()
                 .filter(provider -> provider.name().equals("cuda"))
                 .findFirst();
     }
