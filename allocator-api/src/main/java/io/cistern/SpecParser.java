@@ -145,7 +145,7 @@ final class SpecParser {
     }
 
     private static boolean isWord(char c) {
-        return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.';
+        return c < 128 && (Character.isLetterOrDigit(c) || c == '_' || c == '-' || c == '.');
     }
 
     private static boolean isBare(char c) {

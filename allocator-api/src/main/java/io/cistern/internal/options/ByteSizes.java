@@ -43,7 +43,7 @@ public final class ByteSizes {
     public static String print(long bytes) {
         int power = bytes == 0 ? 0 : Math.min(Long.numberOfTrailingZeros(bytes) / 10, UNITS.length());
         String unit = power == 0 ? "" : Character.toUpperCase(UNITS.charAt(power - 1)) + "iB";
-        return (bytes >> 10 * power) + unit;
+        return (bytes >> (10 * power)) + unit;
     }
 
     private static long unit(String unit, String text) {
@@ -52,7 +52,7 @@ public final class ByteSizes {
         }
         int power = UNITS.indexOf(unit.charAt(0)) + 1;
         if (power > 0 && unit.substring(1).equals("ib")) {
-            return 1L << 10 * power;
+            return 1L << (10 * power);
         }
         if (power > 0 && (unit.length() == 1 || unit.substring(1).equals("b"))) {
             throw bad(text, "may mean powers of 1000 or of 1024");

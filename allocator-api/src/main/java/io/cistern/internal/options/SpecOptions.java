@@ -6,6 +6,7 @@ import io.cistern.internal.names.NearestName;
 import io.cistern.spi.AllocatorOptions;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
@@ -54,7 +55,7 @@ public final class SpecOptions implements AllocatorOptions {
             try {
                 return ByteSizes.parse(value);
             } catch (IllegalArgumentException e) {
-                throw bad(key, e.getMessage());
+                throw bad(key, Objects.requireNonNullElse(e.getMessage(), value));
             }
         });
     }

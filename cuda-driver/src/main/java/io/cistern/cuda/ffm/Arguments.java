@@ -1,0 +1,30 @@
+package io.cistern.cuda.ffm;
+
+import java.util.Set;
+import java.util.StringJoiner;
+
+/// The arguments of a failed call, for people.
+final class Arguments {
+    /// Numbers that people count with; all others are addresses and handles, read best in hexadecimal.
+    private static final Set<String> DECIMAL = Set.of(
+            "device", "peer", "byteSize", "byteAlignment", "count", "value", "keepBytes", "attribute", "priority", "flags",
+            "blocks", "threads", "sharedBytes", "locationType", "locationId", "handleTypes", "rights", "recommended");
+
+    private Arguments() {}
+
+    /// For example `device=0, address=0x7f0000000000`.
+    ///
+    /// @param names the names, separated by a comma and a space
+    static String text(String names, long... values) {
+        StringJoiner text = new StringJoiner(", ");
+        String[] each = names.split(", ", -1);
+        for (int i = 0; i < values.length; i++) {
+            text.add(each[i] + "=" + (DECIMAL.contains(each[i]) ? Long.toString(values[i]) : hex(values[i])));
+        }
+        return text.toString();
+    }
+
+    static String hex(long value) {
+        return "0x" + Long.toHexString(value);
+    }
+}

@@ -1,0 +1,153 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import java.lang.System.Logger.Level;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.ReentrantLock;
+
+/// The devices' primary contexts, and which one is current while a call is made.
+///
+/// The driver keeps the current context per OS thread, and a virtual thread changes its OS thread when it parks. So each
+/// call asks what is current, sets its own if need be, and gives a foreign one back, with nothing in between that parks:
+///
+/// 1. find the primary context, retained at first use (a lock: may park);
+/// 2. take a frame (may make one);
+/// 3. `cuCtxGetCurrent`; `cuCtxSetCurrent` if it is another one;
+/// 4. the call itself;
+/// 5. `cuCtxSetCurrent` of the foreign context, if there was one. Without one the primary context stays current, so that
+///    the next call finds it.
+final class Contexts {
+    private static final System.Logger LOG = System.getLogger(Contexts.class.getName());
+
+    private final DriverFunction retain;
+    private final DriverFunction release;
+    private final DriverFunction getCurrent;
+    private final DriverFunction setCurrent;
+
+    /// `CUdevice` by ordinal.
+    private final int[] handles;
+
+    /// By ordinal; 0: not retained yet, or closed.
+    private final AtomicLongArray primary;
+
+    private final ReentrantLock lock = new ReentrantLock();
+
+    /// Written under the lock.
+    private volatile boolean closed;
+
+    Contexts(DriverLibrary library, int count) {
+        retain = library.function(DriverCall.PRIMARY_CONTEXT_RETAIN, "LI");
+        release = library.function(DriverCall.PRIMARY_CONTEXT_RELEASE, "I");
+        getCurrent = library.function(DriverCall.CONTEXT_GET_CURRENT, "L");
+        setCurrent = library.function(DriverCall.CONTEXT_SET_CURRENT, "L");
+        primary = new AtomicLongArray(count);
+        handles = new int[count];
+        DriverFunction get = library.function(DriverCall.DEVICE_GET, "LI");
+        try (Frame frame = Frame.acquire()) {
+            for (int device = 0; device < count; device++) {
+                get.check(get.call(frame.out(), device), "device", device);
+                handles[device] = frame.outInt();
+            }
+        }
+    }
+
+    int count() {
+        requireOpen();
+        return handles.length;
+    }
+
+    /// The `CUdevice` of an ordinal.
+    int handle(int device) {
+        requireOpen();
+        requireKnown(device);
+        return handles[device];
+    }
+
+    /// The primary context of a device, retained until [#close].
+    long primary(int device) {
+        requireKnown(device);
+        long context = primary.get(device);
+        return context != 0 ? context : retain(device);
+    }
+
+    /// Makes a device's primary context current until the frame is closed.
+    Frame enter(int device) {
+        long wanted = primary(device);
+        Frame frame = Frame.acquire();
+        int code = getCurrent.callBriefly(frame.contextOut());
+        if (code != 0 || frame.context() != wanted) {
+            change(frame, code, wanted);
+        }
+        return frame;
+    }
+
+    private void change(Frame frame, int codeOfGet, long wanted) {
+        long current = frame.context();
+        int code = codeOfGet != 0 ? codeOfGet : setCurrent.callUncounted(wanted);
+        if (code != 0) {
+            frame.close();
+            throw (codeOfGet != 0 ? getCurrent : setCurrent).failed(code, Arguments.text("context", wanted));
+        }
+        if (current != 0) {
+            frame.giveBack(this, current);
+        }
+    }
+
+    void restore(long foreign) {
+        setCurrent.check(setCurrent.callUncounted(foreign), "foreign context", foreign);
+    }
+
+    private long retain(int device) {
+        lock.lock();
+        try {
+            requireOpen();
+            long context = primary.get(device);
+            if (context == 0) {
+                try (Frame frame = Frame.acquire()) {
+                    retain.check(retain.call(frame.out(), handles[device]), "device", device);
+                    context = frame.outLong();
+                }
+                primary.set(device, context);
+            }
+            return context;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Releases what was retained, and goes on if the driver refuses: after a sticky error there is nothing to save.
+    void close() {
+        lock.lock();
+        try {
+            closed = true;
+            for (int device = 0; device < handles.length; device++) {
+                if (primary.getAndSet(device, 0) != 0) {
+                    int code = release.call(handles[device]);
+                    if (code != 0) {
+                        LOG.log(Level.DEBUG, "primary context of device {0}: {1}", device, CudaResult.describe(code));
+                    }
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void requireOpen() {
+        if (closed) {
+            throw new CudaException(
+                    DriverCall.PRIMARY_CONTEXT_RETAIN, CudaResult.DEINITIALIZED.code(), "this driver was closed");
+        }
+    }
+
+    private void requireKnown(int device) {
+        if (device < 0 || device >= handles.length) {
+            throw new CudaException(
+                    DriverCall.DEVICE_GET,
+                    CudaResult.INVALID_DEVICE.code(),
+                    "device=" + device + ", devices=" + handles.length);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.CallCounts;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+
+/// One function of the loaded library: its address, its calls counted, its results checked.
+///
+/// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes), `I` for 32
+/// (`int`, `unsigned`, enums). All driver functions return an `int`, so few shapes serve them all. Each shape has one
+/// handle that takes the function's address as its first argument: the handles are constants to the compiler, which
+/// inlines them, while the addresses belong to a library and another library can be loaded beside it.
+///
+/// `assert` compares the shape that a caller's argument types choose with the one given at binding, since an `int`
+/// passed where C reads 64 bits leaves half of them undefined; the tests compare the latter with `cuda.h`.
+final class DriverFunction {
+    private static final MethodHandle NOTHING = handle("");
+    private static final MethodHandle I = handle("I");
+    private static final MethodHandle L = handle("L");
+    private static final MethodHandle IL = handle("IL");
+    private static final MethodHandle LI = handle("LI");
+    private static final MethodHandle LL = handle("LL");
+    private static final MethodHandle LII = handle("LII");
+    private static final MethodHandle LIL = handle("LIL");
+    private static final MethodHandle LLI = handle("LLI");
+    private static final MethodHandle LLL = handle("LLL");
+    private static final MethodHandle LILL = handle("LILL");
+    private static final MethodHandle LLLL = handle("LLLL");
+    private static final MethodHandle LLLLL = handle("LLLLL");
+    private static final MethodHandle LLLLLL = handle("LLLLLL");
+    private static final MethodHandle LAUNCH = handle("LIIIIIIILLL");
+
+    /// Without the change of thread state that other calls make, which costs more than reading the current context.
+    private static final MethodHandle BRIEF_L = handle("L", Linker.Option.critical(false));
+
+    private final DriverCall call;
+    private final String shape;
+    private final MemorySegment address;
+    private final CallCounts counts;
+
+    /// @param address the symbol's address, or `NULL` if the library has no such symbol
+    DriverFunction(DriverCall call, String shape, MemorySegment address, CallCounts counts) {
+        this.call = call;
+        this.shape = shape;
+        this.address = address;
+        this.counts = counts;
+    }
+
+    @SuppressWarnings("restricted")
+    private static MethodHandle handle(String shape, Linker.Option... options) {
+        MemoryLayout[] parameters = shape.chars()
+                .mapToObj(c -> c == 'L' ? ValueLayout.JAVA_LONG : ValueLayout.JAVA_INT)
+                .toArray(MemoryLayout[]::new);
+        return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(ValueLayout.JAVA_INT, parameters), options);
+    }
+
+    String shape() {
+        return shape;
+    }
+
+    boolean present() {
+        return address.address() != 0;
+    }
+
+    int call() {
+        assert shape.isEmpty() : this;
+        try {
+            return counted((int) NOTHING.invokeExact(address));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(int a) {
+        assert shape.equals("I") : this;
+        try {
+            return counted((int) I.invokeExact(address, a));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a) {
+        assert shape.equals("L") : this;
+        try {
+            return counted((int) L.invokeExact(address, a));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(int a, long b) {
+        assert shape.equals("IL") : this;
+        try {
+            return counted((int) IL.invokeExact(address, a, b));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, int b) {
+        assert shape.equals("LI") : this;
+        try {
+            return counted((int) LI.invokeExact(address, a, b));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, long b) {
+        assert shape.equals("LL") : this;
+        try {
+            return counted((int) LL.invokeExact(address, a, b));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, int b, int c) {
+        assert shape.equals("LII") : this;
+        try {
+            return counted((int) LII.invokeExact(address, a, b, c));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, int b, long c) {
+        assert shape.equals("LIL") : this;
+        try {
+            return counted((int) LIL.invokeExact(address, a, b, c));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, long b, int c) {
+        assert shape.equals("LLI") : this;
+        try {
+            return counted((int) LLI.invokeExact(address, a, b, c));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, long b, long c) {
+        assert shape.equals("LLL") : this;
+        try {
+            return counted((int) LLL.invokeExact(address, a, b, c));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, int b, long c, long d) {
+        assert shape.equals("LILL") : this;
+        try {
+            return counted((int) LILL.invokeExact(address, a, b, c, d));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, long b, long c, long d) {
+        assert shape.equals("LLLL") : this;
+        try {
+            return counted((int) LLLL.invokeExact(address, a, b, c, d));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, long b, long c, long d, long e) {
+        assert shape.equals("LLLLL") : this;
+        try {
+            return counted((int) LLLLL.invokeExact(address, a, b, c, d, e));
+        } catch (Throwable t) {
+            throw notCalled(t);
+        }
+    }
+
+    int call(long a, long b, long c, long d, long e, long f) {
+        assert shape.equals("LLLLLL") : this;
+        try {
+            return counted((int) LLLLLL.invokeExact(address, a, b, c, d, e, f));
+        } catch (Throwable t) {
+            throw notCalled(t);
+        }
+    }
+
+    /// `cuLaunchKernel` for a grid and blocks of one dimension.
+    int launch(long function, int blocks, int threads, int sharedBytes, long stream, long parameters) {
+        assert shape.equals("LIIIIIIILLL") : this;
+        try {
+            return counted((int)
+                    LAUNCH.invokeExact(
+                            address, function, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0L));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    /// A call that never blocks and takes only nanoseconds; not counted.
+    int callBriefly(long a) {
+        assert shape.equals("L") : this;
+        try {
+            return (int) BRIEF_L.invokeExact(address, a);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    /// A call that is not counted.
+    int callUncounted(long a) {
+        assert shape.equals("L") : this;
+        try {
+            return (int) L.invokeExact(address, a);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    private int counted(int code) {
+        counts.count(call);
+        return code;
+    }
+
+    private RuntimeException notCalled(Throwable thrown) {
+        if (!present()) {
+            return new CudaException(
+                    call, CudaResult.NOT_SUPPORTED.code(), "this driver has no such function; update the driver");
+        }
+        if (thrown instanceof Error error) {
+            throw error;
+        }
+        return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
+    }
+
+    // The arguments come one by one and their names as one constant, so that a call that succeeds makes no garbage.
+
+    void check(int code, String names, long a) {
+        if (code != 0) {
+            throw failed(code, Arguments.text(names, a));
+        }
+    }
+
+    void check(int code, String names, long a, long b) {
+        if (code != 0) {
+            throw failed(code, Arguments.text(names, a, b));
+        }
+    }
+
+    void check(int code, String names, long a, long b, long c) {
+        if (code != 0) {
+            throw failed(code, Arguments.text(names, a, b, c));
+        }
+    }
+
+    void check(int code, String names, long a, long b, long c, long d) {
+        if (code != 0) {
+            throw failed(code, Arguments.text(names, a, b, c, d));
+        }
+    }
+
+    void check(int code, String names, long a, long b, long c, long d, long e) {
+        if (code != 0) {
+            throw failed(code, Arguments.text(names, a, b, c, d, e));
+        }
+    }
+
+    void check(int code, String names, long a, long b, long c, long d, long e, long f) {
+        if (code != 0) {
+            throw failed(code, Arguments.text(names, a, b, c, d, e, f));
+        }
+    }
+
+    CudaException failed(int code, String arguments) {
+        return new CudaException(call, code, arguments);
+    }
+
+    @Override
+    public String toString() {
+        return call.symbol() + " of shape '" + shape + "'";
+    }
+}

@@ -1,0 +1,129 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.CallCounts;
+import io.cistern.cuda.DriverCall;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/// The loaded driver library and the addresses of its functions. Once loaded it stays: a driver can't be unloaded safely.
+final class DriverLibrary {
+    /// Names another library, by its name or its path.
+    static final String PROPERTY = "cistern.cuda.library";
+
+    private static final String NAME = "libcuda.so.1";
+
+    /// Came after CUDA 10.0, the oldest that has all others. Without them a driver works, with less to offer.
+    static final Set<DriverCall> OPTIONAL = EnumSet.of(
+            // 10.2 and 11.0
+            DriverCall.MEM_ADDRESS_RESERVE,
+            DriverCall.MEM_ADDRESS_FREE,
+            DriverCall.MEM_CREATE,
+            DriverCall.MEM_RELEASE,
+            DriverCall.MEM_MAP,
+            DriverCall.MEM_UNMAP,
+            DriverCall.MEM_SET_ACCESS,
+            DriverCall.MEM_GET_ACCESS,
+            DriverCall.MEM_GET_ALLOCATION_GRANULARITY,
+            DriverCall.MEM_RETAIN_ALLOCATION_HANDLE,
+            // 11.2
+            DriverCall.MEM_ALLOC_ASYNC,
+            DriverCall.MEM_ALLOC_FROM_POOL_ASYNC,
+            DriverCall.MEM_FREE_ASYNC,
+            DriverCall.MEM_POOL_CREATE,
+            DriverCall.MEM_POOL_DESTROY,
+            DriverCall.MEM_POOL_TRIM_TO,
+            DriverCall.MEM_POOL_SET_ATTRIBUTE,
+            DriverCall.MEM_POOL_GET_ATTRIBUTE,
+            DriverCall.MEM_POOL_SET_ACCESS,
+            DriverCall.MEM_POOL_GET_ACCESS,
+            DriverCall.DEVICE_GET_DEFAULT_MEM_POOL,
+            DriverCall.DEVICE_GET_MEM_POOL,
+            DriverCall.DEVICE_SET_MEM_POOL,
+            // 11.4 and 12.0
+            DriverCall.DEVICE_GET_UUID,
+            DriverCall.STREAM_GET_ID);
+
+    private final String name;
+    private final Map<DriverCall, MemorySegment> addresses = new EnumMap<>(DriverCall.class);
+    private final Map<DriverCall, DriverFunction> bound = new EnumMap<>(DriverCall.class);
+    private final CallCounts counts = new CallCounts();
+
+    private DriverLibrary(String name) {
+        this.name = name;
+    }
+
+    /// Loads the library that the property names, or the system's.
+    static DriverLibrary load() throws UnavailableException {
+        return load(System.getProperty(PROPERTY, NAME));
+    }
+
+    static DriverLibrary load(String name) throws UnavailableException {
+        SymbolLookup symbols = lookup(name);
+        DriverLibrary library = new DriverLibrary(name);
+        for (DriverCall call : DriverCall.values()) {
+            MemorySegment address = symbols.find(call.symbol()).orElse(MemorySegment.NULL);
+            if (address.address() == 0 && !OPTIONAL.contains(call)) {
+                throw new UnavailableException(name + " has no symbol " + call.symbol()
+                        + ": it is no CUDA driver, or one older than CUDA 10.0; update the NVIDIA driver");
+            }
+            library.addresses.put(call, address);
+        }
+        return library;
+    }
+
+    @SuppressWarnings("restricted")
+    private static SymbolLookup lookup(String name) throws UnavailableException {
+        try {
+            return name.contains("/")
+                    ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
+                    : SymbolLookup.libraryLookup(name, Arena.global());
+        } catch (IllegalCallerException e) {
+            throw new UnavailableException("native access is denied to Cistern; start java with --enable-native-access="
+                    + nativeAccessName());
+        } catch (IllegalArgumentException e) {
+            throw new UnavailableException("the library " + name + " can't be loaded: install the NVIDIA driver, or give"
+                    + " the library's path with -D" + PROPERTY + "=PATH");
+        }
+    }
+
+    /// What `--enable-native-access` must name for this code.
+    static String nativeAccessName() {
+        Module module = DriverLibrary.class.getModule();
+        return module.isNamed() ? module.getName() : "ALL-UNNAMED";
+    }
+
+    String name() {
+        return name;
+    }
+
+    CallCounts counts() {
+        return counts;
+    }
+
+    /// Binds a function.
+    ///
+    /// @param shape its parameters, as [DriverFunction] spells them
+    DriverFunction function(DriverCall call, String shape) {
+        MemorySegment address = addresses.getOrDefault(call, MemorySegment.NULL);
+        return bound.computeIfAbsent(call, c -> new DriverFunction(c, shape, address, counts));
+    }
+
+    /// The functions bound so far.
+    Map<DriverCall, DriverFunction> bound() {
+        return Map.copyOf(bound);
+    }
+
+    /// Those of some functions that the library lacks.
+    List<DriverCall> missing(DriverCall... calls) {
+        return List.of(calls).stream()
+                .filter(call -> addresses.getOrDefault(call, MemorySegment.NULL).address() == 0)
+                .toList();
+    }
+}

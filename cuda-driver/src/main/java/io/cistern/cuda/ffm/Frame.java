@@ -1,0 +1,148 @@
+package io.cistern.cuda.ffm;
+
+import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/// What one driver call needs: native memory for out-parameters and structs, and the foreign context to give back.
+///
+/// ```
+/// 0        8      16       24                          152      192
+/// context  out    second   a struct, up to 128 bytes   a location
+/// ```
+///
+/// A platform thread has a frame of its own. Virtual threads, of which there may be millions, take one from a few slots
+/// and put it back: no call parks while it has a frame, so no more are in use than there are carriers. Either way a
+/// frame is used again and again, and a call makes no garbage.
+final class Frame implements AutoCloseable {
+    private static final long CONTEXT = 0;
+    private static final long OUT = 8;
+    private static final long SECOND = 16;
+    private static final long STRUCT = 24;
+    private static final long STRUCT_BYTES = 128;
+    private static final long LOCATION = STRUCT + STRUCT_BYTES;
+    private static final long BYTES = 192;
+
+    /// More slots than most machines have carriers, a power of two.
+    private static final int SLOTS = 64;
+
+    private static final ThreadLocal<Frame> OF_PLATFORM_THREAD = ThreadLocal.withInitial(() -> new Frame(-1));
+    private static final AtomicReferenceArray<@Nullable Frame> OF_VIRTUAL_THREADS = new AtomicReferenceArray<>(SLOTS);
+
+    private final int slot;
+
+    /// Freed with the frame: by the collector, once its thread is gone or its slot was taken.
+    private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, 64);
+
+    private final long address = memory.address();
+    private @Nullable Contexts contexts;
+    private long foreign;
+    private boolean inUse;
+
+    private Frame(int slot) {
+        this.slot = slot;
+    }
+
+    /// A frame for a call that needs no context.
+    static Frame acquire() {
+        Frame frame = Thread.currentThread().isVirtual() ? fromSlot() : OF_PLATFORM_THREAD.get();
+        assert !frame.inUse : "one call inside another";
+        frame.inUse = true;
+        return frame;
+    }
+
+    private static Frame fromSlot() {
+        int slot = (int) Thread.currentThread().threadId() & (SLOTS - 1);
+        Frame frame = OF_VIRTUAL_THREADS.getAndSet(slot, null);
+        return frame != null ? frame : new Frame(slot);
+    }
+
+    /// Remembers the context to make current again when this frame closes.
+    void giveBack(Contexts contexts, long foreign) {
+        this.contexts = contexts;
+        this.foreign = foreign;
+    }
+
+    /// Makes the foreign context current again, if there was one.
+    @Override
+    public void close() {
+        Contexts restoring = contexts;
+        if (restoring == null) {
+            release();
+            return;
+        }
+        contexts = null;
+        try {
+            restoring.restore(foreign);
+        } finally {
+            release();
+        }
+    }
+
+    private void release() {
+        inUse = false;
+        if (slot >= 0) {
+            OF_VIRTUAL_THREADS.setRelease(slot, this);
+        }
+    }
+
+    /// Address of the word that `cuCtxGetCurrent` writes.
+    long contextOut() {
+        return address + CONTEXT;
+    }
+
+    long context() {
+        return memory.get(JAVA_LONG, CONTEXT);
+    }
+
+    /// Address of the first out-parameter, 8 bytes.
+    long out() {
+        return address + OUT;
+    }
+
+    /// Address of the first out-parameter, set to 0: for functions that write 1, 4 or 8 bytes, as they like.
+    long zeroedOut() {
+        setOut(0);
+        return out();
+    }
+
+    void setOut(long value) {
+        memory.set(JAVA_LONG, OUT, value);
+    }
+
+    long outLong() {
+        return memory.get(JAVA_LONG, OUT);
+    }
+
+    int outInt() {
+        return memory.get(JAVA_INT, OUT);
+    }
+
+    float outFloat() {
+        return memory.get(JAVA_FLOAT, OUT);
+    }
+
+    /// Address of the second out-parameter, 8 bytes.
+    long secondOut() {
+        return address + SECOND;
+    }
+
+    long secondOutLong() {
+        return memory.get(JAVA_LONG, SECOND);
+    }
+
+    /// Zeroed memory for a struct.
+    MemorySegment struct() {
+        return memory.asSlice(STRUCT, STRUCT_BYTES).fill((byte) 0);
+    }
+
+    /// Memory for a `CUmemLocation`.
+    MemorySegment location() {
+        return memory.asSlice(LOCATION, Structs.LOCATION.byteSize());
+    }
+}

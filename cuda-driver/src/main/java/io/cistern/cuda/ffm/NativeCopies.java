@@ -1,0 +1,98 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.Copies;
+import io.cistern.cuda.DriverCall;
+import java.lang.foreign.MemorySegment;
+
+/// Copies and fills. Those of zero bytes are not passed on: drivers differ in what they say to an address of nothing.
+final class NativeCopies implements Copies {
+    private final Contexts contexts;
+    private final DriverFunction toDevice;
+    private final DriverFunction toHost;
+    private final DriverFunction onDevice;
+    private final DriverFunction betweenDevices;
+    private final DriverFunction fillBytes;
+    private final DriverFunction fillWords;
+
+    NativeCopies(DriverLibrary library, Contexts contexts) {
+        this.contexts = contexts;
+        toDevice = library.function(DriverCall.MEMCPY_HTOD_ASYNC, "LLLL");
+        toHost = library.function(DriverCall.MEMCPY_DTOH_ASYNC, "LLLL");
+        onDevice = library.function(DriverCall.MEMCPY_DTOD_ASYNC, "LLLL");
+        betweenDevices = library.function(DriverCall.MEMCPY_PEER_ASYNC, "LLLLLL");
+        fillBytes = library.function(DriverCall.MEMSET_D8_ASYNC, "LILL");
+        fillWords = library.function(DriverCall.MEMSET_D32_ASYNC, "LILL");
+    }
+
+    @Override
+    public void toDevice(int device, long target, MemorySegment source, long byteSize, long stream) {
+        copy(toDevice, device, target, HostMemory.address(source, byteSize), byteSize, stream);
+    }
+
+    @Override
+    public void toHost(int device, MemorySegment target, long source, long byteSize, long stream) {
+        copy(toHost, device, HostMemory.address(target, byteSize), source, byteSize, stream);
+    }
+
+    @Override
+    public void onDevice(int device, long target, long source, long byteSize, long stream) {
+        copy(onDevice, device, target, source, byteSize, stream);
+    }
+
+    private void copy(DriverFunction copy, int device, long target, long source, long byteSize, long stream) {
+        if (byteSize == 0) {
+            return;
+        }
+        try (Frame _ = contexts.enter(device)) {
+            int code = copy.call(target, source, byteSize, stream);
+            copy.check(
+                    code, "device, target, source, byteSize, stream", device, target, source, byteSize, stream);
+        }
+    }
+
+    @Override
+    public void betweenDevices(
+            int targetDevice, long target, int sourceDevice, long source, long byteSize, long stream) {
+        if (byteSize == 0) {
+            return;
+        }
+        long targetContext = contexts.primary(targetDevice);
+        long sourceContext = contexts.primary(sourceDevice);
+        try (Frame _ = contexts.enter(sourceDevice)) {
+            int code = betweenDevices.call(target, targetContext, source, sourceContext, byteSize, stream);
+            betweenDevices.check(
+                    code,
+                    "peer, target, device, source, byteSize, stream",
+                    targetDevice,
+                    target,
+                    sourceDevice,
+                    source,
+                    byteSize,
+                    stream);
+        }
+    }
+
+    @Override
+    public void fillBytes(int device, long target, byte value, long byteSize, long stream) {
+        if (byteSize == 0) {
+            return;
+        }
+        try (Frame _ = contexts.enter(device)) {
+            // C widens an unsigned char in the caller.
+            int code = fillBytes.call(target, value & 0xff, byteSize, stream);
+            fillBytes.check(
+                    code, "device, target, value, byteSize, stream", device, target, value, byteSize, stream);
+        }
+    }
+
+    @Override
+    public void fillWords(int device, long target, int value, long count, long stream) {
+        if (count == 0) {
+            return;
+        }
+        try (Frame _ = contexts.enter(device)) {
+            int code = fillWords.call(target, value, count, stream);
+            fillWords.check(code, "device, target, value, count, stream", device, target, value, count, stream);
+        }
+    }
+}

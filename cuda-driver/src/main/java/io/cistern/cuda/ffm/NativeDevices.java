@@ -1,0 +1,102 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeviceAttribute;
+import io.cistern.cuda.Devices;
+import io.cistern.cuda.DriverCall;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.HexFormat;
+
+/// Devices; all but [#synchronize] and [#primaryContext] need no context.
+final class NativeDevices implements Devices {
+    /// More than any name of a device.
+    private static final int NAME_BYTES = 256;
+
+    private static final int UUID_BYTES = 16;
+
+    private final Contexts contexts;
+    private final DriverFunction getName;
+    private final DriverFunction getUuid;
+    private final DriverFunction totalMem;
+    private final DriverFunction getAttribute;
+    private final DriverFunction synchronize;
+
+    NativeDevices(DriverLibrary library, Contexts contexts) {
+        this.contexts = contexts;
+        getName = library.function(DriverCall.DEVICE_GET_NAME, "LII");
+        getUuid = library.function(DriverCall.DEVICE_GET_UUID, "LI");
+        totalMem = library.function(DriverCall.DEVICE_TOTAL_MEM, "LI");
+        getAttribute = library.function(DriverCall.DEVICE_GET_ATTRIBUTE, "LII");
+        synchronize = library.function(DriverCall.CONTEXT_SYNCHRONIZE, "");
+    }
+
+    @Override
+    public int count() {
+        return contexts.count();
+    }
+
+    @Override
+    public String name(int device) {
+        int handle = contexts.handle(device);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment text = arena.allocate(NAME_BYTES);
+            getName.check(getName.call(text.address(), NAME_BYTES, handle), "device", device);
+            return text.getString(0);
+        }
+    }
+
+    @Override
+    public String uuid(int device) {
+        int handle = contexts.handle(device);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment uuid = arena.allocate(UUID_BYTES);
+            getUuid.check(getUuid.call(uuid.address(), handle), "device", device);
+            String hex = HexFormat.of().formatHex(uuid.toArray(ValueLayout.JAVA_BYTE));
+            return String.join(
+                    "-",
+                    hex.substring(0, 8),
+                    hex.substring(8, 12),
+                    hex.substring(12, 16),
+                    hex.substring(16, 20),
+                    hex.substring(20));
+        }
+    }
+
+    @Override
+    public long totalBytes(int device) {
+        int handle = contexts.handle(device);
+        try (Frame frame = Frame.acquire()) {
+            totalMem.check(totalMem.call(frame.out(), handle), "device", device);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public int attribute(int device, DeviceAttribute attribute) {
+        int handle = contexts.handle(device);
+        try (Frame frame = Frame.acquire()) {
+            int code = getAttribute.call(frame.out(), attribute.code(), handle);
+            if (code == CudaResult.INVALID_VALUE.code()) {
+                return 0;
+            }
+            getAttribute.check(code, "device, attribute", device, attribute.code());
+            return frame.outInt();
+        }
+    }
+
+    @Override
+    public long primaryContext(int device) {
+        return contexts.primary(device);
+    }
+
+    @Override
+    public void synchronize(int device) {
+        BlockingCalls.run(() -> {
+            try (Frame _ = contexts.enter(device)) {
+                synchronize.check(synchronize.call(), "device", device);
+            }
+        });
+    }
+}

@@ -1,0 +1,45 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaDriverProvider;
+import java.util.Optional;
+
+/// The real driver: `libcuda.so.1`, or the library that the property `cistern.cuda.library` names.
+public final class NativeDriverProvider implements CudaDriverProvider {
+    /// Before the simulated GPU.
+    private static final int PRIORITY = 100;
+
+    /// For [java.util.ServiceLoader].
+    public NativeDriverProvider() {}
+
+    @Override
+    public String name() {
+        return "cuda";
+    }
+
+    @Override
+    public int priority() {
+        return PRIORITY;
+    }
+
+    @Override
+    public Optional<String> unavailableBecause() {
+        try {
+            Startup.of(DriverLibrary.load());
+            return Optional.empty();
+        } catch (UnavailableException e) {
+            return Optional.of(e.reason());
+        } catch (RuntimeException | LinkageError e) {
+            return Optional.of("the driver's library can't be called: " + e);
+        }
+    }
+
+    @Override
+    public CudaDriver open() {
+        try {
+            return new NativeDriver(Startup.of(DriverLibrary.load()));
+        } catch (UnavailableException e) {
+            throw new IllegalStateException(e.reason(), e);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.MemoryPoolProperties;
+import io.cistern.cuda.MemoryPools;
+import io.cistern.cuda.PoolAttribute;
+
+/// `cuMemAllocAsync` and pools.
+final class NativeMemoryPools implements MemoryPools {
+    private final Contexts contexts;
+    private final DriverFunction create;
+    private final DriverFunction destroy;
+    private final DriverFunction getDefault;
+    private final DriverFunction getCurrent;
+    private final DriverFunction setCurrent;
+    private final DriverFunction alloc;
+    private final DriverFunction allocFrom;
+    private final DriverFunction free;
+    private final DriverFunction getAttribute;
+    private final DriverFunction setAttribute;
+    private final DriverFunction trimTo;
+    private final DriverFunction setAccess;
+    private final DriverFunction getAccess;
+
+    NativeMemoryPools(DriverLibrary library, Contexts contexts) {
+        this.contexts = contexts;
+        create = library.function(DriverCall.MEM_POOL_CREATE, "LL");
+        destroy = library.function(DriverCall.MEM_POOL_DESTROY, "L");
+        getDefault = library.function(DriverCall.DEVICE_GET_DEFAULT_MEM_POOL, "LI");
+        getCurrent = library.function(DriverCall.DEVICE_GET_MEM_POOL, "LI");
+        setCurrent = library.function(DriverCall.DEVICE_SET_MEM_POOL, "IL");
+        alloc = library.function(DriverCall.MEM_ALLOC_ASYNC, "LLL");
+        allocFrom = library.function(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, "LLLL");
+        free = library.function(DriverCall.MEM_FREE_ASYNC, "LL");
+        getAttribute = library.function(DriverCall.MEM_POOL_GET_ATTRIBUTE, "LIL");
+        setAttribute = library.function(DriverCall.MEM_POOL_SET_ATTRIBUTE, "LIL");
+        trimTo = library.function(DriverCall.MEM_POOL_TRIM_TO, "LL");
+        setAccess = library.function(DriverCall.MEM_POOL_SET_ACCESS, "LLL");
+        getAccess = library.function(DriverCall.MEM_POOL_GET_ACCESS, "LLL");
+    }
+
+    @Override
+    public long create(MemoryPoolProperties properties) {
+        MemoryLocation location = properties.location();
+        // A pool of host memory names no device: any context will do.
+        int device = location.type() == MemoryLocation.Type.DEVICE ? location.id() : 0;
+        try (Frame frame = contexts.enter(device)) {
+            create(frame, properties);
+            return frame.outLong();
+        }
+    }
+
+    private void create(Frame frame, MemoryPoolProperties properties) {
+        create.check(
+                create.call(frame.out(), Structs.poolProperties(frame, properties)),
+                "locationType, locationId, handleTypes, byteSize",
+                properties.location().type().code(),
+                properties.location().id(),
+                properties.handleTypes(),
+                properties.maxByteSize());
+    }
+
+    /// Creates a pool and destroys it, without a context.
+    void tryCreate(MemoryPoolProperties properties) {
+        try (Frame frame = Frame.acquire()) {
+            create(frame, properties);
+            destroy.check(destroy.call(frame.outLong()), "pool", frame.outLong());
+        }
+    }
+
+    @Override
+    public void destroy(int device, long pool) {
+        try (Frame _ = contexts.enter(device)) {
+            destroy.check(destroy.call(pool), "device, pool", device, pool);
+        }
+    }
+
+    @Override
+    public long defaultPool(int device) {
+        int handle = contexts.handle(device);
+        try (Frame frame = contexts.enter(device)) {
+            getDefault.check(getDefault.call(frame.out(), handle), "device", device);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public long currentPool(int device) {
+        int handle = contexts.handle(device);
+        try (Frame frame = contexts.enter(device)) {
+            getCurrent.check(getCurrent.call(frame.out(), handle), "device", device);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public void setCurrentPool(int device, long pool) {
+        int handle = contexts.handle(device);
+        try (Frame _ = contexts.enter(device)) {
+            setCurrent.check(setCurrent.call(handle, pool), "device, pool", device, pool);
+        }
+    }
+
+    @Override
+    public long allocate(int device, long byteSize, long stream) {
+        try (Frame frame = contexts.enter(device)) {
+            int code = alloc.call(frame.out(), byteSize, stream);
+            alloc.check(code, "device, byteSize, stream", device, byteSize, stream);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public long allocateFrom(int device, long pool, long byteSize, long stream) {
+        try (Frame frame = contexts.enter(device)) {
+            int code = allocFrom.call(frame.out(), byteSize, pool, stream);
+            allocFrom.check(code, "device, pool, byteSize, stream", device, pool, byteSize, stream);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public void free(int device, long address, long stream) {
+        try (Frame _ = contexts.enter(device)) {
+            free.check(free.call(address, stream), "device, address, stream", device, address, stream);
+        }
+    }
+
+    @Override
+    public long attribute(int device, long pool, PoolAttribute attribute) {
+        try (Frame frame = contexts.enter(device)) {
+            int code = getAttribute.call(pool, attribute.code(), frame.zeroedOut());
+            getAttribute.check(code, "device, pool, attribute", device, pool, attribute.code());
+            return attribute.isInt() ? frame.outInt() : frame.outLong();
+        }
+    }
+
+    @Override
+    public void setAttribute(int device, long pool, PoolAttribute attribute, long value) {
+        try (Frame frame = contexts.enter(device)) {
+            // Little-endian: the low half is where the driver reads an int.
+            frame.setOut(value);
+            int code = setAttribute.call(pool, attribute.code(), frame.out());
+            setAttribute.check(code, "device, pool, attribute, value", device, pool, attribute.code(), value);
+        }
+    }
+
+    @Override
+    public void trimTo(int device, long pool, long keepBytes) {
+        try (Frame _ = contexts.enter(device)) {
+            trimTo.check(trimTo.call(pool, keepBytes), "device, pool, keepBytes", device, pool, keepBytes);
+        }
+    }
+
+    @Override
+    public void setAccess(int device, long pool, int peer, AccessRights rights) {
+        try (Frame frame = contexts.enter(device)) {
+            int code = setAccess.call(pool, Structs.access(frame, MemoryLocation.device(peer), rights), 1L);
+            setAccess.check(code, "device, pool, peer, rights", device, pool, peer, rights.code());
+        }
+    }
+
+    @Override
+    public AccessRights access(int device, long pool, int peer) {
+        try (Frame frame = contexts.enter(device)) {
+            int code = getAccess.call(frame.zeroedOut(), pool, Structs.location(frame, MemoryLocation.device(peer)));
+            getAccess.check(code, "device, pool, peer", device, pool, peer);
+            return AccessRights.of(frame.outInt());
+        }
+    }
+}

@@ -1,0 +1,118 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Streams;
+
+/// Streams and host functions.
+final class NativeStreams implements Streams {
+    private static final int BLOCKING = 0;
+
+    /// `CU_STREAM_NON_BLOCKING`
+    static final int NON_BLOCKING = 1;
+
+    private final Contexts contexts;
+    private final DriverFunction create;
+    private final DriverFunction createWithPriority;
+    private final DriverFunction destroy;
+    private final DriverFunction synchronize;
+    private final DriverFunction query;
+    private final DriverFunction waitEvent;
+    private final DriverFunction getId;
+    private final DriverFunction launchHost;
+
+    NativeStreams(DriverLibrary library, Contexts contexts) {
+        this.contexts = contexts;
+        create = library.function(DriverCall.STREAM_CREATE, "LI");
+        createWithPriority = library.function(DriverCall.STREAM_CREATE_WITH_PRIORITY, "LII");
+        destroy = library.function(DriverCall.STREAM_DESTROY, "L");
+        synchronize = library.function(DriverCall.STREAM_SYNCHRONIZE, "L");
+        query = library.function(DriverCall.STREAM_QUERY, "L");
+        waitEvent = library.function(DriverCall.STREAM_WAIT_EVENT, "LLI");
+        getId = library.function(DriverCall.STREAM_GET_ID, "LL");
+        launchHost = library.function(DriverCall.LAUNCH_HOST_FUNC, "LLL");
+    }
+
+    @Override
+    public long create(int device) {
+        try (Frame frame = contexts.enter(device)) {
+            create.check(create.call(frame.out(), NON_BLOCKING), "device", device);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public long create(int device, boolean nonBlocking, int priority) {
+        int flags = nonBlocking ? NON_BLOCKING : BLOCKING;
+        try (Frame frame = contexts.enter(device)) {
+            int code = createWithPriority.call(frame.out(), flags, priority);
+            createWithPriority.check(code, "device, flags, priority", device, flags, priority);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public void destroy(int device, long stream) {
+        try (Frame _ = contexts.enter(device)) {
+            destroy.check(destroy.call(stream), "device, stream", device, stream);
+        }
+    }
+
+    @Override
+    public void synchronize(int device, long stream) {
+        if (stream == PER_THREAD_DEFAULT) {
+            // On another thread it would be another stream.
+            synchronizeHere(device, stream);
+        } else {
+            BlockingCalls.run(() -> synchronizeHere(device, stream));
+        }
+    }
+
+    private void synchronizeHere(int device, long stream) {
+        try (Frame _ = contexts.enter(device)) {
+            synchronize.check(synchronize.call(stream), "device, stream", device, stream);
+        }
+    }
+
+    @Override
+    public boolean isIdle(int device, long stream) {
+        try (Frame _ = contexts.enter(device)) {
+            int code = query.call(stream);
+            if (code == CudaResult.NOT_READY.code()) {
+                return false;
+            }
+            query.check(code, "device, stream", device, stream);
+            return true;
+        }
+    }
+
+    @Override
+    public void await(int device, long stream, long event) {
+        try (Frame _ = contexts.enter(device)) {
+            waitEvent.check(waitEvent.call(stream, event, 0), "device, stream, event", device, stream, event);
+        }
+    }
+
+    @Override
+    public long id(int device, long stream) {
+        try (Frame frame = contexts.enter(device)) {
+            getId.check(getId.call(stream, frame.out()), "device, stream", device, stream);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public void launchHostFunction(int device, long stream, Runnable function) {
+        long entryPoint = HostFunctions.entryPoint();
+        long key = HostFunctions.keep(function);
+        boolean launched = false;
+        try (Frame _ = contexts.enter(device)) {
+            launchHost.check(launchHost.call(stream, entryPoint, key), "device, stream", device, stream);
+            launched = true;
+        } finally {
+            if (!launched) {
+                HostFunctions.forget(key);
+            }
+        }
+    }
+}

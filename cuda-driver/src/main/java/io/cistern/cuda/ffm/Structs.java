@@ -1,0 +1,113 @@
+package io.cistern.cuda.ffm;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_SHORT;
+
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.MemoryPoolProperties;
+import io.cistern.cuda.PhysicalMemory;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+
+/// The structs of `cuda.h` that calls take, each under its C name with its C members. Members that stay 0 and end a
+/// struct are padding here.
+final class Structs {
+    static final StructLayout LOCATION =
+            MemoryLayout.structLayout(JAVA_INT.withName("type"), JAVA_INT.withName("id")).withName("CUmemLocation");
+
+    /// Older toolkits have no `maxSize` and `usage`: reserved bytes there, which are 0 in both readings.
+    static final StructLayout POOL_PROPERTIES = MemoryLayout.structLayout(
+                    JAVA_INT.withName("allocType"),
+                    JAVA_INT.withName("handleTypes"),
+                    LOCATION.withName("location"),
+                    ADDRESS.withName("win32SecurityAttributes"),
+                    JAVA_LONG.withName("maxSize"),
+                    JAVA_SHORT.withName("usage"),
+                    MemoryLayout.paddingLayout(54))
+            .withName("CUmemPoolProps");
+
+    static final StructLayout ALLOCATION_PROPERTIES = MemoryLayout.structLayout(
+                    JAVA_INT.withName("type"),
+                    JAVA_INT.withName("requestedHandleTypes"),
+                    LOCATION.withName("location"),
+                    ADDRESS.withName("win32HandleMetaData"),
+                    MemoryLayout.structLayout(
+                                    JAVA_BYTE.withName("compressionType"),
+                                    JAVA_BYTE.withName("gpuDirectRDMACapable"),
+                                    JAVA_SHORT.withName("usage"),
+                                    MemoryLayout.paddingLayout(4))
+                            .withName("allocFlags"))
+            .withName("CUmemAllocationProp");
+
+    static final StructLayout ACCESS = MemoryLayout.structLayout(
+                    LOCATION.withName("location"), JAVA_INT.withName("flags"))
+            .withName("CUmemAccessDesc");
+
+    /// `CU_MEM_ALLOCATION_TYPE_PINNED`
+    static final int PINNED = 1;
+
+    private static final long LOCATION_ID = offset(LOCATION, "id");
+    private static final long POOL_HANDLE_TYPES = offset(POOL_PROPERTIES, "handleTypes");
+    private static final long POOL_LOCATION = offset(POOL_PROPERTIES, "location");
+    private static final long POOL_MAX_SIZE = offset(POOL_PROPERTIES, "maxSize");
+    private static final long ALLOCATION_HANDLE_TYPES = offset(ALLOCATION_PROPERTIES, "requestedHandleTypes");
+    private static final long ALLOCATION_LOCATION = offset(ALLOCATION_PROPERTIES, "location");
+    private static final long ALLOCATION_RDMA = offset(ALLOCATION_PROPERTIES, "allocFlags", "gpuDirectRDMACapable");
+    private static final long ACCESS_FLAGS = offset(ACCESS, "flags");
+
+    private Structs() {}
+
+    private static long offset(StructLayout struct, String... path) {
+        PathElement[] elements = new PathElement[path.length];
+        for (int i = 0; i < path.length; i++) {
+            elements[i] = PathElement.groupElement(path[i]);
+        }
+        return struct.byteOffset(elements);
+    }
+
+    /// Writes a `CUmemLocation` and returns its address.
+    static long location(Frame frame, MemoryLocation location) {
+        MemorySegment memory = frame.location();
+        write(memory, 0, location);
+        return memory.address();
+    }
+
+    /// Writes a `CUmemPoolProps` and returns its address.
+    static long poolProperties(Frame frame, MemoryPoolProperties properties) {
+        MemorySegment memory = frame.struct();
+        memory.set(JAVA_INT, 0, PINNED);
+        memory.set(JAVA_INT, POOL_HANDLE_TYPES, properties.handleTypes());
+        write(memory, POOL_LOCATION, properties.location());
+        memory.set(JAVA_LONG, POOL_MAX_SIZE, properties.maxByteSize());
+        return memory.address();
+    }
+
+    /// Writes a `CUmemAllocationProp` and returns its address.
+    static long allocationProperties(Frame frame, PhysicalMemory physical) {
+        MemorySegment memory = frame.struct();
+        memory.set(JAVA_INT, 0, PINNED);
+        memory.set(JAVA_INT, ALLOCATION_HANDLE_TYPES, physical.handleTypes());
+        write(memory, ALLOCATION_LOCATION, physical.location());
+        memory.set(JAVA_BYTE, ALLOCATION_RDMA, (byte) (physical.rdma() ? 1 : 0));
+        return memory.address();
+    }
+
+    /// Writes a `CUmemAccessDesc` and returns its address.
+    static long access(Frame frame, MemoryLocation accessor, AccessRights rights) {
+        MemorySegment memory = frame.struct();
+        write(memory, 0, accessor);
+        memory.set(JAVA_INT, ACCESS_FLAGS, rights.code());
+        return memory.address();
+    }
+
+    private static void write(MemorySegment memory, long offset, MemoryLocation location) {
+        memory.set(JAVA_INT, offset, location.type().code());
+        memory.set(JAVA_INT, offset + LOCATION_ID, location.id());
+    }
+}

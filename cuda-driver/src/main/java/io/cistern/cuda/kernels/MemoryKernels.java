@@ -1,0 +1,122 @@
+package io.cistern.cuda.kernels;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Modules;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+
+/// Kernels that hold a stream, write patterns and check them: what tests and checked replays need of a GPU.
+///
+/// They come as PTX text through [CudaDriver#modules()], so the simulated GPU runs them too, as Java functions of the
+/// same names. Every launch is in stream order and returns at once. Addresses are of device memory or pinned host
+/// memory and multiples of 4, those of counters multiples of 8. Any thread may call.
+public final class MemoryKernels implements AutoCloseable {
+    private static final String TEXT = "kernels.ptx";
+    private static final int THREADS = 256;
+
+    /// Enough to fill the largest GPU; longer ranges go round.
+    private static final int MOST_BLOCKS = 2048;
+
+    private final CudaDriver driver;
+    private final int device;
+    private final long module;
+    private final long latch;
+    private final long countMismatches;
+    private final long writeSequence;
+    private final long countSequenceMismatches;
+
+    private MemoryKernels(CudaDriver driver, int device) {
+        this.driver = driver;
+        this.device = device;
+        module = driver.modules().load(device, text());
+        latch = function("cistern_latch");
+        countMismatches = function("cistern_count_mismatches_u32");
+        writeSequence = function("cistern_write_sequence_u32");
+        countSequenceMismatches = function("cistern_count_sequence_mismatches_u32");
+    }
+
+    /// Loads the kernels into a device's primary context.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses the text
+    public static MemoryKernels load(CudaDriver driver, int device) {
+        return new MemoryKernels(driver, device);
+    }
+
+    private static String text() {
+        try (InputStream text = MemoryKernels.class.getResourceAsStream(TEXT)) {
+            if (text == null) {
+                throw new IllegalStateException(TEXT + " is missing beside " + MemoryKernels.class.getName());
+            }
+            return new String(text.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private long function(String name) {
+        return driver.modules().function(device, module, name);
+    }
+
+    /// Holds a stream until somebody opens the latch.
+    ///
+    /// @return the latch; open or close it, or the stream never goes on
+    /// @throws io.cistern.cuda.CudaException if the driver refuses
+    public Latch hold(long stream) {
+        Latch flag = new Latch(driver, device, stream);
+        try {
+            latch(flag.address(), stream);
+            return flag;
+        } catch (RuntimeException e) {
+            flag.close();
+            throw e;
+        }
+    }
+
+    /// Holds a stream until the 32-bit word at an address is no longer 0.
+    ///
+    /// @param flagAddress of pinned host memory
+    /// @throws io.cistern.cuda.CudaException if the driver refuses
+    public void latch(long flagAddress, long stream) {
+        driver.modules().launch(device, latch, Modules.Grid.of(1, 1), stream, flagAddress);
+    }
+
+    /// Adds to a 64-bit counter the number of 32-bit words that are not the expected one.
+    ///
+    /// @param count number of words
+    /// @throws io.cistern.cuda.CudaException if the driver refuses
+    public void countMismatches(long address, long count, int expected, long counterAddress, long stream) {
+        driver.modules()
+                .launch(device, countMismatches, grid(count), stream, address, count, expected, counterAddress);
+    }
+
+    /// Writes the 32-bit words first, first + 1, and so on, modulo 2³².
+    ///
+    /// @param count number of words
+    /// @throws io.cistern.cuda.CudaException if the driver refuses
+    public void writeSequence(long address, long count, int first, long stream) {
+        driver.modules().launch(device, writeSequence, grid(count), stream, address, count, first);
+    }
+
+    /// Adds to a 64-bit counter the number of 32-bit words that [#writeSequence] would change.
+    ///
+    /// @param count number of words
+    /// @throws io.cistern.cuda.CudaException if the driver refuses
+    public void countSequenceMismatches(long address, long count, int first, long counterAddress, long stream) {
+        driver.modules()
+                .launch(device, countSequenceMismatches, grid(count), stream, address, count, first, counterAddress);
+    }
+
+    private static Modules.Grid grid(long count) {
+        return Modules.Grid.of(Math.clamp((count + THREADS - 1) / THREADS, 1, MOST_BLOCKS), THREADS);
+    }
+
+    /// Unloads the kernels; those launched must have finished.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses
+    @Override
+    public void close() {
+        driver.modules().unload(device, module);
+    }
+}

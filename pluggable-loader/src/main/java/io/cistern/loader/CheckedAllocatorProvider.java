@@ -1,0 +1,41 @@
+package io.cistern.loader;
+
+import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.DeviceEnvironment;
+
+/// Stands before a plug-in's provider: answers what was found out at discovery, and turns what a provider must not do into
+/// something that says whose fault it is.
+///
+/// @param provider the plug-in's own
+/// @param found what discovery knows of it
+record CheckedAllocatorProvider(AllocatorProvider provider, Found<AllocatorProvider> found) implements AllocatorProvider {
+    @Override
+    public int spiVersion() {
+        return SPI_VERSION;
+    }
+
+    @Override
+    public String name() {
+        return found.name();
+    }
+
+    @Override
+    public int priority() {
+        return found.priority();
+    }
+
+    @Override
+    public Availability availability(DeviceEnvironment environment) {
+        return CheckedAnswers.availability(found, () -> provider.availability(environment));
+    }
+
+    /// @throws ConfigurationException also when the plug-in lacks a class or returns null
+    @Override
+    public DeviceAllocator open(AllocatorContext context) {
+        return CheckedAnswers.opened(found, () -> provider.open(context));
+    }
+}

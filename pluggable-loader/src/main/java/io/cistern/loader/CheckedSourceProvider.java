@@ -1,0 +1,37 @@
+package io.cistern.loader;
+
+import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.SegmentSourceProvider;
+
+/// What [CheckedAllocatorProvider] is for an allocator, for a segment source.
+///
+/// @param provider the plug-in's own
+/// @param found what discovery knows of it
+record CheckedSourceProvider(SegmentSourceProvider provider, Found<SegmentSourceProvider> found)
+        implements SegmentSourceProvider {
+    @Override
+    public int spiVersion() {
+        return AllocatorProvider.SPI_VERSION;
+    }
+
+    @Override
+    public String name() {
+        return found.name();
+    }
+
+    @Override
+    public Availability availability(DeviceEnvironment environment) {
+        return CheckedAnswers.availability(found, () -> provider.availability(environment));
+    }
+
+    /// @throws ConfigurationException also when the plug-in lacks a class or returns null
+    @Override
+    public SegmentSource open(AllocatorContext context) {
+        return CheckedAnswers.opened(found, () -> provider.open(context));
+    }
+}

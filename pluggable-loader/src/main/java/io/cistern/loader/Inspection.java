@@ -1,0 +1,109 @@
+package io.cistern.loader;
+
+import io.cistern.spi.AllocatorProvider;
+import java.io.Serial;
+import java.util.Optional;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
+import java.util.concurrent.Callable;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/// Makes one provider and asks it for SPI version, name and priority. The version comes first: nothing else that a provider of
+/// a newer SPI says can be relied on. Used once, by one thread.
+///
+/// @param <P> the provider's type
+final class Inspection<P> {
+    /// What a spec can name.
+    private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9_-]*");
+
+    private final Service<P> service;
+    private final ServiceLoader.Provider<P> source;
+    private final String className;
+    private final String origin;
+    private Optional<String> claim = Optional.empty();
+
+    Inspection(Service<P> service, ServiceLoader.Provider<P> source) {
+        this.service = service;
+        this.source = source;
+        this.className = source.type().getName();
+        this.origin = Origin.of(source.type());
+    }
+
+    /// The provider, sound or with its problem.
+    Found<P> result() {
+        try {
+            P provider = made();
+            int version = answer("spiVersion()", () -> service.spiVersion().applyAsInt(provider));
+            if (version > AllocatorProvider.SPI_VERSION) {
+                claim = nameIfItCan(provider);
+            }
+            requireKnown(version);
+            claim = Optional.of(name(provider));
+            int priority = answer("priority()", () -> service.priority().applyAsInt(provider));
+            return Found.sound(service.kind(), className, origin, claim.get(), priority, provider, service.checks());
+        } catch (Refusal refusal) {
+            return Found.broken(service.kind(), className, origin, claim, 0, refusal.problem);
+        }
+    }
+
+    private P made() throws Refusal {
+        try {
+            return source.get();
+        } catch (ServiceConfigurationError | LinkageError error) {
+            throw new Refusal(Problem.loading(error));
+        }
+    }
+
+    private static void requireKnown(int version) throws Refusal {
+        if (version > AllocatorProvider.SPI_VERSION) {
+            throw new Refusal("is built for version " + version + " of the SPI, newer than version "
+                    + AllocatorProvider.SPI_VERSION + " here; update Cistern or take an older release of the plug-in");
+        }
+        if (version < 1) {
+            throw new Refusal("says it is built for version " + version + " of the SPI, which there never was");
+        }
+    }
+
+    private Optional<String> nameIfItCan(P provider) {
+        try {
+            return Optional.of(name(provider));
+        } catch (Refusal refusal) {
+            return Optional.empty();
+        }
+    }
+
+    private String name(P provider) throws Refusal {
+        String name = answer("name()", () -> service.name().apply(provider));
+        if (!NAME.matcher(name).matches()) {
+            throw new Refusal("calls itself '" + name + "'; a name is lower-case letters, digits, '-' and '_'");
+        }
+        return name;
+    }
+
+    private static <T> T answer(String call, Callable<@Nullable T> question) throws Refusal {
+        @Nullable T answer;
+        try {
+            answer = question.call();
+        } catch (Exception | LinkageError | AssertionError error) {
+            throw new Refusal("fails in " + call + ": " + error);
+        }
+        if (answer == null) {
+            throw new Refusal("returns null from " + call);
+        }
+        return answer;
+    }
+
+    /// Ends an inspection.
+    private static final class Refusal extends Exception {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        private final String problem;
+
+        Refusal(String problem) {
+            super(problem);
+            this.problem = problem;
+        }
+    }
+}

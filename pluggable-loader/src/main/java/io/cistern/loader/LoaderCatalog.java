@@ -1,0 +1,37 @@
+package io.cistern.loader;
+
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.SegmentSourceProvider;
+import java.util.List;
+import java.util.stream.Stream;
+
+/// What was discovered, with the choice of the current allocator. Immutable; entries come by kind, then by name.
+///
+/// @param allocators the allocators
+/// @param sources the segment sources
+/// @param startup which allocator is current
+record LoaderCatalog(
+        Providers<AllocatorProvider> allocators, Providers<SegmentSourceProvider> sources, StartupChoice startup)
+        implements Catalog {
+    @Override
+    public AllocatorProvider allocator(String name) {
+        return allocators.get(name);
+    }
+
+    @Override
+    public SegmentSourceProvider source(String name) {
+        return sources.get(name);
+    }
+
+    @Override
+    public List<Entry> entries() {
+        return Stream.concat(allocators.entries(), sources.entries()).toList();
+    }
+
+    @Override
+    public Choice choose(DeviceEnvironment environment) {
+        return startup.choose(environment);
+    }
+}

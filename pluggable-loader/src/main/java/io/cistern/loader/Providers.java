@@ -1,0 +1,90 @@
+package io.cistern.loader;
+
+import io.cistern.ConfigurationException;
+import io.cistern.internal.names.NearestName;
+import io.cistern.spi.Catalog.Entry;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/// The providers of one kind by name. Where several claim a name none of them gets it, whoever came first; the others' names
+/// still work. Immutable.
+///
+/// @param <P> the providers' type
+final class Providers<P> {
+    private final String what;
+    private final Map<String, List<Found<P>>> named = new TreeMap<>();
+    private final List<Found<P>> nameless = new ArrayList<>();
+
+    /// @param what one of them, for messages: `allocator`
+    Providers(String what, List<Found<P>> found) {
+        this.what = what;
+        Map<String, List<Found<P>>> claims = new LinkedHashMap<>();
+        for (Found<P> one : found) {
+            one.claim().ifPresentOrElse(
+                    name -> claims.computeIfAbsent(name, ignored -> new ArrayList<>()).add(one), () -> nameless.add(one));
+        }
+        claims.forEach((name, claimants) -> named.put(name, withoutRivals(claimants)));
+        nameless.sort(Comparator.comparing(Found::who));
+    }
+
+    /// @throws ConfigurationException if the name is unknown or its provider can't be used
+    P get(String name) {
+        List<Found<P>> claimants = named.get(name);
+        if (claimants == null) {
+            throw new ConfigurationException("no " + what + " is named '" + name + "'; known, nearest first: "
+                    + NearestName.listed(name, named.keySet()) + unreadable());
+        }
+        Found<P> one = claimants.getFirst();
+        return one.provider()
+                .orElseThrow(() -> new ConfigurationException(
+                        what + " '" + name + "' can't be used: " + one.who() + " " + one.problem().orElseThrow()));
+    }
+
+    /// Those that can be used, by name.
+    List<Found<P>> sound() {
+        return all().filter(one -> one.provider().isPresent()).toList();
+    }
+
+    /// How many were found that can't be used.
+    long brokenCount() {
+        return all().filter(one -> one.provider().isEmpty()).count();
+    }
+
+    /// By name; those that could not say theirs come last.
+    Stream<Entry> entries() {
+        return all().map(Found::entry);
+    }
+
+    private Stream<Found<P>> all() {
+        return Stream.concat(named.values().stream().flatMap(List::stream), nameless.stream());
+    }
+
+    /// The name that is missed may belong to one that could not say its own.
+    private String unreadable() {
+        StringBuilder text = new StringBuilder();
+        nameless.forEach(one -> text.append("; ").append(one.who()).append(' ').append(one.problem().orElseThrow()));
+        return text.toString();
+    }
+
+    private static <P> List<Found<P>> withoutRivals(List<Found<P>> claimants) {
+        List<Found<P>> sorted =
+                claimants.stream().sorted(Comparator.comparing(Found::who)).toList();
+        if (sorted.size() == 1) {
+            return sorted;
+        }
+        return sorted.stream().map(one -> one.refused(sharedName(one, sorted))).toList();
+    }
+
+    private static <P> String sharedName(Found<P> one, List<Found<P>> claimants) {
+        return claimants.stream()
+                .map(Found::who)
+                .filter(who -> !who.equals(one.who()))
+                .collect(Collectors.joining(" and ", "shares its name with ", "; remove all but one"));
+    }
+}

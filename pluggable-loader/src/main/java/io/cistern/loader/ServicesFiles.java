@@ -1,0 +1,106 @@
+package io.cistern.loader;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.net.URL;
+import java.net.URLConnection;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Predicate;
+
+/// The files `META-INF/services/SERVICE` that a class loader sees. [java.util.ServiceLoader] reads them, but when an entry is
+/// bad it does not say which JAR it is in, and when two JARs have the same class it silently takes the first: both are found
+/// here. What can't be read is left to the service loader to complain about.
+final class ServicesFiles {
+    /// A place where a bad entry was found.
+    ///
+    /// @param className the class named there, or the file
+    /// @param origin the JAR or folder
+    record Place(String className, String origin) {}
+
+    private final String resource;
+    private final ClassLoader loader;
+    private final Map<String, String> originsByFile = new LinkedHashMap<>();
+    private final Map<String, Set<String>> originsByClass = new LinkedHashMap<>();
+
+    ServicesFiles(Class<?> service, ClassLoader loader) {
+        this.resource = "META-INF/services/" + service.getName();
+        this.loader = loader;
+        try {
+            for (URL file : loader.resources(resource).toList()) {
+                read(file);
+            }
+        } catch (UncheckedIOException e) {
+            // The service loader meets the same error and reports it.
+        }
+    }
+
+    /// The JARs whose services file names the class, in order of path.
+    List<String> origins(String className) {
+        return List.copyOf(originsByClass.getOrDefault(className, Set.of()));
+    }
+
+    /// The entry that an error of the service loader is about.
+    ///
+    /// @param delivered classes that came without an error
+    Place culprit(Throwable error, Set<String> delivered) {
+        String message = String.valueOf(error.getMessage());
+        return first(delivered, name -> message.contains(name) || message.contains(name.replace('.', '/')))
+                .or(() -> first(delivered, name -> failsAlike(name, error)))
+                .or(() -> originsByFile.entrySet().stream()
+                        .filter(file -> message.contains(file.getKey()))
+                        .findFirst()
+                        .map(file -> new Place(resource, file.getValue())))
+                .orElseGet(() -> new Place(resource, Origin.UNKNOWN));
+    }
+
+    private Optional<Place> first(Set<String> delivered, Predicate<String> suspect) {
+        return originsByClass.entrySet().stream()
+                .filter(entry -> !delivered.contains(entry.getKey()) && suspect.test(entry.getKey()))
+                .findFirst()
+                .map(entry -> new Place(entry.getKey(), entry.getValue().iterator().next()));
+    }
+
+    /// An error about a class that the provider needs does not name the provider, but comes again.
+    private boolean failsAlike(String className, Throwable error) {
+        try {
+            Class.forName(className, false, loader);
+            return false;
+        } catch (LinkageError again) {
+            return String.valueOf(again.getMessage()).equals(error.getMessage());
+        } catch (ClassNotFoundException other) {
+            return false;
+        }
+    }
+
+    private void read(URL file) {
+        String origin = Origin.ofServicesFile(file, resource);
+        originsByFile.put(file.toString(), origin);
+        for (String className : classNames(file)) {
+            originsByClass.computeIfAbsent(className, ignored -> new TreeSet<>()).add(origin);
+        }
+    }
+
+    private static List<String> classNames(URL file) {
+        List<String> names = new ArrayList<>();
+        try {
+            URLConnection connection = file.openConnection();
+            connection.setUseCaches(false); // a cached JAR would stay open
+            try (BufferedReader lines =
+                    new BufferedReader(new InputStreamReader(connection.getInputStream(), StandardCharsets.UTF_8))) {
+                lines.lines().map(line -> line.split("#", 2)[0].strip()).filter(s -> !s.isEmpty()).forEach(names::add);
+            }
+        } catch (IOException | UncheckedIOException e) {
+            // The service loader meets the same error and reports it.
+        }
+        return names;
+    }
+}

@@ -1,0 +1,104 @@
+package io.cistern.loader;
+
+import io.cistern.AllocatorSpec;
+import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.Catalog.Choice;
+import io.cistern.spi.DeviceEnvironment;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/// Which allocator is current when the program does not say. The first of these that speaks decides:
+///
+/// | who | how | if it can't be followed |
+/// |---|---|---|
+/// | property | `-Dcistern.allocator=SPEC` | an error |
+/// | environment variable | `CISTERN_ALLOCATOR=SPEC` | an error |
+/// | priority | the highest above 0 of those that can run here; two of them with the same one: an error | an error |
+///
+/// So an allocator that somebody named is never replaced in silence, and a JAR that is dropped in changes the default only
+/// through a priority above all others'. Immutable.
+final class StartupChoice {
+    static final String PROPERTY = "cistern.allocator";
+    static final String VARIABLE = "CISTERN_ALLOCATOR";
+    private static final String HOW = "name one with -D" + PROPERTY + "=NAME or " + VARIABLE + "=NAME";
+
+    private final Providers<AllocatorProvider> allocators;
+    private final Settings settings;
+
+    StartupChoice(Providers<AllocatorProvider> allocators, Settings settings) {
+        this.allocators = allocators;
+        this.settings = settings;
+    }
+
+    /// @throws ConfigurationException if what was named can't be had, or nothing was named and nothing stands out
+    Choice choose(DeviceEnvironment environment) {
+        return settings.property(PROPERTY)
+                .map(spec -> named("property " + PROPERTY, spec, environment))
+                .or(() -> settings.variable(VARIABLE)
+                        .map(spec -> named("environment variable " + VARIABLE, spec, environment)))
+                .orElseGet(() -> highest(environment));
+    }
+
+    private Choice named(String by, String text, DeviceEnvironment environment) {
+        try {
+            AllocatorSpec spec = AllocatorSpec.parse(text);
+            Availability availability = allocators.get(spec.name()).availability(environment);
+            if (!availability.available()) {
+                throw new ConfigurationException("allocator '" + spec.name() + "' can't run here: " + availability.reason());
+            }
+            return new Choice(spec, by);
+        } catch (ConfigurationException e) {
+            throw new ConfigurationException(by + ": " + e.getMessage(), e);
+        }
+    }
+
+    private Choice highest(DeviceEnvironment environment) {
+        List<Candidate> candidates = allocators.sound().stream()
+                .filter(one -> one.priority() > 0)
+                .map(one -> new Candidate(one, one.provider().orElseThrow().availability(environment)))
+                .toList();
+        List<Found<AllocatorProvider>> best = best(candidates);
+        if (best.isEmpty()) {
+            throw new ConfigurationException("no allocator can be current: " + why(candidates) + "; " + HOW);
+        }
+        if (best.size() > 1) {
+            throw new ConfigurationException("no allocator can be current: priority " + best.getFirst().priority()
+                    + ", the highest of those available, is claimed by " + names(best) + "; " + HOW);
+        }
+        return new Choice(AllocatorSpec.parse(best.getFirst().name()), "highest priority of those available" + leftOut());
+    }
+
+    /// All that share the highest priority of those available.
+    private static List<Found<AllocatorProvider>> best(List<Candidate> candidates) {
+        List<Found<AllocatorProvider>> available = candidates.stream()
+                .filter(one -> one.availability().available())
+                .map(Candidate::found)
+                .toList();
+        int highest = available.stream().mapToInt(Found::priority).max().orElse(0);
+        return available.stream().filter(one -> one.priority() == highest).toList();
+    }
+
+    private static String why(List<Candidate> candidates) {
+        return candidates.isEmpty()
+                ? "none with a priority above 0 was found"
+                : candidates.stream()
+                        .map(one -> "'" + one.found().name() + "' can't run here (" + one.availability().reason() + ")")
+                        .collect(Collectors.joining(", "));
+    }
+
+    private static String names(List<Found<AllocatorProvider>> found) {
+        return found.stream()
+                .map(one -> "'" + one.name() + "' of " + one.origin())
+                .collect(Collectors.joining(" and "));
+    }
+
+    private String leftOut() {
+        long broken = allocators.brokenCount();
+        return broken == 0 ? "" : "; left out, since they can't be used: " + broken;
+    }
+
+    private record Candidate(Found<AllocatorProvider> found, Availability availability) {}
+}
