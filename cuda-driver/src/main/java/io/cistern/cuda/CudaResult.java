@@ -70,6 +70,14 @@ public enum CudaResult {
         return BY_CODE.getOrDefault(code, UNKNOWN);
     }
 
+    /// Whether the context is beyond use after this result: its memory is gone, and every later call fails.
+    public boolean endsContext() {
+        return switch (this) {
+            case DEINITIALIZED, CONTEXT_IS_DESTROYED, ILLEGAL_ADDRESS, LAUNCH_FAILED, LAUNCH_TIMEOUT, ECC_UNCORRECTABLE -> true;
+            default -> false;
+        };
+    }
+
     /// Name and number for people, for example `CUDA_ERROR_OUT_OF_MEMORY (2)`. Never throws.
     public static String describe(int code) {
         CudaResult result = of(code);

@@ -1,0 +1,127 @@
+package io.cistern.caching;
+
+import java.util.Arrays;
+
+/// Block records in parallel arrays; a block is a number. No object per block, so no garbage when they come and go.
+///
+/// The blocks of one [Region] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`. Numbers of removed
+/// blocks are used again, through a list in [#next]. Guarded by the shard's lock.
+final class Blocks {
+    /// No block.
+    static final int NONE = -1;
+
+    /// The record is not in use.
+    static final byte UNUSED = 0;
+    /// Mapped, idle, in a size bin.
+    static final byte FREE = 1;
+    /// Handed out.
+    static final byte LIVE = 2;
+    /// Freed, but another stream may still be using it.
+    static final byte FENCED = 3;
+    /// Taken out of circulation by a thread that is making driver calls for it.
+    static final byte CLAIMED = 4;
+    /// Addresses without physical memory.
+    static final byte HOLE = 5;
+
+    private static final int FIRST_CAPACITY = 64;
+
+    long[] address = new long[FIRST_CAPACITY];
+    long[] byteSize = new long[FIRST_CAPACITY];
+    Region[] region = new Region[FIRST_CAPACITY];
+    /// Neighbours in the region, or [#NONE] at its ends.
+    int[] previous = new int[FIRST_CAPACITY];
+    int[] next = new int[FIRST_CAPACITY];
+    /// Neighbours in the list that the block's state puts it into: a size bin, the holes, the fenced.
+    int[] listPrevious = new int[FIRST_CAPACITY];
+    int[] listNext = new int[FIRST_CAPACITY];
+    byte[] state = new byte[FIRST_CAPACITY];
+
+    private int firstUnused = NONE;
+    private int used;
+
+    /// Adds a region's only block.
+    int add(Region owner, byte newState) {
+        int block = take();
+        set(block, owner, owner.address, owner.byteSize, newState);
+        previous[block] = NONE;
+        next[block] = NONE;
+        owner.firstBlock = block;
+        return block;
+    }
+
+    /// Cuts a block after `firstSize` bytes.
+    ///
+    /// @return the second part, in the same state as the first
+    int split(int block, long firstSize) {
+        int rest = take();
+        set(rest, region[block], address[block] + firstSize, byteSize[block] - firstSize, state[block]);
+        byteSize[block] = firstSize;
+        int after = next[block];
+        next[rest] = after;
+        previous[rest] = block;
+        next[block] = rest;
+        if (after != NONE) {
+            previous[after] = rest;
+        }
+        return rest;
+    }
+
+    /// Joins a block with the one after it, whose number is given up.
+    void absorbNext(int block) {
+        int gone = next[block];
+        int after = next[gone];
+        byteSize[block] += byteSize[gone];
+        next[block] = after;
+        if (after != NONE) {
+            previous[after] = block;
+        }
+        remove(gone);
+    }
+
+    /// Gives up a number.
+    void remove(int block) {
+        state[block] = UNUSED;
+        next[block] = firstUnused;
+        firstUnused = block;
+    }
+
+    /// Whether there is such a block and it is in the given state.
+    boolean is(int block, byte wanted) {
+        return block != NONE && state[block] == wanted;
+    }
+
+    /// The first address after a block.
+    long end(int block) {
+        return address[block] + byteSize[block];
+    }
+
+    private void set(int block, Region owner, long newAddress, long newSize, byte newState) {
+        region[block] = owner;
+        address[block] = newAddress;
+        byteSize[block] = newSize;
+        state[block] = newState;
+    }
+
+    private int take() {
+        if (firstUnused != NONE) {
+            int block = firstUnused;
+            firstUnused = next[block];
+            return block;
+        }
+        if (used == state.length) {
+            enlarge(used * 2);
+        }
+        return used++;
+    }
+
+    private void enlarge(int capacity) {
+        address = Arrays.copyOf(address, capacity);
+        byteSize = Arrays.copyOf(byteSize, capacity);
+        region = Arrays.copyOf(region, capacity);
+        previous = Arrays.copyOf(previous, capacity);
+        next = Arrays.copyOf(next, capacity);
+        listPrevious = Arrays.copyOf(listPrevious, capacity);
+        listNext = Arrays.copyOf(listNext, capacity);
+        state = Arrays.copyOf(state, capacity);
+    }
+}

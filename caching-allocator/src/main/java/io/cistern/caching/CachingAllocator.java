@@ -1,0 +1,128 @@
+package io.cistern.caching;
+
+import io.cistern.ConfigurationException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.EventSink;
+import io.cistern.spi.PageSource;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.ReservedPeak;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.StreamOrder;
+import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/// The caching allocator: one [DeviceCache] for each device that is used.
+///
+/// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in [StreamShard]; physical
+/// memory in [PageArena] and [PhysicalPages].
+final class CachingAllocator implements DeviceAllocator, ReservedPeak {
+    private final CudaDriver driver;
+    private final StreamOrder order;
+    private final EventSink events;
+    private final SegmentSource source;
+    private final CachingOptions options;
+    private final AtomicReferenceArray<@Nullable DeviceCache> caches;
+
+    CachingAllocator(AllocatorContext context, CachingOptions options) {
+        this.driver = context.extension(CudaDriver.class)
+                .orElseThrow(() -> new ConfigurationException("caching needs the driver, which this environment hides"));
+        this.order = context.streams();
+        this.events = context.events();
+        this.source = context.segments(options.source());
+        this.options = options;
+        this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
+    }
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        DeviceCache cache = caches.get(device);
+        return (cache != null ? cache : openCache(device)).allocate(byteSize, stream);
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        DeviceCache cache = caches.get(device);
+        (cache != null ? cache : openCache(device)).free(address, stream);
+    }
+
+    private synchronized DeviceCache openCache(int device) {
+        DeviceCache cache = caches.get(device);
+        if (cache == null) {
+            Reserved reserved = new Reserved(device, events);
+            RegionMap regions = new RegionMap();
+            Fences fences = new Fences(device, driver, order);
+            cache = new DeviceCache(device, reserved, growth(device, reserved, regions), fences, regions);
+            caches.set(device, cache);
+        }
+        return cache;
+    }
+
+    private Growth growth(int device, Reserved reserved, RegionMap regions) {
+        return switch (source) {
+            case PageSource physical -> new PageGrowth(
+                    new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
+                    regions,
+                    driver.devices().totalBytes(device));
+            case RangeSource plain -> new SegmentGrowth(device, plain, reserved, regions);
+        };
+    }
+
+    @Override
+    public OptionalLong reservedBytes(int device) {
+        DeviceCache cache = caches.get(device);
+        return OptionalLong.of(cache == null ? 0 : cache.reserved.bytes());
+    }
+
+    @Override
+    public long reservedPeakBytes(int device) {
+        DeviceCache cache = caches.get(device);
+        return cache == null ? 0 : cache.reserved.peakBytes();
+    }
+
+    @Override
+    public void resetReservedPeak(int device) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.reserved.resetPeak();
+        }
+    }
+
+    @Override
+    public long trim(int device, long keepBytes) {
+        DeviceCache cache = caches.get(device);
+        return cache == null ? 0 : cache.trim(keepBytes);
+    }
+
+    @Override
+    public void streamClosing(int device, long stream) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.streamClosing(stream);
+        }
+    }
+
+    @Override
+    public void close() {
+        for (int device = 0; device < caches.length(); device++) {
+            DeviceCache cache = caches.get(device);
+            if (cache != null) {
+                cache.close();
+            }
+        }
+    }
+
+    /// Checks every invariant of every device.
+    ///
+    /// @throws IllegalStateException if one does not hold
+    void checkInvariants() {
+        for (int device = 0; device < caches.length(); device++) {
+            DeviceCache cache = caches.get(device);
+            if (cache != null) {
+                cache.checkInvariants();
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+package io.cistern.caching;
+
+import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.DeviceEnvironment;
+
+/// The options of `caching`.
+///
+/// @param source the spec of the segment source
+/// @param pageBytes the size of every page, or 0 for sizes that follow what is reserved
+record CachingOptions(String source, long pageBytes) {
+    /// Handles larger than this save no calls worth speaking of.
+    private static final long LARGEST_PAGE = 1L << 30;
+
+    static CachingOptions read(AllocatorContext context) {
+        AllocatorOptions options = context.options();
+        long pageBytes = options.bytes("page_size").orElse(0L);
+        if (options.bytes("page_size").isPresent() && (pageBytes < Sizes.SLOT || pageBytes > LARGEST_PAGE)) {
+            throw new ConfigurationException("caching: page_size is from 2MiB to 1GiB, not " + pageBytes + " bytes");
+        }
+        return new CachingOptions(options.text("source").orElseGet(() -> usualSource(context.devices())), pageBytes);
+    }
+
+    /// Pages need virtual memory management; plain segments do for a device without.
+    private static String usualSource(DeviceEnvironment devices) {
+        for (int device = 0; device < devices.deviceCount(); device++) {
+            if (!devices.virtualMemory(device).available()) {
+                return "linear";
+            }
+        }
+        return "pages";
+    }
+}

@@ -1,0 +1,36 @@
+package io.cistern.caching;
+
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.DeviceAllocator;
+
+/// Provides `caching`: memory is kept, split and merged, and grows by pages.
+///
+/// | option | values | meaning |
+/// |---|---|---|
+/// | `source` | a spec | where memory comes from; by default `pages`, or `linear` on devices without virtual memory management |
+/// | `page_size` | 2 MiB to 1 GiB | the size of all pages; by default 2 MiB to 20 MiB, by what is reserved |
+public final class CachingProvider implements AllocatorProvider {
+    /// For [java.util.ServiceLoader].
+    public CachingProvider() {}
+
+    @Override
+    public int spiVersion() {
+        return SPI_VERSION;
+    }
+
+    @Override
+    public String name() {
+        return "caching";
+    }
+
+    @Override
+    public int priority() {
+        return 100;
+    }
+
+    @Override
+    public DeviceAllocator open(AllocatorContext context) {
+        return new CachingAllocator(context, CachingOptions.read(context));
+    }
+}

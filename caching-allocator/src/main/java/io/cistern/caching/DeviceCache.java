@@ -1,0 +1,230 @@
+package io.cistern.caching;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.UnknownAddressException;
+import io.cistern.cuda.CudaException;
+import java.util.ArrayList;
+import java.util.List;
+
+/// The cache of one device: its shards, and what they share.
+///
+/// **The way of one allocation.** 1. the stream's shard by a look-up without a lock; 2. best fit under the shard's lock;
+/// 3. on a miss, under the shard's driver lock: frees whose fences have passed, then [growth][Growth]; 4. when the driver has no
+/// memory, the [FailureLadder].
+///
+/// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's lock; 3. it joins its
+/// free neighbours, or waits behind a fence.
+final class DeviceCache {
+    final int device;
+    final Reserved reserved;
+    private final Growth growth;
+    private final Fences fences;
+    private final RegionMap regions;
+    private final ShardTable small = new ShardTable(true);
+    private final ShardTable large = new ShardTable(false);
+    /// Shards whose streams have ended; dropped once their memory is gone. Guarded by itself.
+    private final List<StreamShard> closed = new ArrayList<>();
+
+    DeviceCache(int device, Reserved reserved, Growth growth, Fences fences, RegionMap regions) {
+        this.device = device;
+        this.reserved = reserved;
+        this.growth = growth;
+        this.fences = fences;
+        this.regions = regions;
+    }
+
+    long allocate(long byteSize, long stream) {
+        if (byteSize > Sizes.LARGEST) {
+            throw new DeviceOutOfMemoryException(byteSize, device, "more than any device has");
+        }
+        long size = Sizes.rounded(byteSize);
+        StreamShard shard = shard(Fences.key(stream), size <= Sizes.SMALL_LIMIT);
+        if (shard.settlingIsDue()) {
+            settle(shard);
+        }
+        long address = shard.allocate(size);
+        return address != 0 ? address : allocateAfterMiss(shard, size, byteSize);
+    }
+
+    void free(long address, long stream) {
+        Region region = regions.find(address);
+        if (region == null) {
+            throw new UnknownAddressException(address);
+        }
+        StreamShard shard = region.shard;
+        long key = Fences.key(stream);
+        shard.free(region, address, key, key == shard.stream && (!shard.isClosed() || table(shard.small).find(key) == null));
+    }
+
+    private ShardTable table(boolean ofSmall) {
+        return ofSmall ? small : large;
+    }
+
+    private StreamShard shard(long key, boolean ofSmall) {
+        StreamShard shard = table(ofSmall).find(key);
+        if (shard != null) {
+            return shard;
+        }
+        fences.opened(key);
+        return table(ofSmall).open(key);
+    }
+
+    /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
+    private void settle(StreamShard shard) {
+        if (shard.driverLock.tryLock()) {
+            try {
+                shard.settle(fences, false);
+            } finally {
+                shard.driverLock.unlock();
+            }
+        }
+    }
+
+    private long allocateAfterMiss(StreamShard shard, long size, long asked) {
+        sweepClosed();
+        try {
+            return grow(shard, size);
+        } catch (DeviceOutOfMemoryException | CudaException failure) {
+            if (!FailureLadder.outOfMemory(failure)) {
+                throw failure;
+            }
+            return new FailureLadder(this, shard, size).climb(asked, failure);
+        }
+    }
+
+    /// Searches once more, frees whose fences have passed included, and then grows.
+    long grow(StreamShard shard, long size) {
+        shard.driverLock.lock();
+        try {
+            shard.settle(fences, false);
+            long address = shard.allocate(size);
+            return address != 0 ? address : growth.growAndAllocate(shard, size);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// Waits for the other streams that a shard's freed blocks were used on.
+    void awaitFences(StreamShard shard) {
+        shard.driverLock.lock();
+        try {
+            shard.settle(fences, true);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// Gives idle memory of one shard back to the driver.
+    ///
+    /// @param wait whether to wait for the work of its stream
+    /// @return bytes given back
+    long giveBack(StreamShard shard, long wanted, boolean wait) {
+        shard.driverLock.lock();
+        try {
+            shard.settle(fences, wait);
+            return shard.giveBack(wanted, () -> shard.quiet(fences, wait));
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    long trim(long keepBytes) {
+        sweepClosed();
+        long returned = 0;
+        for (StreamShard shard : shards()) {
+            long excess = reserved.bytes() - keepBytes;
+            if (excess > 0) {
+                returned += giveBack(shard, excess, false);
+            }
+        }
+        return returned;
+    }
+
+    /// The stream ends: what waits for it gets its fence now, and its own memory goes as soon as its work is done.
+    void streamClosing(long stream) {
+        long key = Fences.key(stream);
+        for (StreamShard shard : shards()) {
+            recordFences(shard);
+        }
+        close(small.remove(key), key);
+        close(large.remove(key), key);
+        fences.closed(key);
+        sweepClosed();
+    }
+
+    private void recordFences(StreamShard shard) {
+        shard.driverLock.lock();
+        try {
+            shard.recordFences(fences);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    private void close(@org.jspecify.annotations.Nullable StreamShard shard, long key) {
+        if (shard != null) {
+            shard.closed(fences.record(key));
+            synchronized (closed) {
+                closed.add(shard);
+            }
+        }
+    }
+
+    private void sweepClosed() {
+        for (StreamShard shard : closedShards()) {
+            giveBack(shard, Long.MAX_VALUE, false);
+            if (dispose(shard)) {
+                synchronized (closed) {
+                    closed.remove(shard);
+                }
+            }
+        }
+    }
+
+    private boolean dispose(StreamShard shard) {
+        shard.driverLock.lock();
+        try {
+            return shard.dispose();
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    private List<StreamShard> closedShards() {
+        synchronized (closed) {
+            return closed.isEmpty() ? List.of() : List.copyOf(closed);
+        }
+    }
+
+    /// All shards, those of ended streams first.
+    List<StreamShard> shards() {
+        List<StreamShard> all = new ArrayList<>(closedShards());
+        all.addAll(small.all());
+        all.addAll(large.all());
+        return all;
+    }
+
+    /// Returns everything, all blocks being freed. Goes on after an error: a dead context has taken the memory with it.
+    void close() {
+        fences.finishAll();
+        for (StreamShard shard : shards()) {
+            try {
+                giveBack(shard, Long.MAX_VALUE, true);
+                dispose(shard);
+            } catch (CudaException dead) {
+                continue;
+            }
+        }
+    }
+
+    /// Checks the shards, and that what is reserved is what they have.
+    ///
+    /// @throws IllegalStateException if an invariant does not hold
+    void checkInvariants() {
+        long mapped = 0;
+        for (StreamShard shard : shards()) {
+            mapped += shard.checkInvariants();
+        }
+        Invariant.check(mapped == reserved.bytes(), "reserved bytes are those of the shards", mapped - reserved.bytes());
+    }
+}

@@ -1,0 +1,130 @@
+package io.cistern.caching;
+
+import java.util.Arrays;
+
+/// Blocks of a shard that were freed on other streams and wait until those have got past the free.
+///
+/// 1. A free only puts the block on its stream's open list; nothing is recorded.
+/// 2. The next allocation of the shard *closes* the lists: one fence a stream, recorded later than all frees in its list and
+///    therefore covering them.
+/// 3. Later allocations poll the fences, ever less often while none has passed.
+///
+/// The open lists are guarded by the shard's lock, the closed ones by its driver lock, so that recording and polling hold no
+/// short lock. Lists are linked through [Blocks#listNext].
+final class FencedFrees {
+    /// Most allocations between two polls.
+    private static final int LONGEST_PAUSE = 64;
+
+    private final Blocks blocks;
+    private long[] openStream = new long[2];
+    private int[] openHead = new int[2];
+    private int openCount;
+
+    private long[] fence = new long[2];
+    private int[] closedHead = new int[2];
+    private int closedCount;
+
+    /// Blocks that wait; guarded by the shard's lock.
+    private int waiting;
+
+    private int untilPoll;
+    private int pause = 1;
+
+    FencedFrees(Blocks blocks) {
+        this.blocks = blocks;
+    }
+
+    /// Adds a block in state [Blocks#FENCED]. Under the shard's lock.
+    void add(int block, long stream) {
+        int list = 0;
+        while (list < openCount && openStream[list] != stream) {
+            list++;
+        }
+        if (list == openCount) {
+            open(stream);
+        }
+        blocks.listNext[block] = openHead[list];
+        openHead[list] = block;
+        waiting++;
+        untilPoll = 0;
+    }
+
+    private void open(long stream) {
+        if (openCount == openStream.length) {
+            openStream = Arrays.copyOf(openStream, openCount * 2);
+            openHead = Arrays.copyOf(openHead, openCount * 2);
+        }
+        openStream[openCount] = stream;
+        openHead[openCount++] = Blocks.NONE;
+    }
+
+    /// Whether anything waits. Under the shard's lock.
+    boolean isEmpty() {
+        return waiting == 0;
+    }
+
+    /// Whether an allocation should poll now. Under the shard's lock.
+    boolean due() {
+        return waiting != 0 && --untilPoll < 0;
+    }
+
+    /// Moves the open lists to the closed ones, which still hold a stream where the fence will be. Under both locks.
+    ///
+    /// @return how many were moved; they are the last ones
+    int close() {
+        int moved = openCount;
+        if (closedCount + moved > fence.length) {
+            fence = Arrays.copyOf(fence, closedCount + moved + 2);
+            closedHead = Arrays.copyOf(closedHead, closedCount + moved + 2);
+        }
+        for (int i = 0; i < moved; i++) {
+            fence[closedCount] = openStream[i]; // until the fence takes its place
+            closedHead[closedCount++] = openHead[i];
+        }
+        openCount = 0;
+        return moved;
+    }
+
+    /// Records the fences of the lists just closed. Under the driver lock alone.
+    void record(int moved, Fences fences) {
+        for (int i = closedCount - moved; i < closedCount; i++) {
+            fence[i] = fences.record(fence[i]);
+        }
+    }
+
+    /// Asks or waits for every fence; those that passed are released and become [Fences#PASSED]. Under the driver lock alone.
+    void poll(Fences fences, boolean wait) {
+        for (int i = 0; i < closedCount; i++) {
+            long asked = fence[i];
+            if (wait) {
+                fences.await(asked);
+            }
+            if (wait || fences.passed(asked)) {
+                fence[i] = Fences.PASSED;
+                fences.release(asked);
+            }
+        }
+    }
+
+    /// Takes out a list whose fence has passed. Under both locks.
+    ///
+    /// @return the first block of the list, or [Blocks#NONE] if none has passed
+    int takePassed() {
+        for (int i = 0; i < closedCount; i++) {
+            if (fence[i] == Fences.PASSED) {
+                int head = closedHead[i];
+                fence[i] = fence[--closedCount];
+                closedHead[i] = closedHead[closedCount];
+                return head;
+            }
+        }
+        return Blocks.NONE;
+    }
+
+    /// Notes how a poll went. Under the shard's lock.
+    void polled(int freed) {
+        waiting -= freed;
+        pause = freed > 0 ? 1 : Math.min(pause * 2, LONGEST_PAUSE);
+        untilPoll = pause;
+    }
+}

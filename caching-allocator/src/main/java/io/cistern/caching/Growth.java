@@ -1,0 +1,12 @@
+package io.cistern.caching;
+
+/// How a shard gets more memory. Called with the shard's driver lock; holds no short lock across a driver call.
+sealed interface Growth permits PageGrowth, SegmentGrowth {
+    /// Makes room and takes a block from it.
+    ///
+    /// @param byteSize whole granules
+    /// @return the block's address
+    /// @throws io.cistern.DeviceOutOfMemoryException if the source has no more
+    /// @throws io.cistern.cuda.CudaException for what else a driver call says; everything is as it was before
+    long growAndAllocate(StreamShard shard, long byteSize);
+}

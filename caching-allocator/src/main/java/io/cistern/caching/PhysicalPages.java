@@ -1,0 +1,68 @@
+package io.cistern.caching;
+
+import io.cistern.cuda.VirtualMemory;
+import io.cistern.spi.PageSource;
+import io.cistern.spi.PageTraits;
+
+/// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live handles`.
+///
+/// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a page is
+/// 2 MiB while little is reserved, grows to 1/32 of what is reserved, and ends at 20 MiB. The last page of a growth is cut to
+/// what is needed, so larger pages do not reserve more.
+final class PhysicalPages {
+    /// Where pages stop growing: 20 MiB cost about as much to create and map as 2 MiB do, 512 MiB three times as much.
+    private static final long LARGEST_PAGE = 20L << 20;
+    private static final int SHARE_SHIFT = 5;
+
+    final int device;
+    final VirtualMemory memory;
+    /// Multiple of all page sizes and addresses.
+    final long slotBytes;
+    /// Whether the memory is the device's own, and so not more than it has.
+    final boolean onDevice;
+    private final PageSource source;
+    private final Reserved reserved;
+    private final long fixedPageBytes;
+
+    /// @param fixedPageBytes the size of every page, or 0 for sizes that follow what is reserved
+    PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved, long fixedPageBytes) {
+        this.device = device;
+        this.memory = memory;
+        this.source = source;
+        this.reserved = reserved;
+        PageTraits traits = source.traits(device);
+        this.onDevice = traits.location().equals("device");
+        this.slotBytes = Sizes.roundUp(Sizes.SLOT, traits.granularity());
+        this.fixedPageBytes = Sizes.roundUp(fixedPageBytes, slotBytes);
+    }
+
+    /// What a growth by `missing` bytes is rounded up to.
+    long growthUnit() {
+        return fixedPageBytes != 0 ? fixedPageBytes : slotBytes;
+    }
+
+    /// The size of the pages for a growth.
+    long pageBytes(long growthBytes, boolean small) {
+        if (fixedPageBytes != 0) {
+            return fixedPageBytes;
+        }
+        long share = (reserved.bytes() + growthBytes) >> SHARE_SHIFT;
+        long page = small ? slotBytes : Math.min(LARGEST_PAGE, share);
+        return Math.max(slotBytes, page / slotBytes * slotBytes);
+    }
+
+    long create(long byteSize) {
+        long handle = source.create(byteSize, device);
+        reserved.created(byteSize);
+        return handle;
+    }
+
+    void release(long handle, long byteSize) {
+        source.release(handle, byteSize, device);
+        reserved.destroyed(byteSize);
+    }
+
+    Reserved reserved() {
+        return reserved;
+    }
+}

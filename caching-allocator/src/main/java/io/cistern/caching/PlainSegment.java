@@ -1,0 +1,45 @@
+package io.cistern.caching;
+
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+
+/// A segment from a source of plain ranges. It goes back whole or not at all.
+final class PlainSegment extends Region {
+    private final RangeSource source;
+    private final Segment segment;
+    private final Reserved reserved;
+    private final RegionMap regions;
+
+    PlainSegment(StreamShard shard, RangeSource source, Segment segment, Reserved reserved, RegionMap regions) {
+        super(shard, segment.address(), segment.byteSize() & -Sizes.GRANULE);
+        this.source = source;
+        this.segment = segment;
+        this.reserved = reserved;
+        this.regions = regions;
+    }
+
+    @Override
+    long returnableStart(long from, long to, long wanted) {
+        return from;
+    }
+
+    @Override
+    long returnableEnd(long from, long to) {
+        return from == address && to == end() ? to : from;
+    }
+
+    @Override
+    void giveBack(long from, long to) {
+        regions.remove(this, address, byteSize);
+        source.release(segment);
+        reserved.released(segment.address(), segment.byteSize());
+    }
+
+    @Override
+    boolean keepsAddresses() {
+        return false;
+    }
+
+    @Override
+    void close() {}
+}

@@ -1,0 +1,45 @@
+package io.cistern.caching;
+
+import org.jspecify.annotations.Nullable;
+
+/// A range of addresses whose blocks belong to one shard: an arena that grows by pages, or a segment that came whole.
+abstract sealed class Region permits PageArena, PlainSegment {
+    final long address;
+    final long byteSize;
+    final StreamShard shard;
+    /// Finds its live blocks by address; guarded by the shard's lock.
+    final LiveIndex live;
+    /// The block at its start: always the same number, since a block joins the one before it. Guarded by the shard's lock.
+    int firstBlock = Blocks.NONE;
+    /// The lower of two regions that share a slot of the [RegionMap]; written under the map's lock.
+    @Nullable Region below;
+
+    Region(StreamShard shard, long address, long byteSize) {
+        this.shard = shard;
+        this.address = address;
+        this.byteSize = byteSize;
+        this.live = new LiveIndex(address, shard.small);
+    }
+
+    final long end() {
+        return address + byteSize;
+    }
+
+    /// Where the part of an idle range begins that could go back to the driver.
+    ///
+    /// @param wanted do not return more than is needed for this many bytes
+    /// @return at least `from`; what is not below [#returnableEnd] means nothing
+    abstract long returnableStart(long from, long to, long wanted);
+
+    /// Where the part of an idle range ends that could go back to the driver.
+    abstract long returnableEnd(long from, long to);
+
+    /// Gives a returnable range back to the driver. No work may use it any more.
+    abstract void giveBack(long from, long to);
+
+    /// Whether the addresses stay with the region when their memory goes.
+    abstract boolean keepsAddresses();
+
+    /// Ends a region that has no memory any more.
+    abstract void close();
+}

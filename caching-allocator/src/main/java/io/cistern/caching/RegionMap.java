@@ -1,0 +1,79 @@
+package io.cistern.caching;
+
+import org.jspecify.annotations.Nullable;
+
+/// Finds the region that an address lies in, by a walk over three arrays.
+///
+/// ```
+/// address   48 … 39   38 … 30   29 … 21   20 … 0
+///             root      middle    leaf      inside a 2 MiB slot
+/// ```
+///
+/// Slots are entered when memory is mapped there. Two regions may share a slot, the end of one and the start of the next,
+/// if a source's segments are not aligned to 2 MiB; then the slot names the higher one, which knows the one
+/// [below][Region#below]. No region is shorter than a slot, so there are never three.
+///
+/// **Threads.** Reading takes no lock: whoever has a live address got it after its slot was entered, and an entry for live
+/// memory does not change. Writers exclude each other.
+final class RegionMap {
+    private static final int SLOT_SHIFT = 21;
+    private static final int LEVEL_SHIFT = 9;
+    private static final int LEVEL_MASK = (1 << LEVEL_SHIFT) - 1;
+    private static final int ROOT = 1 << 10;
+
+    private final @Nullable Region[][][] root = new Region[ROOT][][];
+
+    /// The region of a live address; null for an address that is in none.
+    @Nullable Region find(long address) {
+        long slot = address >>> SLOT_SHIFT;
+        if (slot >>> (LEVEL_SHIFT * 2) >= ROOT) {
+            return null;
+        }
+        @Nullable Region[][] middle = root[(int) (slot >>> (LEVEL_SHIFT * 2))];
+        @Nullable Region[] leaf = middle == null ? null : middle[(int) (slot >>> LEVEL_SHIFT) & LEVEL_MASK];
+        Region region = leaf == null ? null : leaf[(int) slot & LEVEL_MASK];
+        return region == null || address >= region.address ? region : region.below;
+    }
+
+    /// Enters a range of a region.
+    synchronized void put(Region region, long address, long byteSize) {
+        for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
+            @Nullable Region[] leaf = leaf(slot);
+            Region other = leaf[(int) slot & LEVEL_MASK];
+            if (other == null || other == region) {
+                leaf[(int) slot & LEVEL_MASK] = region;
+            } else if (other.address < region.address) {
+                region.below = other;
+                leaf[(int) slot & LEVEL_MASK] = region;
+            } else {
+                other.below = region;
+            }
+        }
+    }
+
+    /// Forgets a range of a region.
+    synchronized void remove(Region region, long address, long byteSize) {
+        for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
+            @Nullable Region[] leaf = leaf(slot);
+            Region entered = leaf[(int) slot & LEVEL_MASK];
+            if (entered == region) {
+                boolean shared = slot == region.address >>> SLOT_SHIFT;
+                leaf[(int) slot & LEVEL_MASK] = shared ? region.below : null;
+            } else if (entered != null) {
+                entered.below = null;
+            }
+        }
+    }
+
+    private @Nullable Region[] leaf(long slot) {
+        int top = (int) (slot >>> (LEVEL_SHIFT * 2));
+        int middle = (int) (slot >>> LEVEL_SHIFT) & LEVEL_MASK;
+        if (root[top] == null) {
+            root[top] = new Region[1 << LEVEL_SHIFT][];
+        }
+        if (root[top][middle] == null) {
+            root[top][middle] = new Region[1 << LEVEL_SHIFT];
+        }
+        return root[top][middle];
+    }
+}

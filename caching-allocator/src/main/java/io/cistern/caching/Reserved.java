@@ -1,0 +1,64 @@
+package io.cistern.caching;
+
+import io.cistern.spi.EventSink;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAccumulator;
+
+/// Bytes that one device's cache holds from the driver, and the most it ever held. `bytes = acquired − released`; the peak is
+/// exact, because every change goes through here.
+final class Reserved {
+    private final int device;
+    private final EventSink events;
+    private final AtomicLong bytes = new AtomicLong();
+    private final LongAccumulator peak = new LongAccumulator(Math::max, 0);
+
+    Reserved(int device, EventSink events) {
+        this.device = device;
+        this.events = events;
+    }
+
+    /// Memory exists from now on.
+    void created(long byteSize) {
+        peak.accumulate(bytes.addAndGet(byteSize));
+    }
+
+    /// Memory is gone.
+    void destroyed(long byteSize) {
+        bytes.addAndGet(-byteSize);
+    }
+
+    /// A range became usable whose bytes were [created][#created].
+    void announceAcquired(long address, long byteSize) {
+        events.segmentAcquired(device, address, byteSize);
+    }
+
+    /// A range stopped being usable.
+    void announceReleased(long address, long byteSize) {
+        events.segmentReleased(device, address, byteSize);
+    }
+
+    /// Both at once, for a segment that comes whole.
+    void acquired(long address, long byteSize) {
+        created(byteSize);
+        announceAcquired(address, byteSize);
+    }
+
+    /// Both at once, for a segment that goes whole.
+    void released(long address, long byteSize) {
+        destroyed(byteSize);
+        announceReleased(address, byteSize);
+    }
+
+    long bytes() {
+        return bytes.get();
+    }
+
+    long peakBytes() {
+        return peak.get();
+    }
+
+    void resetPeak() {
+        peak.reset();
+        peak.accumulate(bytes.get());
+    }
+}

@@ -1,0 +1,83 @@
+package io.cistern.caching;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// The shards of one device by stream: an open-addressed table that is replaced, not changed, so that look-ups take no lock.
+final class ShardTable {
+    private record Table(@Nullable StreamShard[] shards) {}
+
+    private static final int SMALLEST = 16;
+
+    private final boolean small;
+    private volatile Table table = new Table(new StreamShard[SMALLEST]);
+
+    ShardTable(boolean small) {
+        this.small = small;
+    }
+
+    /// The shard of a stream, or null.
+    @Nullable StreamShard find(long stream) {
+        @Nullable StreamShard[] shards = table.shards;
+        int mask = shards.length - 1;
+        for (int i = slot(stream, mask); ; i = (i + 1) & mask) {
+            StreamShard shard = shards[i];
+            if (shard == null || shard.stream == stream) {
+                return shard;
+            }
+        }
+    }
+
+    /// The shard of a stream, made if there is none.
+    synchronized StreamShard open(long stream) {
+        StreamShard shard = find(stream);
+        if (shard == null) {
+            shard = new StreamShard(stream, small);
+            List<StreamShard> all = all();
+            all.add(shard);
+            replace(all);
+        }
+        return shard;
+    }
+
+    /// Takes a stream's shard out of the table.
+    synchronized @Nullable StreamShard remove(long stream) {
+        StreamShard shard = find(stream);
+        if (shard != null) {
+            List<StreamShard> all = all();
+            all.remove(shard);
+            replace(all);
+        }
+        return shard;
+    }
+
+    /// All shards, in a new list.
+    List<StreamShard> all() {
+        List<StreamShard> all = new ArrayList<>();
+        for (StreamShard shard : table.shards) {
+            if (shard != null) {
+                all.add(shard);
+            }
+        }
+        return all;
+    }
+
+    private void replace(List<StreamShard> all) {
+        int capacity = Math.max(SMALLEST, Integer.highestOneBit(all.size() * 4));
+        @Nullable StreamShard[] shards = new StreamShard[capacity];
+        for (StreamShard shard : all) {
+            int i = slot(shard.stream, capacity - 1);
+            while (shards[i] != null) {
+                i = (i + 1) & (capacity - 1);
+            }
+            shards[i] = shard;
+        }
+        table = new Table(shards);
+    }
+
+    /// Handles are addresses of aligned objects: the multiplication brings their high bits into play.
+    private static int slot(long stream, int mask) {
+        return (int) ((stream * 0x9E3779B97F4A7C15L) >>> 40) & mask;
+    }
+}

@@ -1,0 +1,31 @@
+package io.cistern.caching;
+
+/// Sizes that the whole module shares.
+final class Sizes {
+    /// Blocks start at, and are as long as, multiples of this many bytes: what PyTorch uses, and wider than any alignment that
+    /// kernels ask for.
+    static final int GRANULE = 512;
+
+    static final int GRANULE_SHIFT = 9;
+
+    /// Blocks up to this size live in arenas of their own, so that they do not cut up the room of large ones.
+    static final long SMALL_LIMIT = 1L << 20;
+
+    /// The smallest page: the granularity of physical memory on every GPU so far.
+    static final long SLOT = 2L << 20;
+
+    /// More than any machine has; larger requests fail without asking the driver.
+    static final long LARGEST = 1L << 44;
+
+    private Sizes() {}
+
+    /// A request's size in whole granules.
+    static long rounded(long byteSize) {
+        return (byteSize + GRANULE - 1) & -GRANULE;
+    }
+
+    /// The least multiple of `unit` that is not below `byteSize`.
+    static long roundUp(long byteSize, long unit) {
+        return Math.ceilDiv(byteSize, unit) * unit;
+    }
+}

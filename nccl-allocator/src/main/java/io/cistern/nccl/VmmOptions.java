@@ -1,0 +1,88 @@
+package io.cistern.nccl;
+
+import io.cistern.ConfigurationException;
+import io.cistern.cuda.DriverCapabilities;
+import io.cistern.cuda.DriverFeature;
+import io.cistern.cuda.HandleType;
+import io.cistern.cuda.Support;
+import io.cistern.spi.AllocatorOptions;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/// The options of `vmm`.
+///
+/// @param onHost whether memory lives on a host NUMA node instead of the device
+/// @param node the node, or empty for the one nearest to the device
+/// @param handle how it can be exported, or empty for the widest that works
+/// @param rdma whether network cards reach it, or empty for wherever that is supported
+record VmmOptions(boolean onHost, OptionalInt node, Optional<HandleType> handle, Optional<Boolean> rdma) {
+    private static final String HOST = "host_numa";
+
+    static VmmOptions read(AllocatorOptions options) {
+        String location = options.text("location").orElse("device");
+        return new VmmOptions(!location.equals("device"), node(location), handle(options), rdma(options));
+    }
+
+    private static OptionalInt node(String location) {
+        if (location.equals("device") || location.equals(HOST)) {
+            return OptionalInt.empty();
+        }
+        if (location.matches(HOST + ":[0-9]{1,4}")) {
+            return OptionalInt.of(Integer.parseInt(location.substring(HOST.length() + 1)));
+        }
+        throw new ConfigurationException(
+                "vmm: location is device, host_numa or host_numa:N with a node's number, not \"" + location + "\"");
+    }
+
+    private static Optional<HandleType> handle(AllocatorOptions options) {
+        String word = options.choice("handle", List.of("auto", "none", "posix_fd", "fabric")).orElse("auto");
+        return switch (word) {
+            case "none" -> Optional.of(HandleType.NONE);
+            case "posix_fd" -> Optional.of(HandleType.POSIX_FILE_DESCRIPTOR);
+            case "fabric" -> Optional.of(HandleType.FABRIC);
+            default -> Optional.empty();
+        };
+    }
+
+    private static Optional<Boolean> rdma(AllocatorOptions options) {
+        String word = options.choice("rdma", List.of("auto", "true", "false")).orElse("auto");
+        return word.equals("auto") ? Optional.empty() : Optional.of(word.equals("true"));
+    }
+
+    /// @throws ConfigurationException if something was asked for by name that a device has not got
+    void requireSupport(DriverCapabilities capabilities) {
+        for (DriverCapabilities.DeviceCapabilities device : capabilities.devices()) {
+            if (onHost) {
+                require(device, DriverFeature.HOST_NUMA_MEMORY, "location=host_numa");
+            }
+            if (rdma.orElse(false)) {
+                require(device, DriverFeature.RDMA, "rdma=true");
+            }
+            if (handle.orElse(HandleType.NONE) != HandleType.NONE) {
+                require(device, feature(handle.get()), "handle=" + word(handle.get()));
+            }
+        }
+    }
+
+    private static void require(DriverCapabilities.DeviceCapabilities device, DriverFeature feature, String option) {
+        Support support = device.supports(feature);
+        if (!support.supported()) {
+            throw new ConfigurationException(
+                    "vmm: " + option + " is not possible on device " + device.device() + ": " + support.reason());
+        }
+    }
+
+    static DriverFeature feature(HandleType handle) {
+        return handle == HandleType.FABRIC ? DriverFeature.FABRIC : DriverFeature.POSIX_FILE_DESCRIPTOR;
+    }
+
+    /// The word that options and traits use.
+    static String word(HandleType handle) {
+        return switch (handle) {
+            case NONE -> "none";
+            case POSIX_FILE_DESCRIPTOR -> "posix_fd";
+            case FABRIC -> "fabric";
+        };
+    }
+}

@@ -1,0 +1,126 @@
+package io.cistern.nccl;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeviceAttribute;
+import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
+import io.cistern.cuda.DriverFeature;
+import io.cistern.cuda.HandleType;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.PhysicalMemory;
+import io.cistern.cuda.VirtualMemory;
+import io.cistern.spi.PageSource;
+import io.cistern.spi.PageTraits;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/// Physical memory by handles. What a device's memory is like is settled once, when the device is first used: where an option
+/// says `auto`, the widest handle type that the device claims is tried with one granule, since a claim is not enough (fabric
+/// handles also need an IMEX channel).
+final class VmmSource implements PageSource {
+    private static final List<HandleType> WIDEST_FIRST =
+            List.of(HandleType.FABRIC, HandleType.POSIX_FILE_DESCRIPTOR, HandleType.NONE);
+
+    /// What is created on a device, and what is told of it.
+    private record Kind(PhysicalMemory memory, PageTraits traits) {}
+
+    private final CudaDriver driver;
+    private final VirtualMemory virtualMemory;
+    private final VmmOptions options;
+    private final AtomicReferenceArray<@Nullable Kind> kinds;
+
+    VmmSource(CudaDriver driver, VmmOptions options, int deviceCount) {
+        this.driver = driver;
+        this.virtualMemory = driver.virtualMemory();
+        this.options = options;
+        this.kinds = new AtomicReferenceArray<>(deviceCount);
+    }
+
+    @Override
+    public PageTraits traits(int device) {
+        return kind(device).traits;
+    }
+
+    @Override
+    public long create(long byteSize, int device) {
+        try {
+            return virtualMemory.create(byteSize, kind(device).memory);
+        } catch (CudaException failure) {
+            if (failure.result() == CudaResult.OUT_OF_MEMORY) {
+                throw new DeviceOutOfMemoryException(byteSize, device, "source vmm: no memory in "
+                        + kind(device).traits.location(), failure);
+            }
+            throw failure;
+        }
+    }
+
+    @Override
+    public void release(long handle, long byteSize, int device) {
+        virtualMemory.release(device, handle);
+    }
+
+    private Kind kind(int device) {
+        Kind kind = kinds.get(device);
+        return kind != null ? kind : settle(device);
+    }
+
+    private synchronized Kind settle(int device) {
+        Kind kind = kinds.get(device);
+        if (kind == null) {
+            HandleType handle = options.handle().orElseGet(() -> widestHandle(device));
+            PhysicalMemory memory = memory(device, handle);
+            kind = new Kind(memory, traits(memory, handle));
+            kinds.set(device, kind);
+        }
+        return kind;
+    }
+
+    private HandleType widestHandle(int device) {
+        for (HandleType handle : WIDEST_FIRST) {
+            if (handle == HandleType.NONE || (claims(device, VmmOptions.feature(handle)) && works(memory(device, handle)))) {
+                return handle;
+            }
+        }
+        return HandleType.NONE;
+    }
+
+    private boolean works(PhysicalMemory memory) {
+        try {
+            long handle = virtualMemory.create(virtualMemory.granularity(memory, false), memory);
+            virtualMemory.release(memory.device(), handle);
+            return true;
+        } catch (CudaException refused) {
+            if (refused.result() == CudaResult.OUT_OF_MEMORY) {
+                throw new DeviceOutOfMemoryException(0, memory.device(), "source vmm can't try handle types", refused);
+            }
+            return false;
+        }
+    }
+
+    private PhysicalMemory memory(int device, HandleType handle) {
+        boolean rdma = options.rdma().orElseGet(() -> !options.onHost() && claims(device, DriverFeature.RDMA));
+        return new PhysicalMemory(location(device), handle.bit(), rdma, device);
+    }
+
+    private MemoryLocation location(int device) {
+        if (!options.onHost()) {
+            return MemoryLocation.device(device);
+        }
+        int nearest = Math.max(0, driver.devices().attribute(device, DeviceAttribute.HOST_NUMA_ID));
+        return MemoryLocation.hostNuma(options.node().orElse(nearest));
+    }
+
+    private boolean claims(int device, DriverFeature feature) {
+        DeviceCapabilities capabilities = driver.capabilities().devices().get(device);
+        return capabilities.supports(feature).supported();
+    }
+
+    private PageTraits traits(PhysicalMemory memory, HandleType handle) {
+        String location = options.onHost() ? "host_numa:" + memory.location().id() : "device";
+        long granularity = virtualMemory.granularity(memory, false);
+        return new PageTraits(granularity, location, VmmOptions.word(handle), memory.rdma());
+    }
+}

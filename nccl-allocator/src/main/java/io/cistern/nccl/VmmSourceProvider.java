@@ -1,0 +1,53 @@
+package io.cistern.nccl;
+
+import io.cistern.ConfigurationException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.SegmentSourceProvider;
+
+/// Provides the source `vmm`: physical memory from `cuMemCreate`.
+///
+/// | option | values | meaning |
+/// |---|---|---|
+/// | `location` | `device` (default), `host_numa`, `host_numa:N` | where it lives; `host_numa` is the node nearest to the device |
+/// | `handle` | `auto` (default), `none`, `posix_fd`, `fabric` | how it can be exported; `auto` is the widest that works |
+/// | `rdma` | `auto` (default), `true`, `false` | whether network cards reach it; `auto` is true where supported |
+public final class VmmSourceProvider implements SegmentSourceProvider {
+    /// For [java.util.ServiceLoader].
+    public VmmSourceProvider() {}
+
+    @Override
+    public int spiVersion() {
+        return AllocatorProvider.SPI_VERSION;
+    }
+
+    @Override
+    public String name() {
+        return "vmm";
+    }
+
+    /// No, with the reason, if a device has no virtual memory management.
+    @Override
+    public Availability availability(DeviceEnvironment environment) {
+        for (int device = 0; device < environment.deviceCount(); device++) {
+            Availability memory = environment.virtualMemory(device);
+            if (!memory.available()) {
+                return memory;
+            }
+        }
+        return Availability.yes();
+    }
+
+    @Override
+    public SegmentSource open(AllocatorContext context) {
+        CudaDriver driver = context.extension(CudaDriver.class)
+                .orElseThrow(() -> new ConfigurationException("vmm needs the driver, which this environment hides"));
+        VmmOptions options = VmmOptions.read(context.options());
+        options.requireSupport(driver.capabilities());
+        return new VmmSource(driver, options, context.devices().deviceCount());
+    }
+}
