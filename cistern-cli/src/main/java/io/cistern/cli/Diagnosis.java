@@ -82,7 +82,7 @@ record Diagnosis(
         return new Diagnosis(
                 System.getProperty("java.vm.name") + " " + Runtime.version(),
                 System.getProperty("java.home"),
-                nativeAccess(),
+                mayCallNatively(),
                 drivers,
                 driver.description(),
                 driver.simulated(),
@@ -109,7 +109,7 @@ record Diagnosis(
         }
     }
 
-    private static Support nativeAccess() {
+    private static Support mayCallNatively() {
         return CudaDriver.class.getModule().isNativeAccessEnabled()
                 ? Support.yes()
                 : Support.no("start the JVM with --enable-native-access=io.cistern.cuda, or ALL-UNNAMED on the class path");
