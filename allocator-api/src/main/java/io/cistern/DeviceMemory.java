@@ -12,11 +12,13 @@ import io.cistern.spi.Catalog;
 import io.cistern.spi.CatalogProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /// The device memory of one driver: the allocators that are open on it, which one is current, who made each block, and what
@@ -33,12 +35,14 @@ import org.jspecify.annotations.Nullable;
 /// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the stream of the last
 /// use.
 public final class DeviceMemory implements AutoCloseable {
+    private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
+
     private final CudaDriver driver;
     private final DriverEnvironment environment;
     private final Catalog catalog;
-    private final Budget[] budgets;
+    private final @Nullable Budget[] budgets;
     private final Router router = new Router();
-    private final AtomicReferenceArray<@Nullable Route> currentRoutes;
+    private final @Nullable Route[] currentRoutes;
     private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
     private @Nullable Allocator current;
 
@@ -48,10 +52,10 @@ public final class DeviceMemory implements AutoCloseable {
         environment = new DriverEnvironment(driver);
         int devices = environment.deviceCount();
         budgets = new Budget[devices];
-        for (int device = 0; device < devices; device++) {
-            budgets[device] = builder.limitBytes < 0 ? Budget.unlimited() : Budget.of(builder.limitBytes);
+        if (builder.limitBytes >= 0) {
+            Arrays.setAll(budgets, _ -> new Budget(builder.limitBytes));
         }
-        currentRoutes = new AtomicReferenceArray<>(devices);
+        currentRoutes = new Route[devices];
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other), with the
@@ -130,8 +134,8 @@ public final class DeviceMemory implements AutoCloseable {
             throw new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
         }
         current = allocator;
-        for (int device = 0; device < currentRoutes.length(); device++) {
-            currentRoutes.setRelease(device, allocator.route(device));
+        for (int device = 0; device < currentRoutes.length; device++) {
+            ROUTE.setRelease(currentRoutes, device, allocator.route(device));
         }
     }
 
@@ -156,8 +160,11 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws AllocatorContractException if a plug-in returned an illegal address
     /// @throws ConfigurationException if no allocator is current and the configured one can't be opened
     public long allocate(long byteSize, int device, long stream) {
-        Route route = currentRoutes.getAcquire(device);
-        return router.allocate(route != null ? route : current().route(device), byteSize, stream);
+        Route route = (Route) ROUTE.getAcquire(currentRoutes, device);
+        if (route == null) {
+            route = current().route(device);
+        }
+        return router.allocate(route, byteSize, stream);
     }
 
     /// Frees a block from any allocator of this device memory; it goes to the one that made it.
@@ -197,7 +204,7 @@ public final class DeviceMemory implements AutoCloseable {
         return List.copyOf(allocators);
     }
 
-    Budget budget(int device) {
+    @Nullable Budget budget(int device) {
         return budgets[device];
     }
 

@@ -8,6 +8,7 @@ import java.net.URL;
 import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -53,8 +54,8 @@ final class ServicesFiles {
     /// @param delivered classes that came without an error
     Place culprit(Throwable error, Set<String> delivered) {
         String message = String.valueOf(error.getMessage());
-        return first(delivered, name -> message.contains(name) || message.contains(name.replace('.', '/')))
-                .or(() -> first(delivered, name -> failsAlike(name, error)))
+        return longest(delivered, name -> message.contains(name) || message.contains(name.replace('.', '/')))
+                .or(() -> longest(delivered, name -> failsAlike(name, error)))
                 .or(() -> originsByFile.entrySet().stream()
                         .filter(file -> message.contains(file.getKey()))
                         .findFirst()
@@ -62,10 +63,11 @@ final class ServicesFiles {
                 .orElseGet(() -> new Place(resource, Origin.UNKNOWN));
     }
 
-    private Optional<Place> first(Set<String> delivered, Predicate<String> suspect) {
+    /// The longest name, since one may begin with another.
+    private Optional<Place> longest(Set<String> delivered, Predicate<String> suspect) {
         return originsByClass.entrySet().stream()
                 .filter(entry -> !delivered.contains(entry.getKey()) && suspect.test(entry.getKey()))
-                .findFirst()
+                .max(Comparator.comparingInt(entry -> entry.getKey().length()))
                 .map(entry -> new Place(entry.getKey(), entry.getValue().iterator().next()));
     }
 

@@ -2,45 +2,20 @@ package io.cistern.internal.routing;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The limit on one device's requested bytes, over all allocators. Without a limit it counts nothing.
+/// A limit on one device's requested bytes, over all allocators: never exceeded, and nothing that fits is refused.
 public final class Budget {
-    private static final long UNLIMITED = Long.MAX_VALUE;
-
     private final long limitBytes;
     private final AtomicLong used = new AtomicLong();
 
-    private Budget(long limitBytes) {
+    /// Sets a limit in bytes.
+    public Budget(long limitBytes) {
         this.limitBytes = limitBytes;
     }
 
-    /// No limit.
-    public static Budget unlimited() {
-        return new Budget(UNLIMITED);
-    }
-
-    /// A limit in bytes.
-    public static Budget of(long limitBytes) {
-        return new Budget(limitBytes);
-    }
-
-    boolean isLimited() {
-        return limitBytes != UNLIMITED;
-    }
-
-    /// The limit, for messages.
-    long limitBytes() {
-        return limitBytes;
-    }
-
-    /// Bytes in use under the limit, for messages.
-    long usedBytes() {
-        return used.get();
-    }
-
+    /// Takes bytes before an allocation.
+    ///
+    /// @return false if they would exceed the limit; nothing is taken then
     boolean tryTake(long byteSize) {
-        if (!isLimited()) {
-            return true;
-        }
         long now;
         do {
             now = used.get();
@@ -51,9 +26,14 @@ public final class Budget {
         return true;
     }
 
+    /// Gives bytes back after a free, or after an allocation that failed.
     void giveBack(long byteSize) {
-        if (isLimited()) {
-            used.addAndGet(-byteSize);
-        }
+        used.addAndGet(-byteSize);
+    }
+
+    /// The limit and how much of it is in use, for messages.
+    @Override
+    public String toString() {
+        return "limit of " + limitBytes + " bytes, " + used.get() + " of them in use";
     }
 }

@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the calling thread's lane.
@@ -15,7 +15,9 @@ final class Lanes {
 
     private static final int SHARED_LANES = Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
 
-    private final AtomicReferenceArray<@Nullable Lane> table = new AtomicReferenceArray<>(TABLE_SIZE);
+    /// Read and written without order: a thread takes only a lane that bears its own id, which it wrote itself.
+    private final @Nullable Lane[] table = new Lane[TABLE_SIZE];
+
     private final ThreadLocal<Lane> mine = ThreadLocal.withInitial(this::adoptOrMake);
     private final Lane[] shared = new Lane[SHARED_LANES];
     private volatile Lane[] owned = {};
@@ -30,7 +32,7 @@ final class Lanes {
     @Nullable Lane own() {
         Thread thread = Thread.currentThread();
         long id = thread.threadId();
-        Lane lane = table.getPlain((int) id & (TABLE_SIZE - 1));
+        Lane lane = table[(int) id & (TABLE_SIZE - 1)];
         return lane != null && lane.ownerId == id ? lane : find(thread);
     }
 
@@ -40,9 +42,9 @@ final class Lanes {
         }
         Lane lane = mine.get();
         int at = (int) thread.threadId() & (TABLE_SIZE - 1);
-        Lane there = table.get(at);
+        Lane there = table[at];
         if (there == null || there.isOrphan()) {
-            table.set(at, lane);
+            table[at] = lane;
         }
         return lane;
     }
@@ -68,14 +70,14 @@ final class Lanes {
         }
         Lane lane = new Lane();
         lane.own(Thread.currentThread());
-        Lane[] more = java.util.Arrays.copyOf(owned, owned.length + 1);
+        Lane[] more = Arrays.copyOf(owned, owned.length + 1);
         more[owned.length] = lane;
         owned = more;
         return lane;
     }
 
-    LaneSum sum(int route) {
-        LaneSum sum = new LaneSum();
+    TallySum sum(int route) {
+        TallySum sum = new TallySum();
         for (Lane lane : owned) {
             lane.addTo(sum, route);
         }

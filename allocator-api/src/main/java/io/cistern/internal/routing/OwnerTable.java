@@ -2,14 +2,13 @@ package io.cistern.internal.routing;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the owner of a block from its address by an array walk, without locks, and lets each block be freed once.
 ///
 /// **Idea.** Two live blocks of at least G bytes begin at least G bytes apart. So a table with one slot every G bytes never
 /// has two of them in one slot, if it holds only blocks of G bytes or more. Three such tables, for G = 1 MiB, 16 KiB and 256
-/// B, hold every block in the coarsest table that its size allows: large blocks cost 32 bytes of table, small ones never
+/// B, hold every block in the coarsest table that its size allows: large blocks cost 16 bytes of table, small ones never
 /// collide, and nothing is hashed, chained or moved.
 ///
 /// ```
@@ -18,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 ///           root      page      20 … 14: slot                      middle 16 KiB slots, 128
 ///           root      page      20: slot                           coarse 1 MiB slots, 2
 ///
-/// record    key = address | state     stream     byteSize     route
+/// record    key = address | state     byteSize << 16 | route
 /// ```
 ///
 /// **Steps.** Insert: find the slot by size, check that it is empty, write the fields, then the key (release). Remove: look
@@ -27,9 +26,11 @@ import org.jspecify.annotations.Nullable;
 /// counted; a free sees either state and nothing else is needed on its path.
 ///
 /// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else; the thread that
-/// removes owns the record from the compare-and-set to the clearing.
+/// removes owns the record from the compare-and-set to the clearing. Tables are found by plain reads: a free comes after its
+/// allocation in every correct program, and tables begin as zeros or have final fields, so a reader that meets a new one by a
+/// race sees nothing worse than an empty one; an insert that sees none makes one by compare-and-set.
 ///
-/// Tables are made where addresses were seen and stay: the driver gives the same addresses again. At worst 4 KiB for each
+/// Tables are made where addresses were seen and stay: the driver gives the same addresses again. At worst 2 KiB for each
 /// 32 KiB of addresses that small blocks begin in.
 final class OwnerTable {
     /// Addresses of the device are below 2^49 (unified addressing since Pascal).
@@ -46,10 +47,18 @@ final class OwnerTable {
     private static final long PAGE_MASK = (1L << PAGE_BITS) - 1;
     private static final int SLOT_MASK = 127;
 
-    private static final int RECORD = 4;
-    private static final int STREAM = 1;
-    private static final int BYTE_SIZE = 2;
-    private static final int ROUTE = 3;
+    /// No owner: its size would be beyond the address space.
+    static final long NONE = -1;
+
+    /// Longs in a record: the key, then the owner.
+    private static final int RECORD = 2;
+
+    private static final int ROUTE_BITS = 16;
+    static final int MAX_ROUTES = 1 << ROUTE_BITS;
+
+    /// Larger blocks than the address space are none.
+    static final int SIZE_BITS = Long.SIZE - ROUTE_BITS;
+
 
     private static final int LIVE = 1;
     private static final int DRAINING = 2;
@@ -57,60 +66,83 @@ final class OwnerTable {
     private static final long STATE_MASK = 0xFF;
 
     private static final VarHandle KEY = MethodHandles.arrayElementVarHandle(long[].class);
+    private static final VarHandle NODE = MethodHandles.arrayElementVarHandle(Page[][].class);
+    private static final VarHandle PAGE = MethodHandles.arrayElementVarHandle(Page[].class);
+    private static final VarHandle SLOTS = MethodHandles.arrayElementVarHandle(long[][].class);
 
-    private final AtomicReferenceArray<@Nullable AtomicReferenceArray<@Nullable Page>> root =
-            new AtomicReferenceArray<>(1 << (ADDRESS_BITS - PAGE_BITS - NODE_BITS));
+    private final Router router;
+    private final Page[][] root = new Page[1 << (ADDRESS_BITS - PAGE_BITS - NODE_BITS)][];
+
+    OwnerTable(Router router) {
+        this.router = router;
+    }
 
     /// Records a block.
     ///
     /// @return false if a live block begins in the same slot, which only an allocator that broke its contract can cause
-    boolean insert(long address, long byteSize, long stream, int route) {
-        Page page = pageFor(address);
+    boolean insert(long address, long byteSize, int route) {
+        Page page = pageAt(address);
+        if (page == null) {
+            page = makePage(address);
+        }
         long[] slots = page.slotsFor(address, byteSize);
         int at = slotOf(address, byteSize);
         if (slots[at] != 0) {
             return false;
         }
-        slots[at + STREAM] = stream;
-        slots[at + BYTE_SIZE] = byteSize;
-        slots[at + ROUTE] = route;
+        slots[at + 1] = byteSize << ROUTE_BITS | route;
         KEY.setRelease(slots, at, address | LIVE);
         return true;
     }
 
-    /// Takes the record of a block away and gives its fields to the receiver.
+    /// Finds the record of a block and lets the router free it.
     ///
     /// @return false if no live block begins at the address
-    boolean remove(long address, long stream, Router receiver) {
-        Page page = pageAt(address);
+    boolean remove(long address, long stream) {
+        Page[] node = root[nodeOf(address)];
+        Page page = node == null ? null : node[pageOf(address)];
         if (page == null) {
             return false;
         }
-        long[] slots = page.coarse;
-        int at = coarseSlot(address);
-        if (!holds(slots, at, address)) {
+        long[] slots = page.fine[chunkOf(address)];
+        int at = fineSlot(address);
+        if (slots == null || !holds(slots, at, address)) {
             slots = page.middle;
             at = middleSlot(address);
             if (slots == null || !holds(slots, at, address)) {
-                slots = page.fine.getAcquire(chunkOf(address));
-                at = fineSlot(address);
-                if (slots == null || !holds(slots, at, address)) {
-                    return false;
-                }
+                slots = page.coarse;
+                at = coarseSlot(address);
             }
         }
-        boolean draining = false;
-        if (!KEY.compareAndSet(slots, at, address | LIVE, address | FREEING)) {
-            if (!KEY.compareAndSet(slots, at, address | DRAINING, address | FREEING)) {
-                return false;
-            }
-            draining = true;
+        return router.free(slots, at, address, stream);
+    }
+
+    /// The owner in a record that nobody has taken yet: not to be relied on before [#take] returns the same.
+    static long ownerIn(long[] slots, int at) {
+        return slots[at + 1];
+    }
+
+    /// Takes a live record away.
+    ///
+    /// @return its owner, or [#NONE] if there is no live record of that address
+    static long take(long[] slots, int at, long address) {
+        return take(slots, at, address | LIVE, address | FREEING);
+    }
+
+    /// Takes a record away that [#drain] marked.
+    ///
+    /// @return its owner, or [#NONE] if there is no such record of that address
+    static long takeDraining(long[] slots, int at, long address) {
+        return take(slots, at, address | DRAINING, address | FREEING);
+    }
+
+    private static long take(long[] slots, int at, long expected, long freeing) {
+        if (!KEY.compareAndSet(slots, at, expected, freeing)) {
+            return NONE;
         }
-        long byteSize = slots[at + BYTE_SIZE];
-        int route = (int) slots[at + ROUTE];
+        long owner = slots[at + 1];
         KEY.setRelease(slots, at, 0L);
-        receiver.removed(address, byteSize, stream, route, draining);
-        return true;
+        return owner;
     }
 
     /// Marks the live blocks of a route so that their frees are counted.
@@ -120,7 +152,7 @@ final class OwnerTable {
         long[] marked = new long[1];
         forEachLive((slots, at) -> {
             long key = (long) KEY.getAcquire(slots, at);
-            if (slots[at + ROUTE] == route
+            if (routeOf(slots[at + 1]) == route
                     && (key & STATE_MASK) == LIVE
                     && KEY.compareAndSet(slots, at, key, (key & ~STATE_MASK) | DRAINING)) {
                 marked[0]++;
@@ -134,10 +166,10 @@ final class OwnerTable {
     }
 
     private void forEachLive(RecordVisitor visitor) {
-        for (int i = 0; i < root.length(); i++) {
-            AtomicReferenceArray<@Nullable Page> node = root.getAcquire(i);
+        for (int i = 0; i < root.length; i++) {
+            Page[] node = (Page[]) NODE.getAcquire(root, i);
             for (int j = 0; node != null && j < NODE_SIZE; j++) {
-                Page page = node.getAcquire(j);
+                Page page = (Page) PAGE.getAcquire(node, j);
                 if (page != null) {
                     page.forEachLive(visitor);
                 }
@@ -145,8 +177,16 @@ final class OwnerTable {
         }
     }
 
+    static long byteSizeOf(long owner) {
+        return owner >>> ROUTE_BITS;
+    }
+
+    static int routeOf(long owner) {
+        return (int) owner & (MAX_ROUTES - 1);
+    }
+
     private static boolean holds(long[] slots, int at, long address) {
-        return ((long) KEY.getAcquire(slots, at) & ~STATE_MASK) == address;
+        return (slots[at] & ~STATE_MASK) == address;
     }
 
     private static int slotOf(long address, long byteSize) {
@@ -181,27 +221,19 @@ final class OwnerTable {
     }
 
     private @Nullable Page pageAt(long address) {
-        if (address >>> ADDRESS_BITS != 0) {
-            return null;
-        }
-        AtomicReferenceArray<@Nullable Page> node = root.getAcquire(nodeOf(address));
-        return node == null ? null : node.getAcquire(pageOf(address));
-    }
-
-    private Page pageFor(long address) {
-        Page page = pageAt(address);
-        return page != null ? page : makePage(address);
+        Page[] node = root[nodeOf(address)];
+        return node == null ? null : node[pageOf(address)];
     }
 
     private Page makePage(long address) {
-        AtomicReferenceArray<@Nullable Page> node = root.getAcquire(nodeOf(address));
+        Page[] node = (Page[]) NODE.getAcquire(root, nodeOf(address));
         if (node == null) {
-            node = new AtomicReferenceArray<>(NODE_SIZE);
-            AtomicReferenceArray<@Nullable Page> other = root.compareAndExchange(nodeOf(address), null, node);
+            node = new Page[NODE_SIZE];
+            Page[] other = (Page[]) NODE.compareAndExchange(root, nodeOf(address), null, node);
             node = other != null ? other : node;
         }
         Page page = new Page();
-        Page other = node.compareAndExchange(pageOf(address), null, page);
+        Page other = (Page) PAGE.compareAndExchange(node, pageOf(address), null, page);
         return other != null ? other : page;
     }
 
@@ -211,10 +243,9 @@ final class OwnerTable {
 
         final long[] coarse = new long[(1 << (PAGE_BITS - COARSE_BITS)) * RECORD];
 
-        volatile long @Nullable [] middle;
+        long @Nullable [] middle;
 
-        final AtomicReferenceArray<long @Nullable []> fine =
-                new AtomicReferenceArray<>(1 << (PAGE_BITS - CHUNK_BITS));
+        final long[][] fine = new long[1 << (PAGE_BITS - CHUNK_BITS)][];
 
         long[] slotsFor(long address, long byteSize) {
             if (byteSize >= 1L << COARSE_BITS) {
@@ -224,7 +255,7 @@ final class OwnerTable {
                 long[] slots = middle;
                 return slots != null ? slots : makeMiddle();
             }
-            long[] slots = fine.getAcquire(chunkOf(address));
+            long[] slots = fine[chunkOf(address)];
             return slots != null ? slots : makeFine(chunkOf(address));
         }
 
@@ -236,15 +267,15 @@ final class OwnerTable {
 
         private long[] makeFine(int chunk) {
             long[] made = new long[(SLOT_MASK + 1) * RECORD];
-            long[] other = fine.compareAndExchange(chunk, null, made);
+            long[] other = (long[]) SLOTS.compareAndExchange(fine, chunk, null, made);
             return other != null ? other : made;
         }
 
         void forEachLive(RecordVisitor visitor) {
             visit(coarse, visitor);
-            visit(middle, visitor);
-            for (int i = 0; i < fine.length(); i++) {
-                visit(fine.getAcquire(i), visitor);
+            visit((long[]) MIDDLE.getAcquire(this), visitor);
+            for (int i = 0; i < fine.length; i++) {
+                visit((long[]) SLOTS.getAcquire(fine, i), visitor);
             }
         }
 

@@ -2,43 +2,38 @@ package io.cistern.internal.routing;
 
 import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /// One allocator on one device: where a block came from, and where it goes back.
 public final class Route {
     final int index;
     final int device;
-    final Meter meter;
-    private final String name;
-    private final DeviceAllocator maker;
+    final String name;
+    final DeviceAllocator maker;
+    final @Nullable Budget budget;
+    final Meter meter = new Meter();
     private final Runnable whenDrained;
 
     /// Where allocations go: the maker, or after closing one that refuses. Frees always go to the maker.
-    private volatile DeviceAllocator entrance;
+    volatile DeviceAllocator entrance;
 
-    /// Blocks that were alive when the route closed and still are; counts below zero while the closing thread is still
-    /// counting.
+    /// Blocks that were alive when the route closed and still are; below zero while the closing thread is still counting.
     private final AtomicLong draining = new AtomicLong();
 
-    Route(int index, int device, String name, DeviceAllocator maker, Budget budget, Runnable whenDrained) {
+    Route(
+            int index,
+            int device,
+            String name,
+            DeviceAllocator maker,
+            @Nullable Budget budget,
+            Runnable whenDrained) {
         this.index = index;
         this.device = device;
         this.name = name;
         this.maker = maker;
         this.entrance = maker;
-        this.meter = new Meter(budget);
+        this.budget = budget;
         this.whenDrained = whenDrained;
-    }
-
-    DeviceAllocator entrance() {
-        return entrance;
-    }
-
-    DeviceAllocator maker() {
-        return maker;
-    }
-
-    String name() {
-        return name;
     }
 
     /// Refuses allocations from now on.

@@ -9,27 +9,33 @@ import org.jspecify.annotations.Nullable;
 
 /// The routing kernel: the way of every allocation and every free, for every allocator.
 ///
-/// **Allocate**: charge the bytes to the calling thread's lane → ask the route's allocator → check what it returned → record the
-/// owner → count. A failure anywhere undoes what came before it.
+/// **Allocate**: take the bytes from the limit, if there is one → ask the route's allocator → check what it returned and record
+/// the owner → count in the calling thread's lane. A failure undoes what came before it.
 ///
 /// **Free**: take the owner's record away (once: the second free of an address finds none) → give the block to its maker →
 /// count. The record goes first, since the address may come back from the allocator at once, on another thread.
 ///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A virtual thread
-/// enters a shared lane around each count, one compare-and-set more.
+/// enters a shared lane to count, one compare-and-set more.
 public final class Router {
     /// Bits that an address must not have: below the alignment of 256 bytes, or beyond the table.
     private static final long ILLEGAL_BITS = -(1L << OwnerTable.ADDRESS_BITS) | 0xFF;
 
-    private final OwnerTable owners = new OwnerTable();
+    private final OwnerTable owners = new OwnerTable(this);
     private final Lanes lanes = new Lanes();
-    private volatile Route[] routes = {};
+
+    /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
+    private Route[] routes = {};
 
     /// Opens a route.
     ///
+    /// @param budget the device's limit, or null
     /// @param whenDrained runs once, after [#close] and when no block of the route is left
     public synchronized Route open(
-            String name, int device, DeviceAllocator allocator, Budget budget, Runnable whenDrained) {
+            String name, int device, DeviceAllocator allocator, @Nullable Budget budget, Runnable whenDrained) {
+        if (routes.length == OwnerTable.MAX_ROUTES) {
+            throw new IllegalStateException("more than " + OwnerTable.MAX_ROUTES + " allocators opened in one DeviceMemory");
+        }
         Route[] more = Arrays.copyOf(routes, routes.length + 1);
         Route route = new Route(routes.length, device, name, allocator, budget, whenDrained);
         more[route.index] = route;
@@ -50,38 +56,29 @@ public final class Router {
     /// @throws DeviceOutOfMemoryException if the allocator or a limit says so
     /// @throws AllocatorContractException if the allocator returns what it must not
     public long allocate(Route route, long byteSize, long stream) {
-        if (byteSize <= 0) {
-            return zero(byteSize);
+        DeviceAllocator entrance = route.entrance;
+        if (byteSize - 1 >>> OwnerTable.SIZE_BITS != 0) {
+            return zeroOrTooLarge(route, byteSize);
+        }
+        if (route.budget != null) {
+            takeFromBudget(route, byteSize);
+        }
+        long address;
+        try {
+            address = entrance.allocate(byteSize, route.device, stream);
+        } catch (Throwable failure) {
+            throw failed(route, byteSize, failure);
+        }
+        if (address == 0 || (address & ILLEGAL_BITS) != 0 || !owners.insert(address, byteSize, route.index)) {
+            throw illegal(route, address, byteSize, stream);
         }
         Lane lane = lanes.own();
-        if (!charge(lane, route, byteSize)) {
-            throw OutOfMemory.limit(route, byteSize);
-        }
-        long address = obtain(lane, route, byteSize, stream);
         if (lane != null) {
-            lane.allocated(route, byteSize);
+            lane.of(route).allocated(byteSize);
         } else {
-            Lane shared = lanes.enterShared();
-            shared.allocated(route, byteSize);
-            shared.leave();
+            countSharedAllocation(route, byteSize);
         }
         return address;
-    }
-
-    private long obtain(@Nullable Lane lane, Route route, long byteSize, long stream) {
-        try {
-            long address = route.entrance().allocate(byteSize, route.device, stream);
-            if ((address & ILLEGAL_BITS) == 0 && address != 0 && owners.insert(address, byteSize, stream, route.index)) {
-                return address;
-            }
-            throw illegal(route, address, byteSize, stream);
-        } catch (DeviceOutOfMemoryException failure) {
-            refund(lane, route, byteSize);
-            throw OutOfMemory.explain(route, statistics(route), byteSize, failure);
-        } catch (Throwable failure) {
-            refund(lane, route, byteSize);
-            throw failure;
-        }
     }
 
     /// Frees a block, through whichever route made it.
@@ -90,77 +87,123 @@ public final class Router {
     /// @param stream the stream of the last use
     /// @throws UnknownAddressException if no live block begins there
     public void free(long address, long stream) {
-        if (address != 0 && ((address & ILLEGAL_BITS) != 0 || !owners.remove(address, stream, this))) {
+        if (address != 0 && ((address & ILLEGAL_BITS) != 0 || !owners.remove(address, stream))) {
             throw new UnknownAddressException(address);
         }
     }
 
-    void removed(long address, long byteSize, long stream, int index, boolean draining) {
-        Route route = routes[index];
+    /// Frees the block of a record that was found.
+    ///
+    /// The compare-and-set in `take` holds up all reads after it. So what the rest needs is read before, from an owner that may
+    /// change until then if the program frees twice; when it did, the slow way looks again.
+    ///
+    /// @return false if there is no live record
+    boolean free(long[] slots, int at, long address, long stream) {
+        long owner = OwnerTable.ownerIn(slots, at);
+        Route route = routes[OwnerTable.routeOf(owner)];
+        Lane lane = lanes.own();
+        if (lane == null || route.budget != null) {
+            return freeSlowly(slots, at, address, stream, OwnerTable.take(slots, at, address));
+        }
+        Tally tally = lane.of(route);
+        long taken = OwnerTable.take(slots, at, address);
+        if (taken != owner) {
+            return freeSlowly(slots, at, address, stream, taken);
+        }
         try {
-            route.maker().free(address, byteSize, route.device, stream);
+            route.maker.free(address, OwnerTable.byteSizeOf(owner), route.device, stream);
         } finally {
-            Lane lane = lanes.own();
-            if (lane != null) {
-                lane.freed(route, byteSize);
-            } else {
-                Lane shared = lanes.enterShared();
-                shared.freed(route, byteSize);
-                shared.leave();
-            }
+            tally.freed(OwnerTable.byteSizeOf(owner));
+        }
+        return true;
+    }
+
+    /// The way of virtual threads, limits, closing routes and lost races.
+    private boolean freeSlowly(long[] slots, int at, long address, long stream, long taken) {
+        boolean draining = taken == OwnerTable.NONE;
+        long owner = draining ? OwnerTable.takeDraining(slots, at, address) : taken;
+        if (owner == OwnerTable.NONE) {
+            return false;
+        }
+        Route route = routes[OwnerTable.routeOf(owner)];
+        try {
+            route.maker.free(address, OwnerTable.byteSizeOf(owner), route.device, stream);
+        } finally {
+            countFree(route, OwnerTable.byteSizeOf(owner));
             if (draining) {
                 route.drainedOne();
             }
         }
+        return true;
     }
 
-    private boolean charge(@Nullable Lane lane, Route route, long byteSize) {
-        if (lane != null) {
-            return lane.charge(route, byteSize);
+    private static void takeFromBudget(Route route, long byteSize) {
+        if (route.budget != null && !route.budget.tryTake(byteSize)) {
+            throw OutOfMemory.limit(route, byteSize);
         }
+    }
+
+    private static void giveBackToBudget(Route route, long byteSize) {
+        if (route.budget != null) {
+            route.budget.giveBack(byteSize);
+        }
+    }
+
+    private void countSharedAllocation(Route route, long byteSize) {
         Lane shared = lanes.enterShared();
-        try {
-            return shared.charge(route, byteSize);
-        } finally {
-            shared.leave();
-        }
+        shared.of(route).allocated(byteSize);
+        shared.leave();
     }
 
-    private void refund(@Nullable Lane lane, Route route, long byteSize) {
-        if (lane != null) {
-            lane.refund(route, byteSize);
-        } else {
-            Lane shared = lanes.enterShared();
-            shared.refund(route, byteSize);
-            shared.leave();
+    private void countFree(Route route, long byteSize) {
+        Lane own = lanes.own();
+        Lane lane = own != null ? own : lanes.enterShared();
+        lane.of(route).freed(byteSize);
+        if (own == null) {
+            lane.leave();
         }
+        giveBackToBudget(route, byteSize);
     }
 
-    private static long zero(long byteSize) {
+    private static long zeroOrTooLarge(Route route, long byteSize) {
         if (byteSize < 0) {
             throw new IllegalArgumentException("byteSize is negative: " + byteSize);
+        }
+        if (byteSize > 0) {
+            throw new DeviceOutOfMemoryException(byteSize, route.device, "more than a device can address");
         }
         return 0;
     }
 
+    /// Undoes an allocation that the allocator refused, and throws in a way that the compiler lets through.
+    private <T extends Throwable> RuntimeException failed(Route route, long byteSize, Throwable failure) throws T {
+        giveBackToBudget(route, byteSize);
+        if (failure instanceof DeviceOutOfMemoryException told) {
+            return OutOfMemory.explain(route, statistics(route), byteSize, told);
+        }
+        @SuppressWarnings("unchecked")
+        T asItIs = (T) failure;
+        throw asItIs;
+    }
+
     private static AllocatorContractException illegal(Route route, long address, long byteSize, long stream) {
+        giveBackToBudget(route, byteSize);
         boolean wellFormed = address != 0 && (address & ILLEGAL_BITS) == 0;
         if (!wellFormed && address != 0) {
-            route.maker().free(address, byteSize, route.device, stream);
+            route.maker.free(address, byteSize, route.device, stream);
         }
         String fault = wellFormed
                 ? "where a live block begins already"
                 : "which is not a multiple of 256 between 256 and 2^" + OwnerTable.ADDRESS_BITS;
-        return new AllocatorContractException("allocator " + route.name() + " returned 0x" + Long.toHexString(address)
+        return new AllocatorContractException("allocator " + route.name + " returned 0x" + Long.toHexString(address)
                 + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
     }
 
     /// The counters of a route; weakly consistent while other threads allocate, exact at rest.
     public RouteStatistics statistics(Route route) {
-        LaneSum sum = lanes.sum(route.index);
-        long peak = Math.min(sum.peak, route.meter.peak());
-        long requested = sum.allocatedBytes - sum.freedBytes;
-        return new RouteStatistics(
-                sum.allocations, sum.frees, requested, Math.max(peak, requested), sum.allocatedBytes);
+        TallySum sum = lanes.sum(route.index);
+        long requested = Math.max(0, route.meter.leased() - sum.credit);
+        long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak()));
+        return new RouteStatistics(sum.allocations, sum.frees, requested, peak, sum.totalBytes);
     }
 }

@@ -4,6 +4,7 @@ import io.cistern.cuda.CallCounts;
 import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
+import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.Events;
 import io.cistern.cuda.LinearMemory;
@@ -12,6 +13,7 @@ import io.cistern.cuda.Modules;
 import io.cistern.cuda.Peers;
 import io.cistern.cuda.Streams;
 import io.cistern.cuda.VirtualMemory;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /// The driver in a loaded library, one facet beside the other.
@@ -125,6 +127,11 @@ final class NativeDriver implements CudaDriver {
     @Override
     public void close() {
         contexts.close();
+    }
+
+    /// The functions that the facets bound.
+    Map<DriverCall, DriverFunction> bound() {
+        return startup.library().bound();
     }
 
     @Override

@@ -8,8 +8,8 @@ import io.cistern.cuda.VirtualMemory;
 
 /// Address ranges, physical handles, mappings. Flags and offsets of these functions must be 0.
 final class NativeVirtualMemory implements VirtualMemory {
-    private static final int MINIMUM = 0;
-    private static final int RECOMMENDED = 1;
+    static final int MINIMUM = 0;
+    static final int RECOMMENDED = 1;
 
     private final Contexts contexts;
     private final DriverFunction getGranularity;

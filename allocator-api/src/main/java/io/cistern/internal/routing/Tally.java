@@ -1,0 +1,95 @@
+package io.cistern.internal.routing;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/// What one lane counts for one route.
+///
+/// **Invariants**, summed over all lanes of a route at rest: allocations − frees = live blocks; the meter's leased bytes −
+/// credit = requested bytes; for each lane 0 ≤ lowestCredit ≤ credit ≤ [Meter#MAX_CREDIT].
+///
+/// **Credit** is a part of the route's meter that this lane may count on without touching it, which keeps the common
+/// allocation free of shared writes. **Leased then** is what the meter had leased in all when this lane changed it last, and
+/// **lowest credit** the least this lane had since: leased then − lowest credit bounds the requested bytes from above at every
+/// moment up to the next change of the meter by anybody, and equals their peak while no other lane has credit.
+///
+/// **Threads.** One thread writes at a time; readers see each counter whole and in time.
+final class Tally {
+    private static final VarHandle ALLOCATIONS = handle("allocations");
+    private static final VarHandle FREES = handle("frees");
+    private static final VarHandle TOTAL_BYTES = handle("totalBytes");
+    private static final VarHandle CREDIT = handle("credit");
+    private static final VarHandle LOWEST_CREDIT = handle("lowestCredit");
+    private static final VarHandle LEASED_THEN = handle("leasedThen");
+
+    private final Meter meter;
+    private long allocations;
+    private long frees;
+    private long totalBytes;
+    private long credit;
+    private long lowestCredit;
+    private long leasedThen;
+
+    // Keeps the tallies of different threads, which may be neighbours on the heap, out of each other's cache lines.
+    @SuppressWarnings("unused")
+    private long p1, p2, p3, p4, p5, p6, p7, p8;
+
+    Tally(Meter meter) {
+        this.meter = meter;
+    }
+
+    /// Counts an allocation.
+    void allocated(long byteSize) {
+        long left = credit - byteSize;
+        if (left < 0) {
+            left = lease(byteSize);
+        }
+        CREDIT.setOpaque(this, left);
+        if (left < lowestCredit) {
+            LOWEST_CREDIT.setOpaque(this, left);
+        }
+        ALLOCATIONS.setOpaque(this, allocations + 1);
+        TOTAL_BYTES.setOpaque(this, totalBytes + byteSize);
+    }
+
+    /// Counts a free, and keeps its bytes as credit.
+    void freed(long byteSize) {
+        long more = credit + byteSize;
+        FREES.setOpaque(this, frees + 1);
+        CREDIT.setOpaque(this, more);
+        if (more > Meter.MAX_CREDIT) {
+            move(Meter.CHUNK - more);
+        }
+    }
+
+    private long lease(long byteSize) {
+        move(byteSize - credit + (byteSize > Meter.CHUNK ? 0 : Meter.CHUNK));
+        return credit - byteSize;
+    }
+
+    /// Moves bytes from the meter to this lane's credit, or back if negative.
+    private void move(long byteSize) {
+        meter.notePeak(leasedThen - lowestCredit);
+        LEASED_THEN.setOpaque(this, meter.lease(byteSize));
+        CREDIT.setOpaque(this, credit + byteSize);
+        LOWEST_CREDIT.setOpaque(this, credit);
+    }
+
+    /// Adds these counters to a sum; for any thread.
+    void addTo(TallySum sum) {
+        // Frees first: a block freed in between then counts as live rather than as freed but never allocated.
+        sum.frees += (long) FREES.getOpaque(this);
+        sum.allocations += (long) ALLOCATIONS.getOpaque(this);
+        sum.totalBytes += (long) TOTAL_BYTES.getOpaque(this);
+        sum.credit += (long) CREDIT.getOpaque(this);
+        sum.peak = Math.max(sum.peak, (long) LEASED_THEN.getOpaque(this) - (long) LOWEST_CREDIT.getOpaque(this));
+    }
+
+    private static VarHandle handle(String field) {
+        try {
+            return MethodHandles.lookup().findVarHandle(Tally.class, field, long.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+package io.cistern.internal.routing;
+
+/// The counters of one route, summed over lanes.
+final class TallySum {
+    long allocations;
+    long frees;
+    long totalBytes;
+    long credit;
+
+    /// The highest bound that any lane gives for the requested bytes since it last changed the meter.
+    long peak;
+}

@@ -1,0 +1,182 @@
+package io.cistern.cuda.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.type;
+
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.io.TempDir;
+
+/// Which context is current before, during and after a call. The fake's primary contexts are 0xc0 and 0xc1.
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+final class ContextTests {
+    private static final long FOREIGN = 0xf0;
+
+    private FakeLibrary library;
+    private NativeDriver driver;
+
+    @BeforeAll
+    void compile(@TempDir Path folder) {
+        library = new FakeLibrary(folder);
+    }
+
+    @BeforeEach
+    void open() {
+        library.setContext(0);
+        driver = library.open();
+    }
+
+    @AfterEach
+    void close() {
+        library.fail("", 0);
+        library.record(false);
+        driver.close();
+    }
+
+    @Test
+    void openingRetainsNoContext() {
+        assertThat(library.retained(0)).isZero();
+        driver.capabilities();
+        assertThat(library.retained(0)).isZero();
+    }
+
+    @Test
+    void theFirstCallRetainsAndSetsThePrimaryContextAndLeavesIt() {
+        library.record(true);
+        driver.memory().free(1, 0x10);
+        driver.memory().free(1, 0x20);
+        assertThat(library.calls())
+                .containsExactly(
+                        "[0] cuDevicePrimaryCtxRetain(1)",
+                        "[0] cuCtxGetCurrent()",
+                        "[0] cuCtxSetCurrent(c1)",
+                        "[c1] cuMemFree_v2(10)",
+                        "[c1] cuCtxGetCurrent()",
+                        "[c1] cuMemFree_v2(20)");
+        assertThat(library.retained(0)).isZero();
+        assertThat(library.retained(1)).isEqualTo(1);
+    }
+
+    @Test
+    void aForeignContextIsGivenBack() {
+        driver.memory().free(0, 0x10);
+        library.setContext(FOREIGN);
+        library.record(true);
+        driver.memory().free(0, 0x10);
+        assertThat(library.calls())
+                .containsExactly(
+                        "[f0] cuCtxGetCurrent()",
+                        "[f0] cuCtxSetCurrent(c0)",
+                        "[c0] cuMemFree_v2(10)",
+                        "[c0] cuCtxSetCurrent(f0)");
+    }
+
+    @Test
+    void aForeignContextIsGivenBackWhenTheCallFails() {
+        library.setContext(FOREIGN);
+        library.fail("cuMemFree_v2", 1);
+        assertThatThrownBy(() -> driver.memory().free(0, 0x10)).isInstanceOf(CudaException.class);
+        assertThat(library.context()).isEqualTo(FOREIGN);
+        library.fail("", 0);
+        driver.memory().free(0, 0x10);
+        assertThat(library.context()).isEqualTo(FOREIGN);
+    }
+
+    @Test
+    void aContextThatCannotBeSetIsAnErrorOfThatCallAndTheNextCallWorks() {
+        driver.devices().primaryContext(0);
+        library.setContext(FOREIGN);
+        library.fail("cuCtxSetCurrent", 709);
+        assertThatThrownBy(() -> driver.memory().free(0, 0x10))
+                .asInstanceOf(type(CudaException.class))
+                .returns(CudaResult.CONTEXT_IS_DESTROYED, CudaException::result);
+        library.fail("", 0);
+        driver.memory().free(0, 0x10);
+        assertThat(library.context()).isEqualTo(FOREIGN);
+    }
+
+    @Test
+    void anOrdinalOutOfRangeIsAnInvalidDevice() {
+        for (int device : new int[] {-1, 2, Integer.MAX_VALUE}) {
+            assertThatThrownBy(() -> driver.memory().allocate(device, 1))
+                    .asInstanceOf(type(CudaException.class))
+                    .returns(CudaResult.INVALID_DEVICE, CudaException::result);
+            assertThatThrownBy(() -> driver.devices().name(device))
+                    .asInstanceOf(type(CudaException.class))
+                    .returns(CudaResult.INVALID_DEVICE, CudaException::result);
+        }
+    }
+
+    @Test
+    void closingReleasesWhatWasRetainedOnceAndLaterCallsAreDeinitialized() {
+        driver.memory().allocate(0, 1);
+        driver.memory().allocate(1, 1);
+        driver.close();
+        driver.close();
+        assertThat(library.retained(0)).isZero();
+        assertThat(library.retained(1)).isZero();
+        assertThatThrownBy(() -> driver.memory().allocate(0, 1))
+                .asInstanceOf(type(CudaException.class))
+                .returns(CudaResult.DEINITIALIZED, CudaException::result);
+        assertThatThrownBy(() -> driver.devices().totalBytes(0))
+                .asInstanceOf(type(CudaException.class))
+                .returns(CudaResult.DEINITIALIZED, CudaException::result);
+    }
+
+    @Test
+    void virtualThreadsEachSeeTheContextOfTheirDevice() throws Exception {
+        try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+            List<Future<?>> done = new ArrayList<>();
+            for (int i = 0; i < 1000; i++) {
+                int device = i % 2;
+                done.add(threads.submit(() -> {
+                    for (int round = 0; round < 20; round++) {
+                        // The fake's address tells the context it was allocated in.
+                        assertThat(driver.memory().allocate(device, 1)).isEqualTo(0xc0 + device);
+                        LockSupport.parkNanos(1);
+                    }
+                }));
+            }
+            for (Future<?> each : done) {
+                each.get();
+            }
+        }
+    }
+
+    @Test
+    void aVirtualThreadThatWaitsForAStreamLeavesItsCarrier() throws Exception {
+        library.record(true);
+        Thread waiting = Thread.ofVirtual().start(() -> driver.streams().synchronize(1, 0xb10c));
+        // The fake blocks on this stream, and the thread shows whether it is parked or holds its carrier.
+        while (waiting.getState() == Thread.State.RUNNABLE || waiting.getState() == Thread.State.NEW) {
+            Thread.onSpinWait();
+        }
+        assertThat(waiting.getState()).isEqualTo(Thread.State.WAITING);
+        waiting.join();
+        assertThat(library.calls()).contains("[c1] cuStreamSynchronize(b10c)");
+    }
+
+    @Test
+    void aFailureReachesTheVirtualThreadThatWaits() throws Exception {
+        library.fail("cuStreamSynchronize", 700);
+        try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+            assertThatThrownBy(threads.submit(() -> driver.streams().synchronize(0, 8))::get)
+                    .cause()
+                    .asInstanceOf(type(CudaException.class))
+                    .returns(CudaResult.ILLEGAL_ADDRESS, CudaException::result);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+package io.cistern.loader;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.Catalog.Choice;
+import io.cistern.spi.Catalog.Kind;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.DeviceEnvironment;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+
+class StartupChoiceTests {
+    private static final String HOW = "; name one with -Dcistern.allocator=NAME or CISTERN_ALLOCATOR=NAME";
+    private static final DeviceEnvironment DEVICES = new NoDevices();
+
+    private final List<Found<AllocatorProvider>> found = new ArrayList<>();
+    private final Map<String, String> properties = new HashMap<>();
+    private final Map<String, String> variables = new HashMap<>();
+
+    @Test
+    void thePropertyComesBeforeTheVariable() {
+        add("caching", 30);
+        add("async", 20);
+        add("direct", 10);
+        properties.put("cistern.allocator", "direct:a=1");
+        variables.put("CISTERN_ALLOCATOR", "async");
+
+        Choice choice = choose();
+
+        assertThat(choice.spec().text()).isEqualTo("direct:a=1");
+        assertThat(choice.spec().options()).isEqualTo(Map.of("a", List.of("1")));
+        assertThat(choice.reason()).isEqualTo("property cistern.allocator");
+    }
+
+    @Test
+    void theVariableComesBeforeThePriorities() {
+        add("caching", 30);
+        add("async", 20);
+        variables.put("CISTERN_ALLOCATOR", "async");
+
+        Choice choice = choose();
+
+        assertThat(choice.spec().name()).isEqualTo("async");
+        assertThat(choice.reason()).isEqualTo("environment variable CISTERN_ALLOCATOR");
+    }
+
+    @Test
+    void withoutANameTheHighestPriorityOfThoseAvailableIsCurrent() {
+        add("direct", 10);
+        add("caching", 30, () -> Availability.no("no virtual memory"));
+        add("async", 20);
+
+        Choice choice = choose();
+
+        assertThat(choice.spec().name()).isEqualTo("async");
+        assertThat(choice.reason()).isEqualTo("highest priority of those available");
+    }
+
+    @Test
+    void aBlankSettingCountsAsNotSet() {
+        add("direct", 10);
+        properties.put("cistern.allocator", " ");
+        variables.put("CISTERN_ALLOCATOR", "");
+
+        assertThat(choose().reason()).isEqualTo("highest priority of those available");
+    }
+
+    @Test
+    void priorityZeroIsByNameOnly() {
+        add("plugin", 0);
+
+        assertRefused("no allocator can be current: none with a priority above 0 was found" + HOW);
+
+        properties.put("cistern.allocator", "plugin");
+        assertThat(choose().spec().name()).isEqualTo("plugin");
+    }
+
+    @Test
+    void anUnknownNameIsAnErrorAndNotTheDefault() {
+        add("caching", 30);
+        add("direct", 10);
+        properties.put("cistern.allocator", "cacing");
+
+        assertRefused("property cistern.allocator: no allocator is named 'cacing'; known, nearest first: caching, direct");
+    }
+
+    @Test
+    void aSpecThatIsNoneIsAnErrorAndNotTheDefault() {
+        add("caching", 30);
+        variables.put("CISTERN_ALLOCATOR", "caching:page");
+
+        assertRefused("environment variable CISTERN_ALLOCATOR: spec 'caching:page': '=' is expected after key 'page' at the"
+                + " end; a spec is NAME or NAME:key=value,key=[a,b],key=\"quoted\"");
+    }
+
+    @Test
+    void aNamedOneThatCannotRunIsAnErrorAndNotTheDefault() {
+        add("caching", 30);
+        add("async", 20, () -> Availability.no("device 0 has no memory pools"));
+        variables.put("CISTERN_ALLOCATOR", "async");
+
+        assertRefused("environment variable CISTERN_ALLOCATOR: allocator 'async' can't run here: device 0 has no memory pools");
+    }
+
+    @Test
+    void availabilityThatThrowsOrAnswersNullIsANoWithItsReason() {
+        add("throws", 50, () -> {
+            throw new IllegalStateException("oops");
+        });
+        add("lacks", 45, () -> {
+            throw new NoClassDefFoundError("lib/Base");
+        });
+        add("null", 40, () -> null);
+
+        assertRefused("no allocator can be current:"
+                + " 'lacks' can't run here (test.lacks of /lacks.jar fails in availability(): java.lang.NoClassDefFoundError: lib/Base),"
+                + " 'null' can't run here (test.null of /null.jar returns null from availability()),"
+                + " 'throws' can't run here (test.throws of /throws.jar fails in availability(): java.lang.IllegalStateException: oops)"
+                + HOW);
+
+        add("direct", 10);
+        assertThat(choose().spec().name()).isEqualTo("direct");
+    }
+
+    @Test
+    void twoOfTheHighestPriorityAreAnErrorThatNamesBoth() {
+        add("mine", 30);
+        add("caching", 30);
+        add("direct", 10);
+
+        assertRefused("no allocator can be current: priority 30, the highest of those available, is claimed by"
+                + " 'caching' of /caching.jar and 'mine' of /mine.jar" + HOW);
+    }
+
+    @Test
+    void twoOfOnePriorityBelowTheHighestDoNotMatter() {
+        add("a", 10);
+        add("b", 10);
+        add("caching", 30);
+
+        assertThat(choose().spec().name()).isEqualTo("caching");
+    }
+
+    @Test
+    void brokenOnesAreLeftOutAndCounted() {
+        found.add(Found.broken(Kind.ALLOCATOR, "test.Bad", "/bad.jar", Optional.empty(), 0, "fails to load: it"));
+        add("twice", 90);
+        add("twice", 90);
+        add("direct", 10);
+
+        Choice choice = choose();
+
+        assertThat(choice.spec().name()).isEqualTo("direct");
+        assertThat(choice.reason()).isEqualTo("highest priority of those available; left out, since they can't be used: 3");
+    }
+
+    @Test
+    void aNamedOneThatIsBrokenIsAnErrorAndNotTheDefault() {
+        found.add(Found.broken(Kind.ALLOCATOR, "test.Bad", "/bad.jar", Optional.of("bad"), 0, "is bad"));
+        add("direct", 10);
+        properties.put("cistern.allocator", "bad");
+
+        assertRefused("property cistern.allocator: allocator 'bad' can't be used: test.Bad of /bad.jar is bad");
+    }
+
+    private void add(String name, int priority) {
+        add(name, priority, Availability::yes);
+    }
+
+    private void add(String name, int priority, Supplier<Availability> availability) {
+        String origin = "/" + name + (found.stream().anyMatch(one -> one.name().equals(name)) ? "-2.jar" : ".jar");
+        found.add(Found.sound(
+                Kind.ALLOCATOR, "test." + name, origin, name, priority, new Fixed(name, availability), CheckedAllocatorProvider::new));
+    }
+
+    private Choice choose() {
+        Settings settings = new Settings(properties::get, variables::get);
+        return new StartupChoice(new Providers<>("allocator", found), settings).choose(DEVICES);
+    }
+
+    private void assertRefused(String message) {
+        assertThatThrownBy(this::choose).isInstanceOf(ConfigurationException.class).hasMessage(message);
+    }
+
+    private record Fixed(String name, Supplier<Availability> answer) implements AllocatorProvider {
+        @Override
+        public int spiVersion() {
+            return SPI_VERSION;
+        }
+
+        @Override
+        public Availability availability(DeviceEnvironment environment) {
+            return answer.get();
+        }
+
+        @Override
+        public DeviceAllocator open(AllocatorContext context) {
+            throw new UnsupportedOperationException("a choice opens nothing");
+        }
+    }
+}
