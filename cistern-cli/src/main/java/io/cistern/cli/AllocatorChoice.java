@@ -1,6 +1,5 @@
 package io.cistern.cli;
 
-import io.cistern.Allocator;
 import io.cistern.AllocatorSpec;
 import io.cistern.CisternException;
 import io.cistern.DeviceMemory;
@@ -55,9 +54,8 @@ final class AllocatorChoice {
             if (!availability.available()) {
                 return Optional.of(availability.reason());
             }
-            try (Allocator allocator = memory.open(spec)) {
-                return Optional.empty();
-            }
+            memory.open(spec).close();
+            return Optional.empty();
         } catch (CisternException | CudaException e) {
             return Optional.of(String.valueOf(e.getMessage()));
         } finally {
