@@ -129,8 +129,7 @@ final class DeviceCache {
     }
 
     long trim(long keepBytes) {
-        sweepClosed();
-        long returned = 0;
+        long returned = sweepClosed();
         for (StreamShard shard : shards()) {
             long excess = reserved.bytes() - keepBytes;
             if (excess > 0) {
@@ -170,21 +169,24 @@ final class DeviceCache {
         }
     }
 
-    private void sweepClosed() {
+    /// Gives back what ended streams left, as far as their work is done.
+    private long sweepClosed() {
+        long returned = 0;
         for (StreamShard shard : closedShards()) {
-            giveBack(shard, Long.MAX_VALUE, false);
+            returned += giveBack(shard, Long.MAX_VALUE, false);
             if (dispose(shard)) {
                 synchronized (closed) {
                     closed.remove(shard);
                 }
             }
         }
+        return returned;
     }
 
     private boolean dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            return shard.dispose();
+            return shard.dispose(fences);
         } finally {
             shard.driverLock.unlock();
         }
