@@ -3,6 +3,7 @@ package io.cistern.cli;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.simulated.SimulatedGpu;
 import java.util.Arrays;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -61,14 +62,21 @@ final class Replay {
         memory.driver().devices().synchronize(device);
         failures = 0;
         long callsBefore = memory.driver().calls().ofAllocators();
+        long clockBefore = virtualNanos();
         long start = System.nanoTime();
         walk();
         long hostNanos = System.nanoTime() - start;
         long driverCalls = memory.driver().calls().ofAllocators() - callsBefore;
+        long driverNanos = virtualNanos() - clockBefore;
         memory.driver().devices().synchronize(device);
         long wallNanos = System.nanoTime() - start;
         freeLeftovers();
-        return new Pass(hostNanos, wallNanos, driverCalls, failures);
+        return new Pass(hostNanos, wallNanos, driverCalls, driverNanos, failures);
+    }
+
+    /// The simulated GPU's clock, which runs while the driver is called; 0 on a real one.
+    private long virtualNanos() {
+        return memory.driver() instanceof SimulatedGpu gpu ? gpu.virtualNanos() : 0;
     }
 
     private void walk() {
@@ -129,6 +137,7 @@ final class Replay {
     /// @param hostNanos the loop over the rows
     /// @param wallNanos the same with the wait for the device
     /// @param driverCalls what the allocator asked of the driver in the loop
+    /// @param driverNanos what a real GPU's driver would have taken for all calls of the loop, on a simulated one; else 0
     /// @param failures allocations that failed
-    record Pass(long hostNanos, long wallNanos, long driverCalls, long failures) {}
+    record Pass(long hostNanos, long wallNanos, long driverCalls, long driverNanos, long failures) {}
 }

@@ -50,6 +50,13 @@ record ReplayResult(
         return timed(outcome.passes().getFirst().wallNanos() / 1e6);
     }
 
+    /// What the driver of a real GPU would have taken for the calls of the last pass; empty if this is a real one.
+    OptionalDouble simulatedDriverMillis() {
+        return device.equals("simulated")
+                ? OptionalDouble.of(outcome.passes().getLast().driverNanos() / 1e6)
+                : OptionalDouble.empty();
+    }
+
     /// What the allocator asked of the driver in the first pass.
     long firstPassDriverCalls() {
         return outcome.passes().getFirst().driverCalls();
@@ -85,6 +92,7 @@ record ReplayResult(
         fields.put("driverCalls", driverCalls());
         fields.put("firstPassMillis", orNull(firstPassMillis()));
         fields.put("firstPassDriverCalls", firstPassDriverCalls());
+        fields.put("simulatedDriverMillis", orNull(simulatedDriverMillis()));
         fields.put("mismatches", work == Work.CHECK ? outcome.mismatches() : null);
         fields.put("metered", metered());
         fields.put("unreturnedBytes", unreturnedBytes.isPresent() ? unreturnedBytes.getAsLong() : null);

@@ -40,6 +40,11 @@ record ReplaySession(
         return run(work, true);
     }
 
+    /// The same with another number of passes, of which nobody is told.
+    ReplaySession unseen(int passes) {
+        return new ReplaySession(trace, spec, gpu, catalog, passes, () -> {}, _ -> {});
+    }
+
     private Outcome run(Work work, boolean observed) {
         CudaDriver driver = gpu.driver();
         long[] streams = new long[trace.streamCount()];

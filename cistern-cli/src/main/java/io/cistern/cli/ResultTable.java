@@ -12,14 +12,27 @@ final class ResultTable {
             "allocator",
             "ns/op",
             "wall ms",
-            "first ms",
+            "first pass ms",
             "requested peak",
             "reserved peak",
             "reserved/requested",
             "driver calls: first pass",
             "last pass",
+            "driver ms",
             "failures");
     private static final int LEFT_ALIGNED = 2;
+
+    private static final String TIMED = """
+            ns/op: the host's time for each allocation or free. wall: a whole pass, until the device is done.
+            Both are the median of the passes after the first.
+            """;
+    private static final String COUNTED = """
+            requested: bytes that the program asked for, at its peak. reserved: what the allocator took from the device for that.
+            driver calls: what the allocator asked of the CUDA driver, in its first pass and once it is warm.
+            """;
+    private static final String SIMULATED = """
+            driver ms: what the calls of the last pass would take on an H200. The simulation's own time for them is in ns/op.
+            """;
 
     private ResultTable() {}
 
@@ -48,29 +61,27 @@ final class ResultTable {
                 number("%.3f", result.ratio()),
                 String.format(Locale.ROOT, "%,d", result.firstPassDriverCalls()),
                 String.format(Locale.ROOT, "%,d", result.driverCalls()),
+                number("%,.1f", result.simulatedDriverMillis()),
                 String.format(Locale.ROOT, "%,d", result.failures()));
     }
 
     private static String explanation(List<ReplayResult> results) {
         ReplayResult any = results.getFirst();
+        int passes = any.outcome().passes().size();
+        boolean simulated = any.device().equals("simulated");
         StringBuilder text = new StringBuilder();
-        text.append("On ").append(any.device().equals("simulated") ? "a simulated GPU" : any.device()).append(", ");
-        text.append(any.outcome().passes().size()).append(" passes. ");
-        if (any.work() == Work.CHECK) {
-            text.append("Contents were verified, so nothing was timed; words found changed: ")
-                    .append(results.stream()
-                            .mapToLong(result -> result.outcome().mismatches())
-                            .sum());
-        } else {
-            text.append("""
-                    ns/op: host time for each allocation or free; wall: one whole pass until the
-                    device is done (both the median of the passes after the first)""");
-        }
-        return text.append("""
-                .
-                Requested: bytes the program asked for at its peak; reserved: what the allocator took from the device for that.
-                Driver calls: what the allocator asked of the CUDA driver, in its first pass and when warm.
-                """).toString();
+        text.append(simulated ? "On a simulated GPU, " : "On " + any.device() + ", ");
+        text.append(passes).append(passes == 1 ? " pass.\n" : " passes.\n");
+        text.append(any.work() == Work.CHECK ? untimed(results) : TIMED);
+        text.append(COUNTED);
+        return text.append(simulated ? SIMULATED : "").toString();
+    }
+
+    private static String untimed(List<ReplayResult> results) {
+        long mismatches = results.stream()
+                .mapToLong(result -> result.outcome().mismatches())
+                .sum();
+        return "Contents were verified, so nothing was timed; words found changed: " + mismatches + ".\n";
     }
 
     private static int[] widths(List<List<String>> rows) {

@@ -10,9 +10,9 @@ import org.junit.jupiter.api.Test;
 /// How passes become the numbers that are reported.
 final class ReplayResultTests {
     private static final List<Replay.Pass> PASSES = List.of(
-            new Replay.Pass(9_000, 90_000_000, 70, 1),
-            new Replay.Pass(3_000, 30_000_000, 20, 0),
-            new Replay.Pass(1_000, 10_000_000, 10, 0));
+            new Replay.Pass(9_000, 90_000_000, 70, 5_000_000, 1),
+            new Replay.Pass(3_000, 30_000_000, 20, 4_000_000, 0),
+            new Replay.Pass(1_000, 10_000_000, 10, 3_000_000, 0));
 
     @Test
     void timesAreTheMedianOfThePassesAfterTheFirst() {
@@ -45,7 +45,8 @@ final class ReplayResultTests {
                 .isEqualTo("{\"trace\":\"t\",\"allocator\":\"caching:a=b\",\"device\":\"simulated\",\"work\":\"memset\","
                         + "\"operations\":10,\"passes\":3,\"failures\":1,\"nanosPerOperation\":200.000,"
                         + "\"requestedPeakBytes\":1000,\"reservedPeakBytes\":1500,\"ratio\":1.500,\"wallMillis\":20.000,"
-                        + "\"driverCalls\":10,\"firstPassMillis\":90.000,\"firstPassDriverCalls\":70,\"mismatches\":null,"
+                        + "\"driverCalls\":10,\"firstPassMillis\":90.000,\"firstPassDriverCalls\":70,\"simulatedDriverMillis\":3.000,"
+                        + "\"mismatches\":null,"
                         + "\"metered\":{\"allocations\":5,\"frees\":4,\"requestedTotalBytes\":4000,"
                         + "\"requestedPeakBytes\":1000},\"unreturnedBytes\":0}");
     }

@@ -12,9 +12,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /// The program as people start it: through the script, in JVMs of their own, with a third party's JAR.
 final class ScriptTests {
-    /// No archive of classes: it takes longer to write than these runs take.
-    private static final Map<String, String> ENVIRONMENT = Map.of("CISTERN_JAVA_OPTS", "-XX:-AutoCreateSharedArchive");
-
     @TempDir
     private static Path folder;
 
@@ -64,7 +61,7 @@ final class ScriptTests {
     void aLinkInAnotherFolderDoesTheSame() throws Exception {
         Path elsewhere = Files.createDirectories(folder.resolve("else where"));
         Path link = Files.createSymbolicLink(elsewhere.resolve("c"), script);
-        ProgramRun run = ProgramRun.of(link, elsewhere, ENVIRONMENT, "--version");
+        ProgramRun run = ProgramRun.of(link, elsewhere, Map.of(), "--version");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out()).startsWith("cistern ");
@@ -96,6 +93,6 @@ final class ScriptTests {
     }
 
     private static ProgramRun run(Path script, String... arguments) throws Exception {
-        return ProgramRun.of(script, folder, ENVIRONMENT, arguments);
+        return ProgramRun.of(script, folder, Map.of(), arguments);
     }
 }
