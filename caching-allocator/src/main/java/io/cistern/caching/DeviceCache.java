@@ -206,15 +206,17 @@ final class DeviceCache {
         return all;
     }
 
-    /// Returns everything, all blocks being freed. Goes on after an error: a dead context has taken the memory with it.
+    /// Returns everything, all blocks being freed. A context that died has taken the memory with it.
     void close() {
         fences.finishAll();
         for (StreamShard shard : shards()) {
             try {
                 giveBack(shard, Long.MAX_VALUE, true);
                 dispose(shard);
-            } catch (CudaException dead) {
-                continue;
+            } catch (CudaException failure) {
+                if (!failure.result().endsContext()) {
+                    throw failure;
+                }
             }
         }
     }

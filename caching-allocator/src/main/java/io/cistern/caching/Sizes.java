@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 /// Sizes that the whole module shares.
 final class Sizes {
-    /// Blocks start at, and are as long as, multiples of this many bytes: what PyTorch uses, and wider than any alignment that
+    /// Blocks start at multiples of this many bytes from their region's start, and are as long: what PyTorch uses, and wider than any alignment that
     /// kernels ask for.
     static final int GRANULE = 512;
 
