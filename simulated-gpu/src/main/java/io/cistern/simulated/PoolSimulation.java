@@ -4,12 +4,13 @@ import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
-import java.util.Comparator;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
-import java.util.TreeSet;
-import org.jspecify.annotations.Nullable;
+import java.util.function.BiPredicate;
+import java.util.function.Consumer;
 
 /// A stream-ordered memory pool.
 ///
@@ -41,8 +42,7 @@ final class PoolSimulation {
     private final FreeRanges idle = new FreeRanges();
     /// Idle and never backed together: where growth may place a block.
     private final FreeRanges vacant = new FreeRanges();
-    private final Map<StreamQueue, TreeSet<Pending>> pendingInOrder = new HashMap<>();
-    private final Map<StreamQueue, TreeSet<Pending>> pendingBySize = new HashMap<>();
+    private final Map<StreamQueue, PendingRanges> pending = new LinkedHashMap<>();
     private final Map<Integer, AccessRights> rights = new HashMap<>();
     private boolean followEvents = true;
     private boolean opportunistic = true;
@@ -75,7 +75,7 @@ final class PoolSimulation {
     }
 
     /// Finds memory for a stream, and says which work of other streams it must wait for.
-    long allocate(long byteSize, StreamQueue stream, StreamClock hostClock, java.util.function.Consumer<Work> waitFor) {
+    long allocate(long byteSize, StreamQueue stream, StreamClock hostClock, Consumer<Work> waitFor) {
         if (opportunistic) {
             settle((owner, sequence) -> sequence <= owner.completed());
         }
@@ -102,19 +102,19 @@ final class PoolSimulation {
         long rounded = LinearPlacement.roundUp(byteSize, PoolGrowth.UNIT_BYTES);
         live--;
         used -= byteSize;
-        add(new Pending(stream, stream.issued(), address, rounded));
+        pending.computeIfAbsent(stream, _ -> new PendingRanges()).add(address, rounded, stream.issued());
     }
 
-    /// Makes pending blocks idle whose frees meet the condition.
-    private void settle(java.util.function.BiPredicate<StreamQueue, Long> freed) {
-        for (Map.Entry<StreamQueue, TreeSet<Pending>> entry : pendingInOrder.entrySet()) {
-            TreeSet<Pending> inOrder = entry.getValue();
-            while (!inOrder.isEmpty() && freed.test(entry.getKey(), inOrder.first().sequence())) {
-                Pending block = inOrder.first();
-                remove(block);
-                becomeIdle(block.address(), block.byteSize());
+    /// Makes pending memory idle whose frees meet the condition.
+    private void settle(BiPredicate<StreamQueue, Long> freed) {
+        pending.forEach((stream, ranges) -> {
+            PendingRanges.Range oldest = ranges.oldest();
+            while (oldest != null && freed.test(stream, oldest.sequence())) {
+                ranges.remove(oldest);
+                becomeIdle(oldest.address(), oldest.byteSize());
+                oldest = ranges.oldest();
             }
-        }
+        });
     }
 
     private void becomeIdle(long address, long byteSize) {
@@ -124,38 +124,43 @@ final class PoolSimulation {
     }
 
     private long reuse(long rounded, StreamQueue stream, StreamClock hostClock) {
-        Pending own = smallest(stream, rounded);
+        PendingRanges ranges = pending.get(stream);
+        PendingRanges.Range own = ranges == null ? null : ranges.bestFit(rounded);
         FreeRanges.Range range = idle.bestFit(rounded);
-        if (own != null && (range == null || own.byteSize() <= range.byteSize())) {
-            return takePending(own, rounded);
+        if (ranges != null && own != null && (range == null || own.byteSize() <= range.byteSize())) {
+            return takePending(ranges, own, rounded);
         }
         if (range != null) {
             takeIdle(range.address(), rounded);
             return range.address();
         }
-        if (followEvents) {
-            for (Map.Entry<StreamQueue, TreeSet<Pending>> entry : pendingBySize.entrySet()) {
-                for (Pending block : entry.getValue().tailSet(Pending.ofSize(rounded))) {
-                    if (stream.clock().covers(block.stream(), block.sequence())
-                            || hostClock.covers(block.stream(), block.sequence())) {
-                        return takePending(block, rounded);
-                    }
-                }
+        return followEvents ? reuseOrdered(rounded, stream, hostClock) : 0;
+    }
+
+    private long reuseOrdered(long rounded, StreamQueue stream, StreamClock hostClock) {
+        for (Map.Entry<StreamQueue, PendingRanges> entry : pending.entrySet()) {
+            StreamQueue owner = entry.getKey();
+            PendingRanges.Range found = entry.getValue()
+                    .bestFit(
+                            rounded,
+                            sequence -> stream.clock().covers(owner, sequence) || hostClock.covers(owner, sequence));
+            if (found != null) {
+                return takePending(entry.getValue(), found, rounded);
             }
         }
         return 0;
     }
 
-    private long reuseWithWait(long rounded, StreamQueue stream, java.util.function.Consumer<Work> waitFor) {
-        for (StreamQueue owner : pendingBySize.keySet()) {
-            Pending block = smallest(owner, rounded);
-            if (block != null) {
-                Work last = owner.workAt(block.sequence());
+    private long reuseWithWait(long rounded, StreamQueue stream, Consumer<Work> waitFor) {
+        for (Map.Entry<StreamQueue, PendingRanges> entry : pending.entrySet()) {
+            PendingRanges.Range found = entry.getValue().bestFit(rounded);
+            if (found != null) {
+                Work last = entry.getKey().workAt(found.sequence());
                 if (last != null) {
                     waitFor.accept(last);
                 }
-                stream.clock().include(owner, block.sequence());
-                return takePending(block, rounded);
+                stream.clock().include(entry.getKey(), found.sequence());
+                return takePending(entry.getValue(), found, rounded);
             }
         }
         return 0;
@@ -219,7 +224,7 @@ final class PoolSimulation {
         int released = 0;
         Map.Entry<Long, Page> entry = Long.compareUnsigned(reserved(), keepBytes) <= 0 ? null : backed.lastEntry();
         while (entry != null && Long.compareUnsigned(reserved() - PoolGrowth.PAGE_BYTES, keepBytes) >= 0) {
-            if (entry.getValue().blocks == 0) {
+            if (entry.getValue().busyBytes == 0) {
                 unback(entry.getKey());
                 released++;
             }
@@ -228,16 +233,10 @@ final class PoolSimulation {
         return released;
     }
 
-    private long takePending(Pending block, long rounded) {
-        remove(block);
-        touch(block.address(), block.byteSize(), -1);
-        if (block.byteSize() > rounded) {
-            Pending rest = new Pending(
-                    block.stream(), block.sequence(), block.address() + rounded, block.byteSize() - rounded);
-            touch(rest.address(), rest.byteSize(), 1);
-            add(rest);
-        }
-        return block.address();
+    private long takePending(PendingRanges ranges, PendingRanges.Range range, long rounded) {
+        ranges.takeHead(range, rounded);
+        touch(range.address(), rounded, -1);
+        return range.address();
     }
 
     private void takeIdle(long address, long rounded) {
@@ -245,25 +244,12 @@ final class PoolSimulation {
         vacant.take(address, rounded);
     }
 
-    private @Nullable Pending smallest(StreamQueue stream, long rounded) {
-        TreeSet<Pending> blocks = pendingBySize.get(stream);
-        return blocks == null ? null : blocks.ceiling(Pending.ofSize(rounded));
-    }
-
-    private void add(Pending block) {
-        pendingInOrder.computeIfAbsent(block.stream(), _ -> new TreeSet<>(Pending.IN_ORDER)).add(block);
-        pendingBySize.computeIfAbsent(block.stream(), _ -> new TreeSet<>(Pending.BY_SIZE)).add(block);
-    }
-
-    private void remove(Pending block) {
-        java.util.Objects.requireNonNull(pendingInOrder.get(block.stream())).remove(block);
-        java.util.Objects.requireNonNull(pendingBySize.get(block.stream())).remove(block);
-    }
-
-    /// Counts a live or pending block in or out of the pages it lies in.
-    private void touch(long address, long byteSize, int change) {
-        for (long page = PoolGrowth.pageOf(address); page < address + byteSize; page += PoolGrowth.PAGE_BYTES) {
-            java.util.Objects.requireNonNull(backed.get(page)).blocks += change;
+    /// Counts bytes of live or pending blocks in or out of the pages they lie in.
+    private void touch(long address, long byteSize, int sign) {
+        for (long at = address; at < address + byteSize; ) {
+            long upTo = Math.min(address + byteSize, PoolGrowth.pageOf(at) + PoolGrowth.PAGE_BYTES);
+            Objects.requireNonNull(backed.get(PoolGrowth.pageOf(at))).busyBytes += sign * (upTo - at);
+            at = upTo;
         }
     }
 
@@ -353,24 +339,8 @@ final class PoolSimulation {
         return idle.invariantHolds() && vacant.invariantHolds() && used >= 0 && reserved() >= idle.totalBytes();
     }
 
-    /// A backed page and how many live or pending blocks lie in it.
+    /// A backed page and how many of its bytes are live or pending.
     private static final class Page {
-        private int blocks;
-    }
-
-    /// A block that was freed on a stream after its work number `sequence`.
-    private record Pending(@Nullable StreamQueue owner, long sequence, long address, long byteSize) {
-        private static final Comparator<Pending> IN_ORDER =
-                Comparator.comparingLong(Pending::sequence).thenComparingLong(Pending::address);
-        private static final Comparator<Pending> BY_SIZE =
-                Comparator.comparingLong(Pending::byteSize).thenComparingLong(Pending::address);
-
-        static Pending ofSize(long byteSize) {
-            return new Pending(null, 0, Long.MIN_VALUE, byteSize);
-        }
-
-        StreamQueue stream() {
-            return java.util.Objects.requireNonNull(owner);
-        }
+        private long busyBytes;
     }
 }
