@@ -4,8 +4,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/// An allocator (or a segment source) with its options, as people write it: `NAME`, or
-/// `NAME:key=value,key=[a,b],key="quoted"`.
+/// An allocator (or a segment source) with its options, as people write it: `NAME`, or `NAME:key=value,key=[a,b],key="quoted"`.
 ///
 /// One grammar serves the property, the environment variable and the command line. PyTorch's `key:value` is taken too.
 ///
