@@ -1,14 +1,19 @@
 package io.cistern.cuda;
 
+import java.util.Arrays;
+import java.util.concurrent.atomic.LongAdder;
+
 /// Counters of driver calls since the driver was opened; failed calls count too. Setting and reading the current context
 /// does not count. Weakly consistent: a sum read while other threads call may miss their latest calls.
+// The ordinal only indexes the array of this very run.
+@SuppressWarnings("EnumOrdinal")
 public final class CallCounts {
-    private final java.util.concurrent.atomic.LongAdder[] counts;
+    private final LongAdder[] counts;
 
     /// Starts at zero.
     public CallCounts() {
-        counts = new java.util.concurrent.atomic.LongAdder[DriverCall.values().length];
-        java.util.Arrays.setAll(counts, _ -> new java.util.concurrent.atomic.LongAdder());
+        counts = new LongAdder[DriverCall.values().length];
+        Arrays.setAll(counts, _ -> new LongAdder());
     }
 
     /// Counts one call; for implementations of [CudaDriver].

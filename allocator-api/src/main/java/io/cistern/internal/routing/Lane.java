@@ -54,7 +54,7 @@ final class Lane {
 
     /// The tally of a route.
     Tally of(Route route) {
-        Tally[] present = tallies;
+        @Nullable Tally[] present = tallies;
         int index = route.index;
         Tally tally = index < present.length ? present[index] : null;
         return tally != null ? tally : make(route);
@@ -62,7 +62,7 @@ final class Lane {
 
     private Tally make(Route route) {
         Tally tally = new Tally(route.meter);
-        Tally[] more = Arrays.copyOf(tallies, Math.max(tallies.length, route.index + 1));
+        @Nullable Tally[] more = Arrays.copyOf(tallies, Math.max(tallies.length, route.index + 1));
         more[route.index] = tally;
         TALLIES.setRelease(this, more);
         return tally;
@@ -70,7 +70,7 @@ final class Lane {
 
     /// Adds the counters of a route to a sum; for any thread.
     void addTo(TallySum sum, int route) {
-        Tally[] present = (Tally[]) TALLIES.getAcquire(this);
+        @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
         Tally tally = route < present.length ? present[route] : null;
         if (tally != null) {
             tally.addTo(sum);

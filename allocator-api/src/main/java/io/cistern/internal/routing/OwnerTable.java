@@ -71,7 +71,7 @@ final class OwnerTable {
     private static final VarHandle SLOTS = MethodHandles.arrayElementVarHandle(long[][].class);
 
     private final Router router;
-    private final Page[][] root = new Page[1 << (ADDRESS_BITS - PAGE_BITS - NODE_BITS)][];
+    private final @Nullable Page[] @Nullable [] root = new Page[1 << (ADDRESS_BITS - PAGE_BITS - NODE_BITS)][];
 
     OwnerTable(Router router) {
         this.router = router;
@@ -90,7 +90,7 @@ final class OwnerTable {
         if (slots[at] != 0) {
             return false;
         }
-        slots[at + 1] = byteSize << ROUTE_BITS | route;
+        slots[at + 1] = (byteSize << ROUTE_BITS) | route;
         KEY.setRelease(slots, at, address | LIVE);
         return true;
     }
@@ -99,12 +99,12 @@ final class OwnerTable {
     ///
     /// @return false if no live block begins at the address
     boolean remove(long address, long stream) {
-        Page[] node = root[nodeOf(address)];
+        @Nullable Page @Nullable [] node = root[nodeOf(address)];
         Page page = node == null ? null : node[pageOf(address)];
         if (page == null) {
             return false;
         }
-        long[] slots = page.fine[chunkOf(address)];
+        long @Nullable [] slots = page.fine[chunkOf(address)];
         int at = fineSlot(address);
         if (slots == null || !holds(slots, at, address)) {
             slots = page.middle;
@@ -167,7 +167,7 @@ final class OwnerTable {
 
     private void forEachLive(RecordVisitor visitor) {
         for (int i = 0; i < root.length; i++) {
-            Page[] node = (Page[]) NODE.getAcquire(root, i);
+            @Nullable Page @Nullable [] node = (@Nullable Page[]) NODE.getAcquire(root, i);
             for (int j = 0; node != null && j < NODE_SIZE; j++) {
                 Page page = (Page) PAGE.getAcquire(node, j);
                 if (page != null) {
@@ -221,15 +221,15 @@ final class OwnerTable {
     }
 
     private @Nullable Page pageAt(long address) {
-        Page[] node = root[nodeOf(address)];
+        @Nullable Page @Nullable [] node = root[nodeOf(address)];
         return node == null ? null : node[pageOf(address)];
     }
 
     private Page makePage(long address) {
-        Page[] node = (Page[]) NODE.getAcquire(root, nodeOf(address));
+        @Nullable Page @Nullable [] node = (@Nullable Page[]) NODE.getAcquire(root, nodeOf(address));
         if (node == null) {
             node = new Page[NODE_SIZE];
-            Page[] other = (Page[]) NODE.compareAndExchange(root, nodeOf(address), null, node);
+            @Nullable Page @Nullable [] other = (@Nullable Page[]) NODE.compareAndExchange(root, nodeOf(address), null, node);
             node = other != null ? other : node;
         }
         Page page = new Page();
@@ -245,37 +245,37 @@ final class OwnerTable {
 
         long @Nullable [] middle;
 
-        final long[][] fine = new long[1 << (PAGE_BITS - CHUNK_BITS)][];
+        final long[] @Nullable [] fine = new long[1 << (PAGE_BITS - CHUNK_BITS)][];
 
         long[] slotsFor(long address, long byteSize) {
             if (byteSize >= 1L << COARSE_BITS) {
                 return coarse;
             }
             if (byteSize >= 1L << MIDDLE_BITS) {
-                long[] slots = middle;
+                long @Nullable [] slots = middle;
                 return slots != null ? slots : makeMiddle();
             }
-            long[] slots = fine[chunkOf(address)];
+            long @Nullable [] slots = fine[chunkOf(address)];
             return slots != null ? slots : makeFine(chunkOf(address));
         }
 
         private long[] makeMiddle() {
             long[] made = new long[(1 << (PAGE_BITS - MIDDLE_BITS)) * RECORD];
-            long[] other = (long[]) MIDDLE.compareAndExchange(this, null, made);
+            long @Nullable [] other = (long @Nullable []) MIDDLE.compareAndExchange(this, null, made);
             return other != null ? other : made;
         }
 
         private long[] makeFine(int chunk) {
             long[] made = new long[(SLOT_MASK + 1) * RECORD];
-            long[] other = (long[]) SLOTS.compareAndExchange(fine, chunk, null, made);
+            long @Nullable [] other = (long @Nullable []) SLOTS.compareAndExchange(fine, chunk, null, made);
             return other != null ? other : made;
         }
 
         void forEachLive(RecordVisitor visitor) {
             visit(coarse, visitor);
-            visit((long[]) MIDDLE.getAcquire(this), visitor);
+            visit((long @Nullable []) MIDDLE.getAcquire(this), visitor);
             for (int i = 0; i < fine.length; i++) {
-                visit((long[]) SLOTS.getAcquire(fine, i), visitor);
+                visit((long @Nullable []) SLOTS.getAcquire(fine, i), visitor);
             }
         }
 

@@ -57,7 +57,7 @@ public final class Router {
     /// @throws AllocatorContractException if the allocator returns what it must not
     public long allocate(Route route, long byteSize, long stream) {
         DeviceAllocator entrance = route.entrance;
-        if (byteSize - 1 >>> OwnerTable.SIZE_BITS != 0) {
+        if (((byteSize - 1) >>> OwnerTable.SIZE_BITS) != 0) {
             return zeroOrTooLarge(route, byteSize);
         }
         if (route.budget != null) {

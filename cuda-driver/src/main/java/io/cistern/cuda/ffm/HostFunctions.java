@@ -64,7 +64,7 @@ final class HostFunctions {
     }
 
     /// Called from C: what is thrown here would end the JVM.
-    private static void run(long key) {
+    static void run(long key) {
         try {
             Runnable function = WAITING.remove(key);
             if (function != null) {

@@ -148,7 +148,7 @@ final class CudaHeaderTest {
             names.put(cName(attribute), (long) attribute.code());
         }
         for (PointerAttribute attribute : PointerAttribute.values()) {
-            names.put("CU_POINTER_ATTRIBUTE_" + attribute.name(), (long) attribute.code());
+            names.put(cName(attribute), (long) attribute.code());
         }
         for (PoolAttribute attribute : PoolAttribute.values()) {
             names.put(cName(attribute), (long) attribute.code());
@@ -182,6 +182,11 @@ final class CudaHeaderTest {
 
     private static String cName(DeviceAttribute attribute) {
         return "CU_DEVICE_ATTRIBUTE_" + attribute.name();
+    }
+
+    private static String cName(PointerAttribute attribute) {
+        String name = "CU_POINTER_ATTRIBUTE_" + attribute.name();
+        return attribute == PointerAttribute.RANGE_START ? name + "_ADDR" : name;
     }
 
     private static String cName(PoolAttribute attribute) {

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /// A driver library compiled from `fake_cuda.c`, and the functions by which a test looks into it.
+@SuppressWarnings("restricted")
 final class FakeLibrary {
     private final Path path;
     private final SymbolLookup symbols;

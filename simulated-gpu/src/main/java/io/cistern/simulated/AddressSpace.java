@@ -1,0 +1,122 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CudaResult;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/// All addresses of a machine: one space for all devices, as with unified addressing.
+///
+/// ```
+/// 0x0200_0000_0000      0x5000_0000_0000          0x7000_0000_0000      0x7e00_0000_0000
+///        | more, when needed   |  programs, their heaps  | all memory at first |  the system's own mappings
+/// ```
+/// Three maps by address: ranges that are taken, mappings of physical memory inside them, and live allocations. Pinned host
+/// memory is mapped and allocated at its own native address, outside the taken ranges.
+final class AddressSpace {
+    private static final long FIRST = 0x7000_0000_0000L;
+    private static final long BYTE_SIZE = 0x0e00_0000_0000L;
+    /// Pools take addresses for all that they could hold, so many pools need more than the first range has.
+    private static final long FIRST_MORE = 0x0200_0000_0000L;
+
+    private static final long MORE_BYTES = 0x4e00_0000_0000L;
+
+    private final FreeRanges free = new FreeRanges();
+    private final TreeMap<Long, Long> reservations = new TreeMap<>();
+    private final TreeMap<Long, Mapping> mappings = new TreeMap<>();
+    private final TreeMap<Long, Allocation> allocations = new TreeMap<>();
+    private long lastBufferId;
+
+    AddressSpace() {
+        free.put(FIRST, BYTE_SIZE);
+        free.put(FIRST_MORE, MORE_BYTES);
+    }
+
+    long nextBufferId() {
+        return ++lastBufferId;
+    }
+
+    /// Takes addresses: at the wish if it is free, else the best fit.
+    long takeAddresses(long byteSize, long byteAlignment, long wish) {
+        if (wish != 0 && free.contains(wish, byteSize) && wish % byteAlignment == 0) {
+            free.take(wish, byteSize);
+            return wish;
+        }
+        FreeRanges.Range range = free.bestFit(byteSize);
+        if (range != null && aligned(range, byteAlignment) + byteSize > range.end()) {
+            range = free.bestFit(byteSize + byteAlignment);
+        }
+        if (range == null) {
+            throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+        }
+        long address = aligned(range, byteAlignment);
+        free.take(address, byteSize);
+        return address;
+    }
+
+    private static long aligned(FreeRanges.Range range, long byteAlignment) {
+        return (range.address() + byteAlignment - 1) & -byteAlignment;
+    }
+
+    void returnAddresses(long address, long byteSize) {
+        free.put(address, byteSize);
+    }
+
+    TreeMap<Long, Long> reservations() {
+        return reservations;
+    }
+
+    TreeMap<Long, Mapping> mappings() {
+        return mappings;
+    }
+
+    /// The reservation an address lies in, or null.
+    Map.@Nullable Entry<Long, Long> reservationAt(long address) {
+        Map.Entry<Long, Long> entry = reservations.floorEntry(address);
+        return entry != null && address < entry.getKey() + entry.getValue() ? entry : null;
+    }
+
+    /// The mapping an address lies in, or null.
+    @Nullable
+    Mapping mappingAt(long address) {
+        Map.Entry<Long, Mapping> entry = mappings.floorEntry(address);
+        return entry != null && address < entry.getValue().end() ? entry.getValue() : null;
+    }
+
+    /// Whether any mapping overlaps a range.
+    boolean anyMappingIn(long address, long byteSize) {
+        Map.Entry<Long, Mapping> last = mappings.lowerEntry(address + byteSize);
+        return last != null && last.getValue().end() > address;
+    }
+
+    void map(Mapping mapping) {
+        mappings.put(mapping.address(), mapping);
+        mapping.block().mapped();
+    }
+
+    void unmap(Mapping mapping) {
+        mappings.remove(mapping.address());
+        mapping.block().unmapped();
+    }
+
+    void add(Allocation allocation) {
+        allocations.put(allocation.address(), allocation);
+    }
+
+    void remove(Allocation allocation) {
+        allocations.remove(allocation.address());
+    }
+
+    /// The live allocation that starts at an address, or null.
+    @Nullable
+    Allocation allocationStartingAt(long address) {
+        return allocations.get(address);
+    }
+
+    /// The live allocation an address lies in, or null.
+    @Nullable
+    Allocation allocationAt(long address) {
+        Map.Entry<Long, Allocation> entry = allocations.floorEntry(address);
+        return entry != null && address < entry.getValue().end() ? entry.getValue() : null;
+    }
+}

@@ -1,0 +1,143 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.DriverCall;
+import java.util.EnumMap;
+import java.util.Map;
+
+/// What calls and device work cost in virtual time.
+///
+/// @param calls host time of each call; calls not named here cost nothing
+/// @param fillBytesPerNano speed of fills
+/// @param copyBytesPerNano speed of copies inside a device, counted in bytes copied
+/// @param hostLinkBytesPerNano speed of copies between host and device
+/// @param peerLinkBytesPerNano speed of copies between devices
+/// @param deviceLatencyNanos what each piece of device work takes besides its bytes
+public record CallCosts(
+        Map<DriverCall, Cost> calls,
+        double fillBytesPerNano,
+        double copyBytesPerNano,
+        double hostLinkBytesPerNano,
+        double peerLinkBytesPerNano,
+        long deviceLatencyNanos) {
+    /// Copies the map.
+    public CallCosts {
+        calls = Map.copyOf(calls);
+    }
+
+    /// The cost of one call.
+    ///
+    /// @param nanos for the call, whatever its size
+    /// @param nanosPerMib for each MiB it is about
+    public record Cost(long nanos, double nanosPerMib) {}
+
+    /// No cost at all: the clock moves only by device work.
+    public static CallCosts free() {
+        return new CallCosts(Map.of(), 4000, 2000, 55, 400, 2000);
+    }
+
+    /// An H200 with driver 580, medians of single calls on an idle device:
+    ///
+    /// - virtual memory: create 7.6 µs, map 0.46, setAccess 19.7, unmap 14, release 8.8 for a handle of 2 MiB; over sizes,
+    ///   release adds 0.52 µs per MiB, create 0.08, setAccess 0.045, unmap 0.015;
+    /// - `cuMemAlloc` 30 µs and `cuMemFree` 27 µs when a chunk is mapped or unmapped, 0.97 µs each otherwise; `cuMemFree` of
+    ///   256 MiB 93 µs, hence 0.25 µs per MiB;
+    /// - `cuMemAllocAsync` 273 ns, `cuMemFreeAsync` 367 ns, a pair 640 ns; each new page of a pool 33 µs, each page given
+    ///   back 43 µs (charged by the pool, see [#poolPageNanos] and [#poolPageReleaseNanos]);
+    /// - events: create 134 ns, record 220–231, query 147–185, wait 146; streams: create 1.6 µs, query 190 ns;
+    /// - launches 2.9 µs, host functions 1.9 µs, fills 1.2–4 µs, copies 2–5 µs, `cuMemGetInfo` 4–4.6 µs;
+    /// - device: a fill of 64 MiB 19.8 µs (about 4 TB/s), a copy on the device 37 µs (1.9 TB/s), from pinned memory 1.22 ms
+    ///   (55 GB/s); 2 µs and more for each piece of work.
+    public static CallCosts h200() {
+        Map<DriverCall, Cost> calls = new EnumMap<>(DriverCall.class);
+        memory(calls);
+        virtualMemory(calls);
+        order(calls);
+        put(calls, 3_500, DriverCall.MEMCPY_DTOD_ASYNC, DriverCall.MEMCPY_PEER_ASYNC);
+        put(calls, 2_000, DriverCall.MEMCPY_HTOD_ASYNC, DriverCall.MEMCPY_DTOH_ASYNC);
+        put(calls, 1_300, DriverCall.MEMSET_D8_ASYNC, DriverCall.MEMSET_D32_ASYNC);
+        put(calls, 2_900, DriverCall.LAUNCH_KERNEL);
+        put(calls, 1_920, DriverCall.LAUNCH_HOST_FUNC);
+        return new CallCosts(calls, 4000, 1900, 55, 380, 2000);
+    }
+
+    private static void memory(Map<DriverCall, Cost> calls) {
+        put(calls, 970, DriverCall.MEM_ALLOC, DriverCall.MEM_FREE);
+        put(calls, 4_000, DriverCall.MEM_GET_INFO);
+        put(calls, 90, DriverCall.MEM_GET_ADDRESS_RANGE, DriverCall.POINTER_GET_ATTRIBUTE);
+        calls.put(DriverCall.MEM_HOST_ALLOC, new Cost(480_000, 0));
+        calls.put(DriverCall.MEM_FREE_HOST, new Cost(205_000, 0));
+        calls.put(DriverCall.MEM_HOST_REGISTER, new Cost(100_000, 2_500_000 / 1024.0));
+        put(calls, 273, DriverCall.MEM_ALLOC_ASYNC, DriverCall.MEM_ALLOC_FROM_POOL_ASYNC);
+        put(calls, 367, DriverCall.MEM_FREE_ASYNC);
+        put(calls, 20_700, DriverCall.MEM_POOL_CREATE);
+        put(calls, 4_500, DriverCall.MEM_POOL_DESTROY);
+        put(
+                calls,
+                66,
+                DriverCall.MEM_POOL_TRIM_TO,
+                DriverCall.MEM_POOL_GET_ATTRIBUTE,
+                DriverCall.MEM_POOL_SET_ATTRIBUTE,
+                DriverCall.DEVICE_GET_ATTRIBUTE);
+    }
+
+    private static void virtualMemory(Map<DriverCall, Cost> calls) {
+        put(calls, 400, DriverCall.MEM_ADDRESS_RESERVE);
+        put(calls, 330, DriverCall.MEM_ADDRESS_FREE);
+        calls.put(DriverCall.MEM_CREATE, new Cost(7_500, 80));
+        calls.put(DriverCall.MEM_RELEASE, new Cost(8_000, 520));
+        put(calls, 460, DriverCall.MEM_MAP);
+        calls.put(DriverCall.MEM_SET_ACCESS, new Cost(19_700, 45));
+        calls.put(DriverCall.MEM_UNMAP, new Cost(13_900, 15));
+    }
+
+    private static void order(Map<DriverCall, Cost> calls) {
+        put(calls, 134, DriverCall.EVENT_CREATE);
+        put(calls, 97, DriverCall.EVENT_DESTROY);
+        put(calls, 231, DriverCall.EVENT_RECORD);
+        put(calls, 147, DriverCall.EVENT_QUERY, DriverCall.STREAM_WAIT_EVENT);
+        put(calls, 327, DriverCall.EVENT_SYNCHRONIZE, DriverCall.STREAM_SYNCHRONIZE);
+        put(calls, 450, DriverCall.CONTEXT_SYNCHRONIZE);
+        put(calls, 1_600, DriverCall.STREAM_CREATE, DriverCall.STREAM_CREATE_WITH_PRIORITY);
+        put(calls, 1_180, DriverCall.STREAM_DESTROY);
+        put(calls, 190, DriverCall.STREAM_QUERY);
+        put(calls, 44, DriverCall.STREAM_GET_ID);
+    }
+
+    private static void put(Map<DriverCall, Cost> calls, long nanos, DriverCall... named) {
+        for (DriverCall call : named) {
+            calls.put(call, new Cost(nanos, 0));
+        }
+    }
+
+    /// The fixed part of a call.
+    long nanos(DriverCall call) {
+        Cost cost = calls.get(call);
+        return cost == null ? 0 : cost.nanos();
+    }
+
+    /// The part of a call that grows with its bytes.
+    long nanosForBytes(DriverCall call, long byteSize) {
+        Cost cost = calls.get(call);
+        return cost == null ? 0 : (long) (cost.nanosPerMib() * byteSize / (1 << 20));
+    }
+
+    /// Mapping a chunk for `cuMemAlloc`, over the call itself.
+    long chunkNanos() {
+        return calls.isEmpty() ? 0 : 29_000;
+    }
+
+    /// Unmapping a chunk for `cuMemFree`, over the call itself.
+    long chunkReleaseNanos(long byteSize) {
+        return calls.isEmpty() ? 0 : 26_000 + byteSize / (1 << 20) * 250;
+    }
+
+    /// Backing one page of a pool: 34.7 µs for one more page of 32 MiB, 244 µs for eight at once.
+    long poolPageNanos() {
+        return calls.isEmpty() ? 0 : 33_000;
+    }
+
+    /// Giving one page of a pool back: 43.5 µs by trim, 44.5 µs by a synchronisation.
+    long poolPageReleaseNanos() {
+        return calls.isEmpty() ? 0 : 43_000;
+    }
+}

@@ -1,0 +1,126 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.MemoryPoolProperties;
+import java.util.BitSet;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/// One simulated device with its primary context: memory, default streams, pools, peers, and the error that sticks.
+final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages {
+    private final int ordinal;
+    private final MemoryBudget budget;
+    private final AddressSpace space;
+    private final LinearPlacement placement = new LinearPlacement(this);
+    private final StreamQueue legacy;
+    private final PoolSimulation defaultPool;
+    private final Set<PoolSimulation> pools = new LinkedHashSet<>();
+    private PoolSimulation currentPool;
+    private @Nullable CudaResult stickyError;
+
+    DeviceState(int ordinal, MemoryBudget budget, AddressSpace space, StreamQueue legacy, long defaultPoolHandle) {
+        this.ordinal = ordinal;
+        this.budget = budget;
+        this.space = space;
+        this.legacy = legacy;
+        this.defaultPool = newPool(defaultPoolHandle, MemoryPoolProperties.onDevice(ordinal));
+        this.currentPool = defaultPool;
+    }
+
+    PoolSimulation newPool(long handle, MemoryPoolProperties properties) {
+        // Addresses for all the pool could ever hold, so that it is one range: twice the device's memory leaves room for gaps.
+        long addressBytes = PoolGrowth.pageEnd(2 * budget.totalBytes() + PoolGrowth.PAGE_BYTES);
+        long base = space.takeAddresses(addressBytes, PoolGrowth.PAGE_BYTES, 0);
+        PoolSimulation pool = new PoolSimulation(handle, ordinal, properties, base, addressBytes, this);
+        pools.add(pool);
+        return pool;
+    }
+
+    void remove(PoolSimulation pool) {
+        pools.remove(pool);
+        space.returnAddresses(pool.base(), pool.addressBytes());
+    }
+
+    @Override
+    public long map(long byteSize) {
+        PhysicalBlock block = PhysicalBlock.onDevice(ordinal, byteSize, budget);
+        long address = space.takeAddresses(byteSize, LinearPlacement.CHUNK_BYTES, 0);
+        space.map(new Mapping(Mapping.Kind.LINEAR, address, block, 0, this::linearRights));
+        return address;
+    }
+
+    private AccessRights linearRights(MemoryLocation accessor) {
+        boolean allowed = accessor.type() == MemoryLocation.Type.DEVICE
+                && (accessor.id() == ordinal || reachableBy.get(accessor.id()));
+        return allowed ? AccessRights.READ_WRITE : AccessRights.NONE;
+    }
+
+    /// Devices that have enabled access to this one.
+    private final BitSet reachableBy = new BitSet();
+
+    BitSet reachableBy() {
+        return reachableBy;
+    }
+
+    @Override
+    public void unmap(long address) {
+        Mapping mapping = java.util.Objects.requireNonNull(space.mappingAt(address));
+        space.unmap(mapping);
+        if (mapping.kind() == Mapping.Kind.LINEAR) {
+            space.returnAddresses(address, mapping.byteSize());
+        }
+    }
+
+    @Override
+    public void map(PoolSimulation pool, long address) {
+        PhysicalBlock page = PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
+        space.map(new Mapping(Mapping.Kind.POOL, address, page, 0, pool::rights));
+    }
+
+    int ordinal() {
+        return ordinal;
+    }
+
+    MemoryBudget budget() {
+        return budget;
+    }
+
+    LinearPlacement placement() {
+        return placement;
+    }
+
+    StreamQueue legacy() {
+        return legacy;
+    }
+
+    PoolSimulation defaultPool() {
+        return defaultPool;
+    }
+
+    Set<PoolSimulation> pools() {
+        return pools;
+    }
+
+    PoolSimulation currentPool() {
+        return currentPool;
+    }
+
+    void setCurrentPool(PoolSimulation pool) {
+        currentPool = pool;
+    }
+
+    @Nullable
+    CudaResult stickyError() {
+        return stickyError;
+    }
+
+    /// Makes all later calls that need the context fail.
+    void poison(CudaResult error) {
+        if (stickyError == null) {
+            stickyError = error;
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+
+/// Memory as running work sees it: by address, across mappings, with access checked. What is not mapped, or not open to the
+/// device, is an illegal address.
+record DeviceView(Machine machine, DriverCall call, int device) {
+    /// Handles one piece of a range that lies in one mapping.
+    interface Piece {
+        void at(Contents contents, long offset, long byteSize, long done);
+    }
+
+    void forEachPiece(long address, long byteSize, boolean write, Piece piece) {
+        long at = address;
+        long end = address + byteSize;
+        while (at < end) {
+            Mapping mapping = machine.space().mappingAt(at);
+            if (mapping == null) {
+                throw illegal(Misuse.Kind.UNMAPPED_ACCESS, at, "nothing is mapped there when the work runs");
+            }
+            if (!mapping.allows(device, write)) {
+                throw illegal(Misuse.Kind.ACCESS_WITHOUT_RIGHTS, at, "device " + device + " may not use it so");
+            }
+            long upTo = Math.min(end, mapping.end());
+            piece.at(mapping.block().contents(), at - mapping.address(), upTo - at, at - address);
+            at = upTo;
+        }
+    }
+
+    private DriverFailure illegal(Misuse.Kind kind, long address, String why) {
+        machine.hazards().report(kind, call, device, address, "0x" + Long.toHexString(address) + ": " + why);
+        return new DriverFailure(CudaResult.ILLEGAL_ADDRESS);
+    }
+
+    /// Fills with a word whose lowest byte belongs to addresses that are multiples of 4.
+    void fill(long address, long byteSize, int word) {
+        forEachPiece(address, byteSize, true, (contents, offset, size, done) -> contents.fill(
+                offset, size, Contents.shifted(word, offset - address - done)));
+    }
+
+    void write(long address, byte[] source, int sourceOffset, int byteSize) {
+        forEachPiece(address, byteSize, true, (contents, offset, size, done) ->
+                contents.write(offset, source, sourceOffset + (int) done, (int) size));
+    }
+
+    /// Copies a range, patterns as patterns.
+    void copy(DeviceView from, long source, long target, long byteSize) {
+        java.util.List<Runnable> writes = new java.util.ArrayList<>();
+        from.forEachPiece(source, byteSize, false, (contents, offset, size, done) -> contents.forEachRun(
+                offset, size, new Contents.RunSink() {
+                    @Override
+                    public void pattern(long at, long length, int word) {
+                        long to = target + done + (at - offset);
+                        writes.add(() -> fill(to, length, Contents.shifted(word, to - at)));
+                    }
+
+                    @Override
+                    public void data(long at, byte[] bytes, int bytesOffset, int length) {
+                        long to = target + done + (at - offset);
+                        byte[] copy = java.util.Arrays.copyOfRange(bytes, bytesOffset, bytesOffset + length);
+                        writes.add(() -> write(to, copy, 0, length));
+                    }
+                }));
+        writes.forEach(Runnable::run);
+    }
+
+    /// Shows a range; offsets are addresses.
+    void forEachRun(long address, long byteSize, Contents.RunSink sink) {
+        forEachPiece(address, byteSize, false, (contents, offset, size, done) -> contents.forEachRun(
+                offset, size, new Contents.RunSink() {
+                    private final long shift = address + done - offset;
+
+                    @Override
+                    public void pattern(long at, long length, int word) {
+                        sink.pattern(at + shift, length, Contents.shifted(word, shift));
+                    }
+
+                    @Override
+                    public void data(long at, byte[] bytes, int bytesOffset, int length) {
+                        sink.data(at + shift, bytes, bytesOffset, length);
+                    }
+                }));
+    }
+}

@@ -1,0 +1,106 @@
+package io.cistern.simulated;
+
+import java.util.Comparator;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/// Free address ranges: best fit (lowest address among equals), split on taking, merged with neighbours on return.
+///
+/// Invariant: ranges neither overlap nor touch, and `bySize` holds the same ranges as `byAddress`.
+final class FreeRanges {
+    private final TreeMap<Long, Long> byAddress = new TreeMap<>();
+    private final TreeSet<Range> bySize =
+            new TreeSet<>(Comparator.comparingLong(Range::byteSize).thenComparingLong(Range::address));
+
+    /// The smallest range that holds so many bytes, or null.
+    @Nullable
+    Range bestFit(long byteSize) {
+        return bySize.ceiling(new Range(Long.MIN_VALUE, byteSize));
+    }
+
+    /// The range with the lowest address that holds so many bytes, or null.
+    @Nullable
+    Range firstFit(long byteSize) {
+        for (Map.Entry<Long, Long> entry : byAddress.entrySet()) {
+            if (entry.getValue() >= byteSize) {
+                return new Range(entry.getKey(), entry.getValue());
+            }
+        }
+        return null;
+    }
+
+    /// Takes a part out, which must be free.
+    void take(long address, long byteSize) {
+        Map.Entry<Long, Long> entry = byAddress.floorEntry(address);
+        long start = entry.getKey();
+        long end = start + entry.getValue();
+        remove(start, end - start);
+        if (start < address) {
+            insert(start, address - start);
+        }
+        if (address + byteSize < end) {
+            insert(address + byteSize, end - address - byteSize);
+        }
+    }
+
+    /// Returns a range and merges it with its neighbours.
+    void put(long address, long byteSize) {
+        long start = address;
+        long end = address + byteSize;
+        Map.Entry<Long, Long> before = byAddress.lowerEntry(address);
+        if (before != null && before.getKey() + before.getValue() == start) {
+            start = before.getKey();
+            remove(start, before.getValue());
+        }
+        Long after = byAddress.get(end);
+        if (after != null) {
+            remove(end, after);
+            end += after;
+        }
+        insert(start, end - start);
+    }
+
+    /// Whether a range is free as a whole.
+    boolean contains(long address, long byteSize) {
+        Map.Entry<Long, Long> entry = byAddress.floorEntry(address);
+        return entry != null && entry.getKey() + entry.getValue() >= address + byteSize;
+    }
+
+    /// Shows all ranges in the order of addresses.
+    void forEach(java.util.function.BiConsumer<Long, Long> action) {
+        byAddress.forEach(action);
+    }
+
+    long totalBytes() {
+        return byAddress.values().stream().mapToLong(Long::longValue).sum();
+    }
+
+    private void insert(long address, long byteSize) {
+        byAddress.put(address, byteSize);
+        bySize.add(new Range(address, byteSize));
+    }
+
+    private void remove(long address, long byteSize) {
+        byAddress.remove(address);
+        bySize.remove(new Range(address, byteSize));
+    }
+
+    boolean invariantHolds() {
+        long end = Long.MIN_VALUE;
+        for (Map.Entry<Long, Long> entry : byAddress.entrySet()) {
+            if (entry.getKey() <= end || !bySize.contains(new Range(entry.getKey(), entry.getValue()))) {
+                return false;
+            }
+            end = entry.getKey() + entry.getValue();
+        }
+        return bySize.size() == byAddress.size();
+    }
+
+    record Range(long address, long byteSize) {
+        long end() {
+            return address + byteSize;
+        }
+    }
+}

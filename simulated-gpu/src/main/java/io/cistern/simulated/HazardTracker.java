@@ -1,0 +1,101 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.DriverCall;
+import java.util.ArrayList;
+import java.util.List;
+
+/// Finds uses of memory that are not ordered with its allocation or its free.
+///
+/// **Method.** Vector clocks. A stream's clock holds, for each other stream, the work that happened before its next work: it
+/// grows when the stream waits for an event, and between the legacy default stream and blocking streams by their rule. The
+/// host has one clock too, which grows by synchronising and by queries that say "done", and which happened before everything
+/// issued later. Work `n` of stream `a` is ordered before an operation on stream `b` if `a = b`, or if `b`'s or the host's
+/// clock covers `(a, n)`.
+///
+/// 1. A use (fill, copy, a kernel's declared ranges) on `b` of memory that was allocated in stream order on `a`: the
+///    allocation must be ordered before it.
+/// 2. A free on `a` in stream order: the last use of the memory by each other stream must be ordered before it.
+/// 3. Unmapping: the last uses of the mapping must be finished.
+/// 4. A use of an address inside a chunk or a pool that belongs to no live allocation: freed before, in the order of calls.
+///
+/// **Limits.** All host threads count as one. Kernels are checked by the ranges that they declare, and at the time they run
+/// only against mappings. Blocks that an allocator makes out of one driver allocation are invisible here. Reports stop at
+/// 10,000. Guarded by the machine's lock.
+final class HazardTracker {
+    private static final int MOST_REPORTS = 10_000;
+
+    private final AddressSpace space;
+    private final StreamClock hostClock;
+    private final List<Misuse> misuses = new ArrayList<>();
+
+    HazardTracker(AddressSpace space, StreamClock hostClock) {
+        this.space = space;
+        this.hostClock = hostClock;
+    }
+
+    List<Misuse> misuses() {
+        return List.copyOf(misuses);
+    }
+
+    void report(Misuse.Kind kind, DriverCall call, int device, long address, String description) {
+        if (misuses.size() < MOST_REPORTS) {
+            misuses.add(new Misuse(kind, call, device, address, description));
+        }
+    }
+
+    /// The stream's next work uses a range.
+    void use(DriverCall call, StreamQueue stream, long address, long byteSize) {
+        long at = address;
+        while (at < address + byteSize) {
+            Mapping mapping = space.mappingAt(at);
+            if (mapping == null) {
+                return;
+            }
+            mapping.uses().mark(stream, stream.issued() + 1);
+            at = mapping.end();
+        }
+        Allocation allocation = space.allocationAt(address);
+        if (allocation == null) {
+            return;
+        }
+        allocation.uses().mark(stream, stream.issued() + 1);
+        StreamQueue maker = allocation.stream();
+        if (maker != null && !ordered(maker, allocation.sequence(), stream)) {
+            report(
+                    Misuse.Kind.USE_BEFORE_ALLOCATION,
+                    call,
+                    stream.device(),
+                    address,
+                    "used on stream " + stream.id() + ", which does not wait for the allocation on stream " + maker.id());
+        }
+    }
+
+    /// The stream's next work frees an allocation.
+    void free(DriverCall call, StreamQueue stream, Allocation allocation) {
+        StreamQueue other = allocation.uses().find((user, sequence) -> !ordered(user, sequence, stream));
+        if (other != null) {
+            report(
+                    Misuse.Kind.FREE_BEFORE_USE_ENDS,
+                    call,
+                    stream.device(),
+                    allocation.address(),
+                    "freed on stream " + stream.id() + ", which does not wait for the use on stream " + other.id());
+        }
+    }
+
+    void unmap(Mapping mapping, int device) {
+        StreamQueue user = mapping.uses().find((stream, sequence) -> sequence > stream.completed());
+        if (user != null) {
+            report(
+                    Misuse.Kind.UNMAP_WHILE_IN_USE,
+                    DriverCall.MEM_UNMAP,
+                    device,
+                    mapping.address(),
+                    "work on stream " + user.id() + " that uses it is not finished");
+        }
+    }
+
+    private boolean ordered(StreamQueue before, long sequence, StreamQueue after) {
+        return before == after || after.clock().covers(before, sequence) || hostClock.covers(before, sequence);
+    }
+}

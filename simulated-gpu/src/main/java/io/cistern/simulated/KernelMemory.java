@@ -1,0 +1,74 @@
+package io.cistern.simulated;
+
+/// Memory as a kernel sees it, by device address: its own device's, its peers' where enabled, pinned host memory. An address
+/// that is not mapped or not open to the device ends the kernel and poisons the context, as on hardware.
+public final class KernelMemory {
+    private final DeviceView view;
+
+    KernelMemory(DeviceView view) {
+        this.view = view;
+    }
+
+    /// Reads a 32-bit word at any address.
+    public int readWord(long address) {
+        byte[] bytes = new byte[4];
+        view.forEachRun(address, 4, new Collector(address, bytes));
+        return (bytes[0] & 0xff) | (bytes[1] & 0xff) << 8 | (bytes[2] & 0xff) << 16 | (bytes[3] & 0xff) << 24;
+    }
+
+    /// Writes a 32-bit word at any address.
+    public void writeWord(long address, int value) {
+        write(address, new byte[] {(byte) value, (byte) (value >>> 8), (byte) (value >>> 16), (byte) (value >>> 24)});
+    }
+
+    /// Reads a 64-bit word at any address.
+    public long readLong(long address) {
+        return readWord(address) & 0xffff_ffffL | (long) readWord(address + 4) << 32;
+    }
+
+    /// Writes a 64-bit word at any address.
+    public void writeLong(long address, long value) {
+        writeWord(address, (int) value);
+        writeWord(address + 4, (int) (value >>> 32));
+    }
+
+    /// Writes bytes.
+    public void write(long address, byte[] source) {
+        view.write(address, source, 0, source.length);
+    }
+
+    /// Fills whole words, kept as a pattern.
+    ///
+    /// @param address a multiple of 4
+    /// @param count number of words
+    /// @param value the word
+    public void fillWords(long address, long count, int value) {
+        view.fill(address, 4 * count, value);
+    }
+
+    /// How many words of a range differ from `first + step × index`; fast where the range is filled.
+    ///
+    /// @param address a multiple of 4
+    /// @param count number of words
+    /// @param first the word expected at index 0
+    /// @param step 0 for one value everywhere, 1 for a sequence
+    public long countMismatches(long address, long count, int first, int step) {
+        WordScanner scanner = new WordScanner(first, step);
+        view.forEachRun(address, 4 * count, scanner);
+        return scanner.mismatches();
+    }
+
+    private record Collector(long base, byte[] bytes) implements Contents.RunSink {
+        @Override
+        public void pattern(long offset, long byteSize, int word) {
+            for (long at = offset; at < offset + byteSize; at++) {
+                bytes[(int) (at - base)] = Contents.byteOf(word, at);
+            }
+        }
+
+        @Override
+        public void data(long offset, byte[] source, int sourceOffset, int byteSize) {
+            System.arraycopy(source, sourceOffset, bytes, (int) (offset - base), byteSize);
+        }
+    }
+}

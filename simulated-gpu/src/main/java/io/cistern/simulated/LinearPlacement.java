@@ -1,0 +1,110 @@
+package io.cistern.simulated;
+
+import java.util.TreeMap;
+
+/// Where `cuMemAlloc` puts memory, as observed on an H200 with driver 580 (addresses and `cuMemGetInfo` of thousands of
+/// calls):
+///
+/// 1. Physical memory comes in chunks of whole 2 MiB.
+/// 2. A request of at most 2 MiB takes the best fit (lowest address among equals) of the free parts of all shared chunks of
+///    2 MiB, in multiples of 512 bytes; if none fits, a new shared chunk.
+/// 3. A larger request gets a chunk of its own, rounded up to 2 MiB; its rest is not used by others.
+/// 4. A chunk that nothing is left in goes back at once.
+final class LinearPlacement {
+    /// The unit of physical memory.
+    static final long CHUNK_BYTES = 2L << 20;
+    /// Largest request that shares a chunk.
+    static final long LARGEST_SHARED_BYTES = 2L << 20;
+    /// Unit and alignment inside a shared chunk.
+    static final long UNIT_BYTES = 512;
+
+    private final Chunks chunks;
+    private final TreeMap<Long, SharedChunk> shared = new TreeMap<>();
+    /// The free parts of all shared chunks; neighbours in two chunks are two parts.
+    private final java.util.TreeSet<Part> parts = new java.util.TreeSet<>(
+            java.util.Comparator.comparingLong(Part::byteSize).thenComparingLong(Part::address));
+
+    LinearPlacement(Chunks chunks) {
+        this.chunks = chunks;
+    }
+
+    /// Where the chunks come from.
+    interface Chunks {
+        /// Maps new memory and returns its address.
+        long map(long byteSize);
+
+        void unmap(long address);
+    }
+
+    /// Finds a place, in a new chunk if need be.
+    long allocate(long byteSize) {
+        if (byteSize > LARGEST_SHARED_BYTES) {
+            return chunks.map(roundUp(byteSize, CHUNK_BYTES));
+        }
+        long rounded = roundUp(byteSize, UNIT_BYTES);
+        Part part = parts.ceiling(new Part(Long.MIN_VALUE, rounded));
+        SharedChunk chunk;
+        long address;
+        if (part == null) {
+            address = chunks.map(CHUNK_BYTES);
+            chunk = new SharedChunk();
+            shared.put(address, chunk);
+            chunk.free.put(address, CHUNK_BYTES);
+        } else {
+            address = part.address();
+            chunk = shared.floorEntry(address).getValue();
+            chunk.hide(parts);
+        }
+        chunk.free.take(address, rounded);
+        chunk.usedBytes += rounded;
+        chunk.show(parts);
+        return address;
+    }
+
+    /// Whether an allocation of this size would need a new chunk now.
+    boolean needsChunk(long byteSize) {
+        return byteSize > LARGEST_SHARED_BYTES
+                || parts.ceiling(new Part(Long.MIN_VALUE, roundUp(byteSize, UNIT_BYTES))) == null;
+    }
+
+    /// Gives a place back; returns the bytes of the chunk that went with it, or 0.
+    long free(long address, long byteSize) {
+        if (byteSize > LARGEST_SHARED_BYTES) {
+            chunks.unmap(address);
+            return roundUp(byteSize, CHUNK_BYTES);
+        }
+        var entry = shared.floorEntry(address);
+        SharedChunk chunk = entry.getValue();
+        long rounded = roundUp(byteSize, UNIT_BYTES);
+        chunk.hide(parts);
+        chunk.free.put(address, rounded);
+        chunk.usedBytes -= rounded;
+        if (chunk.usedBytes == 0) {
+            shared.remove(entry.getKey());
+            chunks.unmap(entry.getKey());
+            return CHUNK_BYTES;
+        }
+        chunk.show(parts);
+        return 0;
+    }
+
+    static long roundUp(long value, long multiple) {
+        return (value + multiple - 1) / multiple * multiple;
+    }
+
+    private record Part(long address, long byteSize) {}
+
+    /// One chunk of 2 MiB.
+    private static final class SharedChunk {
+        private final FreeRanges free = new FreeRanges();
+        private long usedBytes;
+
+        void hide(java.util.TreeSet<Part> parts) {
+            free.forEach((address, byteSize) -> parts.remove(new Part(address, byteSize)));
+        }
+
+        void show(java.util.TreeSet<Part> parts) {
+            free.forEach((address, byteSize) -> parts.add(new Part(address, byteSize)));
+        }
+    }
+}

@@ -1,0 +1,458 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CallCounts;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.MemoryLocation;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+
+/// All of a simulated machine: devices, streams, memory and the clock, under one lock.
+///
+/// Each driver call goes through [#call]: count it, let it cost its time, run the work that is due by then, fail if a fault
+/// was asked for or the context is poisoned, and only then do what the call does. A thread that waits for work moves the
+/// clock itself; where the work is held by a gate (a latch, a host function) it lets go of the lock and looks again.
+final class Machine implements AutoCloseable {
+    /// Calls that need no context, and so still work when it is poisoned (as on an H200 after an illegal address).
+    private static final Set<DriverCall> WITHOUT_CONTEXT = EnumSet.range(DriverCall.INIT, DriverCall.CONTEXT_GET_CURRENT);
+    /// How often a waiting thread looks at a closed gate in real time.
+    private static final long POLL_MICROS = 50;
+
+    static {
+        WITHOUT_CONTEXT.add(DriverCall.POINTER_GET_ATTRIBUTE);
+        WITHOUT_CONTEXT.add(DriverCall.DEVICE_CAN_ACCESS_PEER);
+        WITHOUT_CONTEXT.addAll(EnumSet.range(DriverCall.MEM_POOL_CREATE, DriverCall.MEM_GET_ALLOCATION_GRANULARITY));
+    }
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private final VirtualClock clock = new VirtualClock();
+    private final StreamEngine engine = new StreamEngine(clock);
+    private final AddressSpace space = new AddressSpace();
+    private final StreamClock hostClock = new StreamClock();
+    private final HazardTracker hazards = new HazardTracker(space, hostClock);
+    private final CallCounts counts = new CallCounts();
+    private final Faults faults = new Faults();
+    private final Kernels kernels = new Kernels();
+    private final CallCosts costs;
+    private final List<DeviceState> devices = new ArrayList<>();
+    private final Map<Long, Object> handles = new HashMap<>();
+    private final Map<PhysicalBlock, Long> blockHandles = new HashMap<>();
+    private final Set<StreamQueue> allStreams = new java.util.LinkedHashSet<>();
+    private final Map<Thread, Map<Integer, StreamQueue>> perThread = new java.util.WeakHashMap<>();
+    private final HostCallbacks callbacks = new HostCallbacks(this);
+    private long lastHandle = 0x5500_0000_0000L;
+    private long lastStreamId = 6;
+    private boolean closed;
+
+    Machine(int deviceCount, long totalBytes, long contextBytes, CallCosts costs) {
+        this.costs = costs;
+        for (int ordinal = 0; ordinal < deviceCount; ordinal++) {
+            StreamQueue legacy = new StreamQueue(io.cistern.cuda.Streams.LEGACY_DEFAULT, ++lastStreamId, ordinal, true);
+            long pool = newHandle();
+            DeviceState device =
+                    new DeviceState(ordinal, new MemoryBudget(totalBytes, contextBytes), space, legacy, pool);
+            handles.put(pool, device.defaultPool());
+            devices.add(device);
+            allStreams.add(legacy);
+        }
+    }
+
+    /// Makes one driver call on a device.
+    <T> T call(DriverCall call, int device, Supplier<String> arguments, Supplier<T> body) {
+        counts.count(call);
+        lock.lock();
+        try {
+            if (closed) {
+                throw new DriverFailure(CudaResult.DEINITIALIZED);
+            }
+            if (device < 0 || device >= devices.size()) {
+                throw new DriverFailure(CudaResult.INVALID_DEVICE);
+            }
+            clock.advance(costs.nanos(call));
+            engine.runUntilNow();
+            CudaResult fault = faults.next(call);
+            if (fault != null && fault != CudaResult.SUCCESS) {
+                throw new DriverFailure(fault);
+            }
+            CudaResult sticky = devices.get(device).stickyError();
+            if (sticky != null && !WITHOUT_CONTEXT.contains(call)) {
+                throw new DriverFailure(sticky);
+            }
+            return body.get();
+        } catch (DriverFailure failure) {
+            throw new CudaException(call, failure.result().code(), arguments.get());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void run(DriverCall call, int device, Supplier<String> arguments, Runnable body) {
+        call(call, device, arguments, () -> {
+            body.run();
+            return true;
+        });
+    }
+
+    /// Charges the part of a call's cost that depends on its size.
+    void spend(DriverCall call, long byteSize) {
+        clock.advance(costs.nanosForBytes(call, byteSize));
+    }
+
+    /// Reads or changes state outside of driver calls.
+    <T> T locked(Supplier<T> body) {
+        lock.lock();
+        try {
+            return body.get();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Wakes threads that wait behind a gate.
+    void gateOpened() {
+        lock.lock();
+        try {
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Waits until the condition holds, moving the clock to the work that makes it hold; fails with the sticky error of the
+    /// device if there is one then.
+    void waitUntil(int device, BooleanSupplier condition) {
+        boolean interrupted = false;
+        while (!condition.getAsBoolean() && !closed) {
+            if (engine.step()) {
+                continue;
+            }
+            try {
+                boolean signalled = changed.await(POLL_MICROS, TimeUnit.MICROSECONDS);
+                assert signalled || !signalled;
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        throwSticky(device);
+    }
+
+    void throwSticky(int device) {
+        CudaResult sticky = devices.get(device).stickyError();
+        if (sticky != null) {
+            throw new DriverFailure(sticky);
+        }
+    }
+
+    /// Waits for all work of a device.
+    void drain(int device) {
+        waitUntil(device, () -> engine.active().stream().noneMatch(stream -> stream.device() == device));
+    }
+
+    /// The host has seen that everything of `seen` is done.
+    void hostSaw(StreamClock seen) {
+        hostClock.include(seen);
+    }
+
+    void hostSaw(StreamQueue stream) {
+        hostClock.include(stream.clock());
+        hostClock.include(stream, stream.completed());
+    }
+
+    /// All work of a device was seen to be done.
+    void hostSawAll(int device) {
+        for (StreamQueue stream : allStreams) {
+            if (stream.device() == device) {
+                hostSaw(stream);
+            }
+        }
+    }
+
+    /// Waits for all that was issued to a stream, and for what the legacy default stream stands for.
+    void awaitAll(StreamQueue stream) {
+        List<StreamQueue> all = group(stream);
+        long[] last = all.stream().mapToLong(StreamQueue::issued).toArray();
+        waitUntil(stream.device(), () -> {
+            for (int i = 0; i < last.length; i++) {
+                if (all.get(i).completed() < last[i]) {
+                    return false;
+                }
+            }
+            return true;
+        });
+        all.forEach(this::hostSaw);
+    }
+
+    /// Whether a stream is idle; the legacy default stream is so only when all blocking streams are.
+    boolean idle(StreamQueue stream) {
+        return group(stream).stream().allMatch(StreamQueue::idle);
+    }
+
+    private List<StreamQueue> group(StreamQueue stream) {
+        if (devices.get(stream.device()).legacy() != stream) {
+            return List.of(stream);
+        }
+        List<StreamQueue> group = new ArrayList<>(List.of(stream));
+        engine.active().stream()
+                .filter(other -> other != stream && other.blocking() && other.device() == stream.device())
+                .forEach(group::add);
+        return group;
+    }
+
+    /// What pools do after a synchronisation of the host.
+    void poolsSynchronised(int device) {
+        for (PoolSimulation pool : List.copyOf(devices.get(device).pools())) {
+            clock.advance(pool.synchronised(hostClock) * costs.poolPageReleaseNanos());
+            if (pool.gone()) {
+                devices.get(device).remove(pool);
+            }
+        }
+    }
+
+    /// Adds work to a stream, ordered with the legacy default stream where that applies.
+    void enqueue(StreamQueue stream, Work work) {
+        if (stream.blocking()) {
+            orderWithLegacy(stream);
+        }
+        engine.add(stream, work);
+    }
+
+    private void orderWithLegacy(StreamQueue stream) {
+        StreamQueue legacy = devices.get(stream.device()).legacy();
+        List<Work> waits = new ArrayList<>();
+        if (stream != legacy) {
+            follow(stream, legacy, waits);
+        } else {
+            for (StreamQueue other : List.copyOf(engine.active())) {
+                if (other != legacy && other.blocking() && other.device() == legacy.device()) {
+                    follow(legacy, other, waits);
+                }
+            }
+        }
+        if (!waits.isEmpty()) {
+            engine.add(stream, Work.waitingFor(waits));
+        }
+    }
+
+    private static void follow(StreamQueue stream, StreamQueue before, List<Work> waits) {
+        if (!stream.clock().covers(before, before.issued())) {
+            Work last = before.tail();
+            if (last != null) {
+                waits.add(last);
+            }
+            stream.clock().include(before.clock());
+            stream.clock().include(before, before.issued());
+        }
+    }
+
+    /// The stream that a handle names on a device.
+    StreamQueue stream(DriverCall call, int device, long handle) {
+        if (handle == 0 || handle == io.cistern.cuda.Streams.LEGACY_DEFAULT) {
+            return devices.get(device).legacy();
+        }
+        if (handle == io.cistern.cuda.Streams.PER_THREAD_DEFAULT) {
+            return perThread
+                    .computeIfAbsent(Thread.currentThread(), _ -> new HashMap<>())
+                    .computeIfAbsent(device, _ -> perThreadStream(device));
+        }
+        StreamQueue stream = find(StreamQueue.class, handle, CudaResult.INVALID_HANDLE, call, device);
+        if (stream.device() != device) {
+            foreign(call, device, "stream 0x" + Long.toHexString(handle) + " belongs to device " + stream.device());
+        }
+        return stream;
+    }
+
+    private StreamQueue perThreadStream(int device) {
+        StreamQueue stream =
+                new StreamQueue(io.cistern.cuda.Streams.PER_THREAD_DEFAULT, ++lastStreamId, device, true);
+        allStreams.add(stream);
+        return stream;
+    }
+
+    private void foreign(DriverCall call, int device, String description) {
+        hazards.report(Misuse.Kind.FOREIGN_HANDLE, call, device, 0, description);
+        throw new DriverFailure(CudaResult.INVALID_HANDLE);
+    }
+
+    /// The live object behind a handle; anything else is reported and fails with `otherwise`.
+    <T> T find(Class<T> type, long handle, CudaResult otherwise, DriverCall call, int device) {
+        Object found = handles.get(handle);
+        if (!type.isInstance(found)) {
+            hazards.report(
+                    Misuse.Kind.FOREIGN_HANDLE,
+                    call,
+                    device,
+                    0,
+                    "0x" + Long.toHexString(handle) + " is no live handle of that kind");
+            throw new DriverFailure(otherwise);
+        }
+        return type.cast(found);
+    }
+
+    long newHandle() {
+        lastHandle += 64;
+        return lastHandle;
+    }
+
+    /// Gives an object a handle.
+    long register(Object object) {
+        long handle = newHandle();
+        put(handle, object);
+        return handle;
+    }
+
+    void put(long handle, Object object) {
+        handles.put(handle, object);
+        if (object instanceof StreamQueue stream) {
+            allStreams.add(stream);
+        } else if (object instanceof PhysicalBlock block) {
+            blockHandles.put(block, handle);
+        }
+    }
+
+    void forget(long handle) {
+        Object object = handles.remove(handle);
+        if (object instanceof StreamQueue stream) {
+            allStreams.remove(stream);
+        } else if (object instanceof PhysicalBlock block) {
+            blockHandles.remove(block);
+        }
+    }
+
+    /// The handle of physical memory that has one.
+    long handleOf(PhysicalBlock block) {
+        return java.util.Objects.requireNonNull(blockHandles.get(block));
+    }
+
+    long nextStreamId() {
+        return ++lastStreamId;
+    }
+
+    /// Checks, at the time of the call, a range that a fill or copy names, as the driver does: inside one live allocation, or
+    /// inside mappings that the device may use.
+    void checkRange(DriverCall call, int device, long address, long byteSize, boolean write) {
+        Allocation allocation = space.allocationAt(address);
+        if (allocation != null && address + byteSize > allocation.end()) {
+            reject(call, device, address, Misuse.Kind.UNMAPPED_ACCESS, "goes over the end of its allocation");
+        }
+        for (long at = address; at < address + byteSize; ) {
+            Mapping mapping = space.mappingAt(at);
+            if (mapping == null) {
+                reject(call, device, at, Misuse.Kind.UNMAPPED_ACCESS, "nothing is mapped there");
+            } else if (allocation == null && mapping.kind() != Mapping.Kind.VIRTUAL) {
+                reject(call, device, at, Misuse.Kind.USE_AFTER_FREE, "not allocated any more");
+            } else if (!mapping.allows(device, write)) {
+                reject(call, device, at, Misuse.Kind.ACCESS_WITHOUT_RIGHTS, "device " + device + " may not use it so");
+            } else {
+                at = mapping.end();
+            }
+        }
+    }
+
+    private void reject(DriverCall call, int device, long address, Misuse.Kind kind, String why) {
+        hazards.report(kind, call, device, address, "0x" + Long.toHexString(address) + ": " + why);
+        throw new DriverFailure(CudaResult.INVALID_VALUE);
+    }
+
+    /// Runs an effect on memory for a device; an illegal address poisons its context, and a poisoned context does nothing.
+    Runnable effect(int device, Runnable effect) {
+        return () -> {
+            DeviceState state = devices.get(device);
+            if (state.stickyError() != null) {
+                return;
+            }
+            try {
+                effect.run();
+            } catch (DriverFailure failure) {
+                state.poison(failure.result());
+            } catch (RuntimeException brokenKernel) {
+                hazards.report(
+                        Misuse.Kind.BROKEN_KERNEL, DriverCall.LAUNCH_KERNEL, device, 0, brokenKernel.toString());
+                state.poison(CudaResult.LAUNCH_FAILED);
+            }
+        };
+    }
+
+    /// The memory as work of a device sees it while it runs.
+    DeviceView view(DriverCall call, int device) {
+        return new DeviceView(this, call, device);
+    }
+
+    /// The device whose memory is at an address.
+    static int homeOf(PhysicalBlock block, int otherwise) {
+        return block.location().type() == MemoryLocation.Type.DEVICE ? block.location().id() : otherwise;
+    }
+
+    DeviceState device(int ordinal) {
+        return devices.get(ordinal);
+    }
+
+    int deviceCount() {
+        return devices.size();
+    }
+
+    VirtualClock clock() {
+        return clock;
+    }
+
+    StreamEngine engine() {
+        return engine;
+    }
+
+    AddressSpace space() {
+        return space;
+    }
+
+    StreamClock hostClock() {
+        return hostClock;
+    }
+
+    HazardTracker hazards() {
+        return hazards;
+    }
+
+    CallCounts counts() {
+        return counts;
+    }
+
+    Faults faults() {
+        return faults;
+    }
+
+    Kernels kernels() {
+        return kernels;
+    }
+
+    CallCosts costs() {
+        return costs;
+    }
+
+    HostCallbacks callbacks() {
+        return callbacks;
+    }
+
+    @Override
+    public void close() {
+        lock.lock();
+        try {
+            closed = true;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        callbacks.close();
+    }
+}

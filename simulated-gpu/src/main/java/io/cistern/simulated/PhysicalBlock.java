@@ -1,0 +1,80 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.MemoryLocation;
+import org.jspecify.annotations.Nullable;
+
+/// Physical memory: counts against its device from creation until no handle and no mapping of it is left.
+final class PhysicalBlock {
+    private final long byteSize;
+    private final MemoryLocation location;
+    private final int handleTypes;
+    private final Contents contents;
+    private final @Nullable MemoryBudget budget;
+    private int references;
+    private int mappings;
+
+    /// Takes the memory from the budget, if it has one.
+    PhysicalBlock(
+            long byteSize, MemoryLocation location, int handleTypes, Contents contents, @Nullable MemoryBudget budget) {
+        this.byteSize = byteSize;
+        this.location = location;
+        this.handleTypes = handleTypes;
+        this.contents = contents;
+        this.budget = budget;
+        if (budget != null) {
+            budget.take(byteSize);
+        }
+    }
+
+    static PhysicalBlock onDevice(int device, long byteSize, MemoryBudget budget) {
+        return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, new ByteContents(byteSize), budget);
+    }
+
+    long byteSize() {
+        return byteSize;
+    }
+
+    MemoryLocation location() {
+        return location;
+    }
+
+    int handleTypes() {
+        return handleTypes;
+    }
+
+    Contents contents() {
+        return contents;
+    }
+
+    int references() {
+        return references;
+    }
+
+    void retain() {
+        references++;
+    }
+
+    void release() {
+        references--;
+        giveBackIfUnused();
+    }
+
+    void mapped() {
+        mappings++;
+    }
+
+    void unmapped() {
+        mappings--;
+        giveBackIfUnused();
+    }
+
+    boolean unused() {
+        return references == 0 && mappings == 0;
+    }
+
+    private void giveBackIfUnused() {
+        if (unused() && budget != null) {
+            budget.give(byteSize);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+package io.cistern.simulated;
+
+import static io.cistern.simulated.DriverFailure.require;
+
+import io.cistern.cuda.Copies;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/// [Copies] over the model.
+///
+/// Copies from pageable host memory take the bytes at the call, copies to it wait for the stream, as the driver may do.
+final class SimulatedCopies implements Copies {
+    private final Machine machine;
+
+    SimulatedCopies(Machine machine) {
+        this.machine = machine;
+    }
+
+    @Override
+    public void toDevice(int device, long target, MemorySegment source, long byteSize, long stream) {
+        DriverCall call = DriverCall.MEMCPY_HTOD_ASYNC;
+        machine.run(call, device, () -> describe(device, target, source.address(), byteSize, stream), () -> {
+            StreamQueue queue = machine.stream(call, device, stream);
+            if (byteSize == 0) {
+                return;
+            }
+            require(byteSize > 0 && source.isNative() && source.address() != 0);
+            machine.checkRange(call, device, target, byteSize, true);
+            DeviceView view = machine.view(call, device);
+            machine.hazards().use(call, queue, target, byteSize);
+            if (pinned(source)) {
+                machine.checkRange(call, device, source.address(), byteSize, false);
+                machine.hazards().use(call, queue, source.address(), byteSize);
+                long from = source.address();
+                enqueue(device, queue, linkNanos(byteSize), () -> view.copy(view, from, target, byteSize));
+                return;
+            }
+            StagedBytes staged = StagedBytes.of(source, byteSize);
+            enqueue(device, queue, linkNanos(byteSize), () -> staged.writeTo(view, target));
+        });
+    }
+
+    @Override
+    public void toHost(int device, MemorySegment target, long source, long byteSize, long stream) {
+        DriverCall call = DriverCall.MEMCPY_DTOH_ASYNC;
+        machine.run(call, device, () -> describe(device, target.address(), source, byteSize, stream), () -> {
+            StreamQueue queue = machine.stream(call, device, stream);
+            if (byteSize == 0) {
+                return;
+            }
+            require(byteSize > 0 && target.isNative() && target.address() != 0);
+            machine.checkRange(call, device, source, byteSize, false);
+            DeviceView view = machine.view(call, device);
+            machine.hazards().use(call, queue, source, byteSize);
+            if (pinned(target)) {
+                machine.checkRange(call, device, target.address(), byteSize, true);
+                machine.hazards().use(call, queue, target.address(), byteSize);
+                long to = target.address();
+                enqueue(device, queue, linkNanos(byteSize), () -> view.copy(view, source, to, byteSize));
+                return;
+            }
+            // The bytes are read when the stream gets there, and handed over by the thread that called.
+            StagedBytes staged = new StagedBytes(byteSize);
+            enqueue(device, queue, linkNanos(byteSize), () -> staged.readFrom(view, source));
+            long last = queue.issued();
+            machine.waitUntil(device, () -> queue.completed() >= last);
+            machine.hostSaw(queue);
+            staged.copyTo(target);
+        });
+    }
+
+    private boolean pinned(MemorySegment host) {
+        Allocation allocation = machine.space().allocationAt(host.address());
+        return allocation != null && allocation.kind() == Mapping.Kind.HOST;
+    }
+
+    @Override
+    public void onDevice(int device, long target, long source, long byteSize, long stream) {
+        DriverCall call = DriverCall.MEMCPY_DTOD_ASYNC;
+        machine.run(call, device, () -> describe(device, target, source, byteSize, stream), () -> {
+            StreamQueue queue = machine.stream(call, device, stream);
+            if (byteSize == 0) {
+                return;
+            }
+            machine.checkRange(call, device, source, byteSize, false);
+            machine.checkRange(call, device, target, byteSize, true);
+            machine.hazards().use(call, queue, source, byteSize);
+            machine.hazards().use(call, queue, target, byteSize);
+            DeviceView view = machine.view(call, device);
+            enqueue(
+                    device,
+                    queue,
+                    nanos(byteSize, machine.costs().copyBytesPerNano()),
+                    () -> view.copy(view, source, target, byteSize));
+        });
+    }
+
+    @Override
+    public void betweenDevices(
+            int targetDevice, long target, int sourceDevice, long source, long byteSize, long stream) {
+        DriverCall call = DriverCall.MEMCPY_PEER_ASYNC;
+        machine.run(call, sourceDevice, () -> describe(targetDevice, target, source, byteSize, stream), () -> {
+            if (targetDevice < 0 || targetDevice >= machine.deviceCount()) {
+                throw new DriverFailure(CudaResult.INVALID_DEVICE);
+            }
+            StreamQueue queue = machine.stream(call, sourceDevice, stream);
+            if (byteSize == 0) {
+                return;
+            }
+            machine.checkRange(call, sourceDevice, source, byteSize, false);
+            machine.checkRange(call, targetDevice, target, byteSize, true);
+            machine.hazards().use(call, queue, source, byteSize);
+            machine.hazards().use(call, queue, target, byteSize);
+            DeviceView from = machine.view(call, sourceDevice);
+            DeviceView to = machine.view(call, targetDevice);
+            enqueue(
+                    sourceDevice,
+                    queue,
+                    nanos(byteSize, machine.costs().peerLinkBytesPerNano()),
+                    () -> to.copy(from, source, target, byteSize));
+        });
+    }
+
+    @Override
+    public void fillBytes(int device, long target, byte value, long byteSize, long stream) {
+        int word = (value & 0xff) * 0x0101_0101;
+        fill(DriverCall.MEMSET_D8_ASYNC, device, target, word, byteSize, stream);
+    }
+
+    @Override
+    public void fillWords(int device, long target, int value, long count, long stream) {
+        fill(DriverCall.MEMSET_D32_ASYNC, device, target, value, 4 * count, stream);
+    }
+
+    private void fill(DriverCall call, int device, long target, int word, long byteSize, long stream) {
+        machine.run(call, device, () -> describe(device, target, word, byteSize, stream), () -> {
+            StreamQueue queue = machine.stream(call, device, stream);
+            if (byteSize == 0) {
+                return;
+            }
+            require(byteSize > 0 && (call == DriverCall.MEMSET_D8_ASYNC || target % 4 == 0));
+            machine.checkRange(call, device, target, byteSize, true);
+            machine.hazards().use(call, queue, target, byteSize);
+            DeviceView view = machine.view(call, device);
+            enqueue(
+                    device,
+                    queue,
+                    nanos(byteSize, machine.costs().fillBytesPerNano()),
+                    () -> view.fill(target, byteSize, word));
+        });
+    }
+
+    private void enqueue(int device, StreamQueue queue, long nanos, Runnable effect) {
+        machine.enqueue(queue, Work.of(nanos, machine.effect(device, effect)));
+    }
+
+    private long linkNanos(long byteSize) {
+        return nanos(byteSize, machine.costs().hostLinkBytesPerNano());
+    }
+
+    private long nanos(long byteSize, double bytesPerNano) {
+        return machine.costs().deviceLatencyNanos() + (long) (byteSize / bytesPerNano);
+    }
+
+    private static String describe(int device, long target, long source, long byteSize, long stream) {
+        return "device=" + device + ", target=0x" + Long.toHexString(target) + ", source=0x" + Long.toHexString(source)
+                + ", byteSize=" + byteSize + ", stream=0x" + Long.toHexString(stream);
+    }
+
+    /// Bytes between pageable host memory and the device, in pieces so that any size fits Java arrays.
+    private static final class StagedBytes {
+        private static final int PIECE_BYTES = 1 << 20;
+        private final long byteSize;
+        private final java.util.List<byte[]> pieces = new java.util.ArrayList<>();
+
+        StagedBytes(long byteSize) {
+            this.byteSize = byteSize;
+        }
+
+        static StagedBytes of(MemorySegment source, long byteSize) {
+            StagedBytes staged = new StagedBytes(byteSize);
+            for (long at = 0; at < byteSize; at += PIECE_BYTES) {
+                byte[] piece = new byte[(int) Math.min(PIECE_BYTES, byteSize - at)];
+                MemorySegment.copy(source, ValueLayout.JAVA_BYTE, at, piece, 0, piece.length);
+                staged.pieces.add(piece);
+            }
+            return staged;
+        }
+
+        void writeTo(DeviceView view, long target) {
+            for (int i = 0; i < pieces.size(); i++) {
+                byte[] piece = pieces.get(i);
+                view.write(target + (long) i * PIECE_BYTES, piece, 0, piece.length);
+            }
+        }
+
+        void readFrom(DeviceView view, long source) {
+            for (long at = 0; at < byteSize; at += PIECE_BYTES) {
+                byte[] piece = new byte[(int) Math.min(PIECE_BYTES, byteSize - at)];
+                MemorySegment whole = MemorySegment.ofArray(piece);
+                view.forEachRun(source + at, piece.length, new HostSink(whole, source + at));
+                pieces.add(piece);
+            }
+        }
+
+        void copyTo(MemorySegment target) {
+            long at = 0;
+            for (byte[] piece : pieces) {
+                MemorySegment.copy(piece, 0, target, ValueLayout.JAVA_BYTE, at, piece.length);
+                at += piece.length;
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.DeviceAttribute;
+import io.cistern.cuda.Devices;
+import io.cistern.cuda.DriverCall;
+
+/// [Devices] over the model, with the attributes of an H200 (driver 580).
+final class SimulatedDevices implements Devices {
+    private static final long FIRST_CONTEXT = 0x5600_0000_0000L;
+
+    private final Machine machine;
+
+    SimulatedDevices(Machine machine) {
+        this.machine = machine;
+    }
+
+    static long contextOf(int device) {
+        return FIRST_CONTEXT + 0x1000L * device;
+    }
+
+    @Override
+    public int count() {
+        machine.counts().count(DriverCall.DEVICE_GET_COUNT);
+        return machine.deviceCount();
+    }
+
+    @Override
+    public String name(int device) {
+        return machine.call(DriverCall.DEVICE_GET_NAME, device, () -> "device=" + device, () -> "Simulated NVIDIA H200");
+    }
+
+    @Override
+    public String uuid(int device) {
+        return machine.call(
+                DriverCall.DEVICE_GET_UUID,
+                device,
+                () -> "device=" + device,
+                () -> "00000000-0000-4000-8000-%012x".formatted(device));
+    }
+
+    @Override
+    public long totalBytes(int device) {
+        return machine.call(DriverCall.DEVICE_TOTAL_MEM, device, () -> "device=" + device, () -> machine.device(device)
+                .budget()
+                .totalBytes());
+    }
+
+    @Override
+    public int attribute(int device, DeviceAttribute attribute) {
+        return machine.call(
+                DriverCall.DEVICE_GET_ATTRIBUTE,
+                device,
+                () -> "device=" + device + ", " + attribute,
+                () -> valueOf(device, attribute));
+    }
+
+    private static int valueOf(int device, DeviceAttribute attribute) {
+        return switch (attribute) {
+            case MAX_THREADS_PER_BLOCK -> 1024;
+            case MULTIPROCESSOR_COUNT -> 132;
+            case COMPUTE_CAPABILITY_MAJOR -> 9;
+            case PCI_BUS_ID -> 1 + device;
+            // POSIX file descriptors and fabric handles, as the driver says even where there is no IMEX channel.
+            case MEMPOOL_SUPPORTED_HANDLE_TYPES -> 9;
+            case NUMA_ID -> -1;
+            case UNIFIED_ADDRESSING,
+                    VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                    HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+                    GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
+                    MEMORY_POOLS_SUPPORTED,
+                    GPU_DIRECT_RDMA_SUPPORTED,
+                    DMA_BUF_SUPPORTED,
+                    HANDLE_TYPE_FABRIC_SUPPORTED,
+                    HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                    HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED -> 1;
+            default -> 0;
+        };
+    }
+
+    @Override
+    public long primaryContext(int device) {
+        return machine.call(
+                DriverCall.PRIMARY_CONTEXT_RETAIN, device, () -> "device=" + device, () -> contextOf(device));
+    }
+
+    @Override
+    public void synchronize(int device) {
+        machine.run(DriverCall.CONTEXT_SYNCHRONIZE, device, () -> "device=" + device, () -> {
+            machine.drain(device);
+            machine.hostSawAll(device);
+            machine.poolsSynchronised(device);
+        });
+    }
+}

@@ -1,0 +1,31 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaDriverProvider;
+import java.util.Optional;
+
+/// Offers the simulated GPU as a driver that is always there, after the real one.
+public final class SimulatedDriverProvider implements CudaDriverProvider {
+    /// For [java.util.ServiceLoader].
+    public SimulatedDriverProvider() {}
+
+    @Override
+    public String name() {
+        return "simulated";
+    }
+
+    @Override
+    public int priority() {
+        return 0;
+    }
+
+    @Override
+    public Optional<String> unavailableBecause() {
+        return Optional.empty();
+    }
+
+    @Override
+    public CudaDriver open() {
+        return SimulatedGpu.builder().build();
+    }
+}

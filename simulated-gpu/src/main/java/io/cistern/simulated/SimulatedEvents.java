@@ -1,0 +1,107 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Events;
+
+/// [Events] over the model.
+final class SimulatedEvents implements Events {
+    private static final float NANOS_PER_MILLI = 1e6f;
+
+    private final Machine machine;
+
+    SimulatedEvents(Machine machine) {
+        this.machine = machine;
+    }
+
+    @Override
+    public long create(int device) {
+        return create(device, false);
+    }
+
+    @Override
+    public long createTimed(int device) {
+        return create(device, true);
+    }
+
+    private long create(int device, boolean timed) {
+        return machine.call(
+                DriverCall.EVENT_CREATE,
+                device,
+                () -> "device=" + device + ", timed=" + timed,
+                () -> machine.register(new EventMark(device, timed)));
+    }
+
+    @Override
+    public void record(int device, long event, long stream) {
+        machine.run(DriverCall.EVENT_RECORD, device, () -> describe(device, event), () -> {
+            EventMark mark = find(DriverCall.EVENT_RECORD, device, event);
+            StreamQueue queue = machine.stream(DriverCall.EVENT_RECORD, device, stream);
+            if (mark.device() != device) {
+                throw new DriverFailure(CudaResult.INVALID_HANDLE);
+            }
+            Work marker = Work.marker();
+            machine.enqueue(queue, marker);
+            mark.record(queue, marker);
+        });
+    }
+
+    @Override
+    public boolean hasPassed(int device, long event) {
+        return machine.call(DriverCall.EVENT_QUERY, device, () -> describe(device, event), () -> {
+            EventMark mark = find(DriverCall.EVENT_QUERY, device, event);
+            if (!mark.passed()) {
+                return false;
+            }
+            machine.hostSaw(mark.clock());
+            return true;
+        });
+    }
+
+    @Override
+    public void synchronize(int device, long event) {
+        machine.run(DriverCall.EVENT_SYNCHRONIZE, device, () -> describe(device, event), () -> {
+            EventMark mark = find(DriverCall.EVENT_SYNCHRONIZE, device, event);
+            Work work = mark.work();
+            StreamClock seen = mark.clock();
+            if (work != null) {
+                machine.waitUntil(device, work::done);
+            }
+            machine.hostSaw(seen);
+            machine.poolsSynchronised(device);
+        });
+    }
+
+    @Override
+    public float elapsedMillis(int device, long start, long end) {
+        return machine.call(DriverCall.EVENT_ELAPSED_TIME, device, () -> describe(device, start), () -> {
+            EventMark from = find(DriverCall.EVENT_ELAPSED_TIME, device, start);
+            EventMark to = find(DriverCall.EVENT_ELAPSED_TIME, device, end);
+            Work first = from.work();
+            Work last = to.work();
+            if (!from.timed() || !to.timed() || first == null || last == null) {
+                throw new DriverFailure(CudaResult.INVALID_HANDLE);
+            }
+            if (!first.done() || !last.done()) {
+                throw new DriverFailure(CudaResult.NOT_READY);
+            }
+            return (last.endNanos() - first.endNanos()) / NANOS_PER_MILLI;
+        });
+    }
+
+    @Override
+    public void destroy(int device, long event) {
+        machine.run(DriverCall.EVENT_DESTROY, device, () -> describe(device, event), () -> {
+            find(DriverCall.EVENT_DESTROY, device, event);
+            machine.forget(event);
+        });
+    }
+
+    private EventMark find(DriverCall call, int device, long event) {
+        return machine.find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device);
+    }
+
+    private static String describe(int device, long event) {
+        return "device=" + device + ", event=0x" + Long.toHexString(event);
+    }
+}

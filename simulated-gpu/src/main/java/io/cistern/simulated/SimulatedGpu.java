@@ -1,0 +1,242 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CallCounts;
+import io.cistern.cuda.Copies;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Devices;
+import io.cistern.cuda.DriverCapabilities;
+import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
+import io.cistern.cuda.DriverFeature;
+import io.cistern.cuda.Events;
+import io.cistern.cuda.LinearMemory;
+import io.cistern.cuda.MemoryPools;
+import io.cistern.cuda.Modules;
+import io.cistern.cuda.Peers;
+import io.cistern.cuda.Streams;
+import io.cistern.cuda.Support;
+import io.cistern.cuda.VirtualMemory;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/// A machine with NVIDIA H200s in plain Java: a [CudaDriver] whose calls do what the real driver's do, on virtual time.
+///
+/// Memory carries data but costs little heap as long as it is only filled. Streams, events and pools follow the driver's
+/// rules; return codes, placement, growth and costs are those of an H200 with driver 580. What hardware would let pass, it
+/// reports in [#misuses]. Time stands still between driver calls, except while host functions are outstanding.
+///
+/// Any thread may call. Blocking calls hold a virtual thread's carrier only while they run, not while they wait.
+public final class SimulatedGpu implements CudaDriver {
+    private static final int VERSION = 13_000;
+
+    private final Machine machine;
+    private final SimulatedDevices devices;
+    private final SimulatedLinearMemory memory;
+    private final SimulatedMemoryPools pools;
+    private final SimulatedVirtualMemory virtualMemory;
+    private final SimulatedCopies copies;
+    private final SimulatedStreams streams;
+    private final SimulatedEvents events;
+    private final SimulatedModules modules;
+    private final SimulatedPeers peers;
+    private final DriverCapabilities capabilities;
+
+    private SimulatedGpu(Builder builder) {
+        machine = new Machine(builder.devices, builder.totalBytes, builder.contextBytes, builder.costs);
+        devices = new SimulatedDevices(machine);
+        memory = new SimulatedLinearMemory(machine);
+        pools = new SimulatedMemoryPools(machine);
+        virtualMemory = new SimulatedVirtualMemory(machine);
+        copies = new SimulatedCopies(machine);
+        streams = new SimulatedStreams(machine);
+        events = new SimulatedEvents(machine);
+        modules = new SimulatedModules(machine);
+        peers = new SimulatedPeers(machine);
+        capabilities = probe(builder);
+    }
+
+    /// Starts a description of a machine: one H200, with an H200's memory and costs.
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    private static DriverCapabilities probe(Builder builder) {
+        Map<DriverFeature, Support> features = new EnumMap<>(DriverFeature.class);
+        for (DriverFeature feature : DriverFeature.values()) {
+            features.put(feature, Support.yes());
+        }
+        features.put(DriverFeature.FABRIC, Support.no("the simulated GPU has no IMEX channel"));
+        features.put(DriverFeature.MULTICAST, Support.no("the simulated GPU has no NVLink multicast"));
+        List<DeviceCapabilities> devices = new ArrayList<>();
+        for (int device = 0; device < builder.devices; device++) {
+            devices.add(new DeviceCapabilities(
+                    device,
+                    "Simulated NVIDIA H200",
+                    "00000000-0000-4000-8000-%012x".formatted(device),
+                    builder.totalBytes,
+                    90,
+                    SimulatedVirtualMemory.GRANULARITY,
+                    features));
+        }
+        return new DriverCapabilities(VERSION, List.of("simulated in Java; times are virtual"), devices);
+    }
+
+    /// What was done wrong so far, in the order it was found; at most 10,000 reports are kept.
+    public List<Misuse> misuses() {
+        return machine.locked(() -> machine.hazards().misuses());
+    }
+
+    /// Failures on demand.
+    public Faults faults() {
+        return machine.faults();
+    }
+
+    /// The kernels that this machine can run.
+    public Kernels kernels() {
+        return machine.kernels();
+    }
+
+    /// The clock: nanoseconds of virtual time since the machine was built.
+    public long virtualNanos() {
+        return machine.locked(() -> machine.clock().nanos());
+    }
+
+    @Override
+    public boolean simulated() {
+        return true;
+    }
+
+    @Override
+    public String description() {
+        return "simulated GPU, driver API 13.0";
+    }
+
+    @Override
+    public int version() {
+        return VERSION;
+    }
+
+    @Override
+    public DriverCapabilities capabilities() {
+        return capabilities;
+    }
+
+    @Override
+    public Devices devices() {
+        return devices;
+    }
+
+    @Override
+    public LinearMemory memory() {
+        return memory;
+    }
+
+    @Override
+    public MemoryPools pools() {
+        return pools;
+    }
+
+    @Override
+    public VirtualMemory virtualMemory() {
+        return virtualMemory;
+    }
+
+    @Override
+    public Copies copies() {
+        return copies;
+    }
+
+    @Override
+    public Streams streams() {
+        return streams;
+    }
+
+    @Override
+    public Events events() {
+        return events;
+    }
+
+    @Override
+    public Modules modules() {
+        return modules;
+    }
+
+    @Override
+    public Peers peers() {
+        return peers;
+    }
+
+    @Override
+    public CallCounts calls() {
+        return machine.counts();
+    }
+
+    @Override
+    public void close() {
+        machine.close();
+        machine.locked(() -> {
+            memory.close();
+            return true;
+        });
+    }
+
+    /// Describes a machine.
+    public static final class Builder {
+        /// An H200: `cuDeviceTotalMem` says 150,109,880,320 with the memory that ECC takes; 143771 MiB are the usable ones
+        /// that nvidia-smi names, and what a fresh primary context leaves of the former is 527 MiB less.
+        private static final long H200_TOTAL_BYTES = 150_109_880_320L;
+
+        /// What the primary context of an H200 takes.
+        private static final long H200_CONTEXT_BYTES = 552_402_944L;
+
+        private int devices = Integer.getInteger("cistern.simulated.devices", 1);
+        private long totalBytes = H200_TOTAL_BYTES;
+        private long contextBytes = H200_CONTEXT_BYTES;
+        private CallCosts costs = CallCosts.h200();
+
+        private Builder() {
+            long capacity = Long.getLong("cistern.simulated.capacity", 0);
+            if (capacity != 0) {
+                capacityBytes(capacity);
+            }
+        }
+
+        /// Sets how many devices there are; by default the system property `cistern.simulated.devices`, or 1.
+        ///
+        /// @param count at least 0
+        /// @throws IllegalArgumentException for a negative count
+        public Builder devices(int count) {
+            if (count < 0) {
+                throw new IllegalArgumentException("devices: " + count + ", must not be negative");
+            }
+            devices = count;
+            return this;
+        }
+
+        /// Sets the memory of each device: all of it is free at first. By default the system property
+        /// `cistern.simulated.capacity` in bytes, or an H200's memory less what its context takes.
+        ///
+        /// @param capacity bytes, at least 1
+        /// @throws IllegalArgumentException for less than 1
+        public Builder capacityBytes(long capacity) {
+            if (capacity < 1) {
+                throw new IllegalArgumentException("capacity: " + capacity + " bytes, must be at least 1");
+            }
+            totalBytes = capacity;
+            contextBytes = 0;
+            return this;
+        }
+
+        /// Sets what calls and device work cost; by default [CallCosts#h200()].
+        public Builder costs(CallCosts chosen) {
+            costs = chosen;
+            return this;
+        }
+
+        /// Builds the machine.
+        public SimulatedGpu build() {
+            return new SimulatedGpu(this);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+package io.cistern.simulated;
+
+import static io.cistern.simulated.DriverFailure.require;
+
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.LinearMemory;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.PointerAttribute;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.Map;
+
+/// [LinearMemory] over the model.
+final class SimulatedLinearMemory implements LinearMemory {
+    private static final long HOST_ALIGNMENT = 512;
+
+    private final Machine machine;
+    /// Arenas of pinned memory by address; memory that was only registered has none.
+    private final Map<Long, Arena> arenas = new HashMap<>();
+
+    SimulatedLinearMemory(Machine machine) {
+        this.machine = machine;
+    }
+
+    @Override
+    public long allocate(int device, long byteSize) {
+        return machine.call(DriverCall.MEM_ALLOC, device, () -> "device=" + device + ", byteSize=" + byteSize, () -> {
+            require(byteSize != 0);
+            DeviceState state = machine.device(device);
+            if (byteSize < 0 || byteSize > state.budget().totalBytes()) {
+                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+            }
+            if (state.placement().needsChunk(byteSize)) {
+                machine.clock().advance(machine.costs().chunkNanos());
+            }
+            long address = state.placement().allocate(byteSize);
+            machine.space().add(allocation(Mapping.Kind.LINEAR, address, byteSize, device));
+            return address;
+        });
+    }
+
+    private Allocation allocation(Mapping.Kind kind, long address, long byteSize, int device) {
+        long id = machine.space().nextBufferId();
+        return new Allocation(kind, address, byteSize, device, id, null, null, 0, new UseMarks());
+    }
+
+    @Override
+    public void free(int device, long address) {
+        machine.run(DriverCall.MEM_FREE, device, () -> describe(device, address), () -> {
+            if (address == 0) {
+                return;
+            }
+            Allocation allocation = liveAt(machine, DriverCall.MEM_FREE, device, address);
+            if (allocation.pool() != null) {
+                SimulatedMemoryPools.freeNow(machine, allocation);
+                return;
+            }
+            machine.drain(device);
+            release(machine, allocation);
+        });
+    }
+
+    /// The live device allocation that starts at an address; anything else is reported and invalid.
+    static Allocation liveAt(Machine machine, DriverCall call, int device, long address) {
+        Allocation allocation = machine.space().allocationStartingAt(address);
+        if (allocation == null || allocation.kind() == Mapping.Kind.HOST) {
+            machine.hazards()
+                    .report(
+                            Misuse.Kind.DOUBLE_FREE,
+                            call,
+                            device,
+                            address,
+                            "no live allocation starts at 0x" + Long.toHexString(address));
+            throw new DriverFailure(CudaResult.INVALID_VALUE);
+        }
+        return allocation;
+    }
+
+    /// Gives memory of `cuMemAlloc` back.
+    static void release(Machine machine, Allocation allocation) {
+        machine.space().remove(allocation);
+        DeviceState home = machine.device(allocation.device());
+        long chunkBytes = home.placement().free(allocation.address(), allocation.byteSize());
+        if (chunkBytes > 0) {
+            machine.clock().advance(machine.costs().chunkReleaseNanos(chunkBytes));
+        }
+    }
+
+    @Override
+    public MemoryInfo info(int device) {
+        return machine.call(DriverCall.MEM_GET_INFO, device, () -> "device=" + device, () -> {
+            MemoryBudget budget = machine.device(device).budget();
+            return new MemoryInfo(budget.freeBytes(), budget.totalBytes());
+        });
+    }
+
+    @Override
+    public long freeBytes(int device) {
+        return info(device).freeBytes();
+    }
+
+    @Override
+    public AddressRange range(int device, long address) {
+        return machine.call(DriverCall.MEM_GET_ADDRESS_RANGE, device, () -> describe(device, address), () -> {
+            Allocation allocation = machine.space().allocationAt(address);
+            if (allocation != null) {
+                return new AddressRange(allocation.address(), allocation.byteSize());
+            }
+            Mapping mapping = machine.space().mappingAt(address);
+            if (mapping == null || mapping.kind() != Mapping.Kind.VIRTUAL || !mapping.allows(device, false)) {
+                throw new DriverFailure(CudaResult.NOT_FOUND);
+            }
+            return new AddressRange(mapping.address(), mapping.byteSize());
+        });
+    }
+
+    @Override
+    public MemorySegment allocateHost(int device, long byteSize) {
+        return machine.call(DriverCall.MEM_HOST_ALLOC, device, () -> "byteSize=" + byteSize, () -> {
+            if (byteSize < 0 || byteSize > 1L << 46) {
+                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+            }
+            if (byteSize == 0) {
+                return MemorySegment.NULL;
+            }
+            Arena arena = Arena.ofShared();
+            MemorySegment memory;
+            try {
+                memory = arena.allocate(byteSize, HOST_ALIGNMENT);
+            } catch (OutOfMemoryError nativeMemory) {
+                arena.close();
+                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+            }
+            pin(device, memory);
+            arenas.put(memory.address(), arena);
+            return memory;
+        });
+    }
+
+    private void pin(int device, MemorySegment memory) {
+        long address = memory.address();
+        PhysicalBlock block = new PhysicalBlock(
+                memory.byteSize(), new MemoryLocation(MemoryLocation.Type.HOST, 0), 0, new HostContents(memory), null);
+        machine.space().map(new Mapping(Mapping.Kind.HOST, address, block, 0, _ -> AccessRights.READ_WRITE));
+        machine.space().add(allocation(Mapping.Kind.HOST, address, memory.byteSize(), device));
+    }
+
+    @Override
+    public void freeHost(int device, MemorySegment memory) {
+        machine.run(DriverCall.MEM_FREE_HOST, device, () -> describe(device, memory.address()), () -> {
+            if (memory.address() == 0) {
+                return;
+            }
+            require(arenas.containsKey(memory.address()));
+            // As cuMemFree: whatever the device still does with it ends first.
+            machine.drain(device);
+            Arena arena = arenas.remove(memory.address());
+            require(arena != null);
+            unpin(memory.address());
+            java.util.Objects.requireNonNull(arena).close();
+        });
+    }
+
+    private void unpin(long address) {
+        Allocation allocation = machine.space().allocationStartingAt(address);
+        Mapping mapping = machine.space().mappingAt(address);
+        machine.space().remove(java.util.Objects.requireNonNull(allocation));
+        machine.space().unmap(java.util.Objects.requireNonNull(mapping));
+    }
+
+    @Override
+    @SuppressWarnings("restricted")
+    public void registerHost(int device, MemorySegment memory) {
+        machine.run(DriverCall.MEM_HOST_REGISTER, device, () -> describe(device, memory.address()), () -> {
+            require(memory.isNative() && memory.byteSize() > 0);
+            if (machine.space().anyMappingIn(memory.address(), memory.byteSize())) {
+                throw new DriverFailure(CudaResult.HOST_MEMORY_ALREADY_REGISTERED);
+            }
+            machine.spend(DriverCall.MEM_HOST_REGISTER, memory.byteSize());
+            // Work runs on whichever thread moves the clock, so a confined segment must be seen without its confinement.
+            pin(device, MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize()));
+        });
+    }
+
+    @Override
+    public void unregisterHost(int device, MemorySegment memory) {
+        machine.run(DriverCall.MEM_HOST_UNREGISTER, device, () -> describe(device, memory.address()), () -> {
+            Allocation allocation = machine.space().allocationAt(memory.address());
+            if (allocation == null || allocation.kind() != Mapping.Kind.HOST) {
+                throw new DriverFailure(CudaResult.HOST_MEMORY_NOT_REGISTERED);
+            }
+            require(allocation.address() == memory.address() && !arenas.containsKey(memory.address()));
+            machine.drain(device);
+            unpin(memory.address());
+        });
+    }
+
+    @Override
+    public long attribute(int device, PointerAttribute attribute, long address) {
+        return machine.call(
+                DriverCall.POINTER_GET_ATTRIBUTE,
+                device,
+                () -> attribute + ", " + describe(device, address),
+                () -> new Pointer(machine, device, address).attribute(attribute));
+    }
+
+    private static String describe(int device, long address) {
+        return "device=" + device + ", address=0x" + Long.toHexString(address);
+    }
+
+    /// Frees the native memory that is still pinned.
+    void close() {
+        arenas.values().forEach(Arena::close);
+        arenas.clear();
+    }
+}

@@ -1,0 +1,210 @@
+package io.cistern.simulated;
+
+import static io.cistern.simulated.DriverFailure.require;
+
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.MemoryPoolProperties;
+import io.cistern.cuda.MemoryPools;
+import io.cistern.cuda.PoolAttribute;
+import java.util.List;
+import java.util.function.Supplier;
+
+/// [MemoryPools] over the model.
+final class SimulatedMemoryPools implements MemoryPools {
+    private final Machine machine;
+
+    SimulatedMemoryPools(Machine machine) {
+        this.machine = machine;
+    }
+
+    @Override
+    public long create(MemoryPoolProperties properties) {
+        MemoryLocation location = properties.location();
+        int device = location.type() == MemoryLocation.Type.DEVICE ? location.id() : 0;
+        return machine.call(DriverCall.MEM_POOL_CREATE, device, properties::toString, () -> {
+            if (location.type() != MemoryLocation.Type.DEVICE) {
+                throw new DriverFailure(CudaResult.NOT_SUPPORTED);
+            }
+            require(properties.maxByteSize() >= 0);
+            long handle = machine.newHandle();
+            machine.put(handle, machine.device(device).newPool(handle, properties));
+            return handle;
+        });
+    }
+
+    @Override
+    public void destroy(int device, long pool) {
+        run(DriverCall.MEM_POOL_DESTROY, device, pool, found -> {
+            DeviceState state = machine.device(found.device());
+            require(found != state.defaultPool());
+            if (state.currentPool() == found) {
+                state.setCurrentPool(state.defaultPool());
+            }
+            found.destroy();
+            machine.forget(pool);
+            found.synchronised(machine.hostClock());
+            if (found.gone()) {
+                state.remove(found);
+            }
+        });
+    }
+
+    @Override
+    public long defaultPool(int device) {
+        return machine.call(
+                DriverCall.DEVICE_GET_DEFAULT_MEM_POOL,
+                device,
+                () -> "device=" + device,
+                () -> machine.device(device).defaultPool().handle());
+    }
+
+    @Override
+    public long currentPool(int device) {
+        return machine.call(
+                DriverCall.DEVICE_GET_MEM_POOL,
+                device,
+                () -> "device=" + device,
+                () -> machine.device(device).currentPool().handle());
+    }
+
+    @Override
+    public void setCurrentPool(int device, long pool) {
+        run(DriverCall.DEVICE_SET_MEM_POOL, device, pool, found -> {
+            require(found.device() == device);
+            machine.device(device).setCurrentPool(found);
+        });
+    }
+
+    @Override
+    public long allocate(int device, long byteSize, long stream) {
+        return allocate(
+                DriverCall.MEM_ALLOC_ASYNC, device, byteSize, stream, () -> machine.device(device)
+                        .currentPool());
+    }
+
+    @Override
+    public long allocateFrom(int device, long pool, long byteSize, long stream) {
+        DriverCall call = DriverCall.MEM_ALLOC_FROM_POOL_ASYNC;
+        return allocate(call, device, byteSize, stream, () -> find(call, device, pool));
+    }
+
+    private long allocate(DriverCall call, int device, long byteSize, long stream, Supplier<PoolSimulation> from) {
+        return machine.call(call, device, () -> describe(device, byteSize, stream), () -> {
+            StreamQueue queue = machine.stream(call, device, stream);
+            PoolSimulation pool = from.get();
+            if (byteSize == 0) {
+                return 0L;
+            }
+            if (byteSize < 0 || byteSize > machine.device(pool.device()).budget().totalBytes()) {
+                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+            }
+            long before = pool.reserved();
+            long address = pool.allocate(
+                    byteSize,
+                    queue,
+                    machine.hostClock(),
+                    work -> machine.enqueue(queue, Work.waitingFor(List.of(work))));
+            long pages = (pool.reserved() - before) / PoolGrowth.PAGE_BYTES;
+            machine.clock().advance(pages * machine.costs().poolPageNanos());
+            machine.space()
+                    .add(new Allocation(
+                            Mapping.Kind.POOL,
+                            address,
+                            byteSize,
+                            pool.device(),
+                            machine.space().nextBufferId(),
+                            pool,
+                            queue,
+                            queue.issued(),
+                            new UseMarks()));
+            return address;
+        });
+    }
+
+    @Override
+    public void free(int device, long address, long stream) {
+        DriverCall call = DriverCall.MEM_FREE_ASYNC;
+        machine.run(call, device, () -> describe(device, address, stream), () -> {
+            StreamQueue queue = machine.stream(call, device, stream);
+            if (address == 0) {
+                return;
+            }
+            Allocation allocation = SimulatedLinearMemory.liveAt(machine, call, device, address);
+            machine.hazards().free(call, queue, allocation);
+            if (allocation.pool() == null) {
+                machine.space().remove(allocation);
+                machine.enqueue(queue, Work.of(0, () -> SimulatedLinearMemory.release(machine, allocation)));
+                return;
+            }
+            free(machine, allocation, queue);
+        });
+    }
+
+    private static void free(Machine machine, Allocation allocation, StreamQueue queue) {
+        PoolSimulation pool = java.util.Objects.requireNonNull(allocation.pool());
+        machine.space().remove(allocation);
+        machine.enqueue(queue, Work.marker());
+        pool.free(allocation.address(), allocation.byteSize(), queue);
+    }
+
+    /// `cuMemFree` of pool memory: does not wait, and counts as a free on the stream that it was allocated on.
+    static void freeNow(Machine machine, Allocation allocation) {
+        free(machine, allocation, java.util.Objects.requireNonNull(allocation.stream()));
+    }
+
+    @Override
+    public long attribute(int device, long pool, PoolAttribute attribute) {
+        DriverCall call = DriverCall.MEM_POOL_GET_ATTRIBUTE;
+        return machine.call(call, device, () -> attribute + " of pool " + pool, () -> find(call, device, pool)
+                .attribute(attribute));
+    }
+
+    @Override
+    public void setAttribute(int device, long pool, PoolAttribute attribute, long value) {
+        run(DriverCall.MEM_POOL_SET_ATTRIBUTE, device, pool, found -> found.setAttribute(attribute, value));
+    }
+
+    @Override
+    public void trimTo(int device, long pool, long keepBytes) {
+        run(DriverCall.MEM_POOL_TRIM_TO, device, pool, found -> machine.clock()
+                .advance(found.releaseDownTo(keepBytes) * machine.costs().poolPageReleaseNanos()));
+    }
+
+    @Override
+    public void setAccess(int device, long pool, int peer, AccessRights rights) {
+        run(DriverCall.MEM_POOL_SET_ACCESS, device, pool, found -> {
+            if (peer < 0 || peer >= machine.deviceCount() || (peer == found.device() && rights == AccessRights.NONE)) {
+                throw new DriverFailure(CudaResult.INVALID_DEVICE);
+            }
+            if (rights == AccessRights.READ) {
+                throw new DriverFailure(CudaResult.NOT_SUPPORTED);
+            }
+            found.setRights(peer, rights);
+        });
+    }
+
+    @Override
+    public AccessRights access(int device, long pool, int peer) {
+        DriverCall call = DriverCall.MEM_POOL_GET_ACCESS;
+        return machine.call(call, device, () -> "pool=" + pool + ", peer=" + peer, () -> {
+            require(peer >= 0 && peer < machine.deviceCount());
+            return find(call, device, pool).rights(MemoryLocation.device(peer));
+        });
+    }
+
+    private void run(DriverCall call, int device, long pool, java.util.function.Consumer<PoolSimulation> body) {
+        machine.run(call, device, () -> "device=" + device + ", pool=" + pool, () -> body.accept(
+                find(call, device, pool)));
+    }
+
+    private PoolSimulation find(DriverCall call, int device, long pool) {
+        return machine.find(PoolSimulation.class, pool, CudaResult.INVALID_VALUE, call, device);
+    }
+
+    private static String describe(int device, long value, long stream) {
+        return "device=" + device + ", 0x" + Long.toHexString(value) + ", stream=0x" + Long.toHexString(stream);
+    }
+}

@@ -1,0 +1,112 @@
+package io.cistern.simulated;
+
+import static io.cistern.simulated.DriverFailure.require;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.LinearMemory.AddressRange;
+import io.cistern.cuda.Modules;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+
+/// [Modules] over the model: a kernel runs as the Java function that is registered under its entry's name.
+final class SimulatedModules implements Modules {
+    private static final Pattern ENTRY = Pattern.compile("\\.entry\\s+([\\w$]+)");
+    /// Limits of an H200: blocks in x, threads in a block, shared bytes without a wish for more.
+    private static final int MOST_THREADS = 1024;
+    private static final int MOST_SHARED_BYTES = 48 << 10;
+
+    private final Machine machine;
+
+    SimulatedModules(Machine machine) {
+        this.machine = machine;
+    }
+
+    @Override
+    public long load(int device, String ptx) {
+        return machine.call(DriverCall.MODULE_LOAD_DATA, device, () -> "device=" + device, () -> {
+            if (!ptx.contains(".version")) {
+                throw new DriverFailure(CudaResult.INVALID_IMAGE);
+            }
+            if (!ptx.contains(".target")) {
+                throw new DriverFailure(CudaResult.INVALID_PTX);
+            }
+            Set<String> entries = ENTRY.matcher(ptx)
+                    .results()
+                    .map((MatchResult match) -> match.group(1))
+                    .collect(Collectors.toUnmodifiableSet());
+            return machine.register(new Module(device, entries));
+        });
+    }
+
+    @Override
+    public void unload(int device, long module) {
+        DriverCall call = DriverCall.MODULE_UNLOAD;
+        machine.run(call, device, () -> "module=" + module, () -> {
+            machine.find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
+            machine.forget(module);
+        });
+    }
+
+    @Override
+    public long function(int device, long module, String name) {
+        DriverCall call = DriverCall.MODULE_GET_FUNCTION;
+        return machine.call(call, device, () -> "module=" + module + ", name=" + name, () -> {
+            Module found = machine.find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
+            SimulatedKernel kernel = machine.kernels().find(name);
+            if (!found.entries().contains(name) || kernel == null) {
+                throw new DriverFailure(CudaResult.NOT_FOUND);
+            }
+            return machine.register(new Function(device, name, kernel));
+        });
+    }
+
+    @Override
+    public void launch(int device, long function, Grid grid, long stream, Object... arguments) {
+        DriverCall call = DriverCall.LAUNCH_KERNEL;
+        machine.run(call, device, () -> "function=" + function + ", " + grid + ", stream=" + stream, () -> {
+            Function found = machine.find(Function.class, function, CudaResult.INVALID_HANDLE, call, device);
+            StreamQueue queue = machine.stream(call, device, stream);
+            require(grid.blocks() > 0 && grid.threads() > 0 && grid.threads() <= MOST_THREADS);
+            require(grid.sharedBytes() >= 0 && grid.sharedBytes() <= MOST_SHARED_BYTES);
+            KernelMemory memory = new KernelMemory(machine.view(call, device));
+            KernelLaunch launch = new KernelLaunch(device, grid, List.of(arguments), memory);
+            SimulatedKernel kernel = found.kernel();
+            for (AddressRange range : kernel.uses(launch)) {
+                machine.hazards().use(call, queue, range.address(), range.byteSize());
+            }
+            Runnable effect = machine.effect(device, () -> kernel.run(launch));
+            machine.enqueue(
+                    queue, new Work(kernel.durationNanos(launch), effect, new Spinning(kernel, launch), List.of()));
+        });
+    }
+
+    private record Module(int device, Set<String> entries) {}
+
+    private record Function(int device, String name, SimulatedKernel kernel) {}
+
+    /// A kernel that may spin. One that spins on an illegal address ends at once, with the error.
+    private final class Spinning implements Gate {
+        private final SimulatedKernel kernel;
+        private final KernelLaunch launch;
+        private boolean spins;
+
+        Spinning(SimulatedKernel kernel, KernelLaunch launch) {
+            this.kernel = kernel;
+            this.launch = launch;
+        }
+
+        @Override
+        public void begin() {}
+
+        @Override
+        public boolean isClosed() {
+            spins = false;
+            machine.effect(launch.device(), () -> spins = kernel.spins(launch)).run();
+            return spins;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Streams;
+import java.util.List;
+
+/// [Streams] over the model.
+final class SimulatedStreams implements Streams {
+    private final Machine machine;
+
+    SimulatedStreams(Machine machine) {
+        this.machine = machine;
+    }
+
+    @Override
+    public long create(int device) {
+        return create(DriverCall.STREAM_CREATE, device, true);
+    }
+
+    @Override
+    public long create(int device, boolean nonBlocking, int priority) {
+        return create(DriverCall.STREAM_CREATE_WITH_PRIORITY, device, nonBlocking);
+    }
+
+    private long create(DriverCall call, int device, boolean nonBlocking) {
+        return machine.call(call, device, () -> "device=" + device, () -> {
+            long handle = machine.newHandle();
+            machine.put(handle, new StreamQueue(handle, machine.nextStreamId(), device, !nonBlocking));
+            return handle;
+        });
+    }
+
+    @Override
+    public void destroy(int device, long stream) {
+        machine.run(DriverCall.STREAM_DESTROY, device, () -> describe(device, stream), () -> {
+            if (stream >= 0 && stream <= PER_THREAD_DEFAULT) {
+                throw new DriverFailure(CudaResult.INVALID_HANDLE);
+            }
+            machine.stream(DriverCall.STREAM_DESTROY, device, stream);
+            machine.forget(stream);
+        });
+    }
+
+    @Override
+    public void synchronize(int device, long stream) {
+        machine.run(DriverCall.STREAM_SYNCHRONIZE, device, () -> describe(device, stream), () -> {
+            StreamQueue queue = machine.stream(DriverCall.STREAM_SYNCHRONIZE, device, stream);
+            machine.awaitAll(queue);
+            machine.poolsSynchronised(device);
+        });
+    }
+
+    @Override
+    public boolean isIdle(int device, long stream) {
+        return machine.call(DriverCall.STREAM_QUERY, device, () -> describe(device, stream), () -> {
+            StreamQueue queue = machine.stream(DriverCall.STREAM_QUERY, device, stream);
+            if (!machine.idle(queue)) {
+                return false;
+            }
+            machine.hostSaw(queue);
+            return true;
+        });
+    }
+
+    @Override
+    public void await(int device, long stream, long event) {
+        machine.run(DriverCall.STREAM_WAIT_EVENT, device, () -> describe(device, stream), () -> {
+            StreamQueue queue = machine.stream(DriverCall.STREAM_WAIT_EVENT, device, stream);
+            EventMark mark = machine.find(
+                    EventMark.class, event, CudaResult.INVALID_HANDLE, DriverCall.STREAM_WAIT_EVENT, device);
+            queue.clock().include(mark.clock());
+            Work work = mark.work();
+            if (work != null && !work.done()) {
+                machine.enqueue(queue, Work.waitingFor(List.of(work)));
+            }
+        });
+    }
+
+    @Override
+    public long id(int device, long stream) {
+        return machine.call(
+                DriverCall.STREAM_GET_ID,
+                device,
+                () -> describe(device, stream),
+                () -> machine.stream(DriverCall.STREAM_GET_ID, device, stream).id());
+    }
+
+    @Override
+    public void launchHostFunction(int device, long stream, Runnable function) {
+        machine.run(DriverCall.LAUNCH_HOST_FUNC, device, () -> describe(device, stream), () -> {
+            StreamQueue queue = machine.stream(DriverCall.LAUNCH_HOST_FUNC, device, stream);
+            Gate gate = machine.callbacks().gateFor(function);
+            machine.enqueue(queue, new Work(machine.costs().deviceLatencyNanos(), () -> {}, gate, List.of()));
+            machine.callbacks().start();
+        });
+    }
+
+    private static String describe(int device, long stream) {
+        return "device=" + device + ", stream=0x" + Long.toHexString(stream);
+    }
+}

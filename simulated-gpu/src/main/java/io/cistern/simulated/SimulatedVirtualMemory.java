@@ -1,0 +1,189 @@
+package io.cistern.simulated;
+
+import static io.cistern.simulated.DriverFailure.require;
+
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.HandleType;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.PhysicalMemory;
+import io.cistern.cuda.VirtualMemory;
+import java.util.List;
+import java.util.Map;
+
+/// [VirtualMemory] over the model; results as observed on an H200 with driver 580.
+final class SimulatedVirtualMemory implements VirtualMemory {
+    /// Smallest and recommended granularity of an H200.
+    static final long GRANULARITY = 2L << 20;
+
+    private final Machine machine;
+
+    SimulatedVirtualMemory(Machine machine) {
+        this.machine = machine;
+    }
+
+    @Override
+    public long granularity(PhysicalMemory memory, boolean recommended) {
+        return machine.call(
+                DriverCall.MEM_GET_ALLOCATION_GRANULARITY, memory.device(), memory::toString, () -> GRANULARITY);
+    }
+
+    @Override
+    public long reserve(int device, long byteSize, long byteAlignment, long hint) {
+        return machine.call(
+                DriverCall.MEM_ADDRESS_RESERVE, device, () -> describe(device, hint, byteSize), () -> {
+                    require(byteSize > 0 && byteSize % GRANULARITY == 0 && Long.bitCount(byteAlignment) <= 1);
+                    require(byteAlignment >= 0 && hint % GRANULARITY == 0);
+                    long alignment = Math.max(byteAlignment, GRANULARITY);
+                    long address = machine.space().takeAddresses(byteSize, alignment, hint);
+                    machine.space().reservations().put(address, byteSize);
+                    return address;
+                });
+    }
+
+    @Override
+    public void freeReservation(int device, long address, long byteSize) {
+        machine.run(DriverCall.MEM_ADDRESS_FREE, device, () -> describe(device, address, byteSize), () -> {
+            Long reserved = machine.space().reservations().get(address);
+            require(reserved != null && reserved == byteSize && !machine.space().anyMappingIn(address, byteSize));
+            machine.space().reservations().remove(address);
+            machine.space().returnAddresses(address, byteSize);
+        });
+    }
+
+    @Override
+    public long create(long byteSize, PhysicalMemory memory) {
+        return machine.call(DriverCall.MEM_CREATE, memory.device(), () -> byteSize + " bytes, " + memory, () -> {
+            require(byteSize > 0 && byteSize % GRANULARITY == 0);
+            MemoryLocation location = memory.location();
+            boolean onDevice = location.type() == MemoryLocation.Type.DEVICE;
+            if (onDevice && (location.id() < 0 || location.id() >= machine.deviceCount())) {
+                throw new DriverFailure(CudaResult.INVALID_DEVICE);
+            }
+            if ((memory.handleTypes() & HandleType.FABRIC.bit()) != 0) {
+                // What a machine without an IMEX channel answers.
+                throw new DriverFailure(CudaResult.NOT_PERMITTED);
+            }
+            MemoryBudget budget = onDevice ? machine.device(location.id()).budget() : null;
+            if (budget != null && byteSize > budget.freeBytes()) {
+                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+            }
+            machine.spend(DriverCall.MEM_CREATE, byteSize);
+            PhysicalBlock block = new PhysicalBlock(
+                    byteSize, location, memory.handleTypes(), new ByteContents(byteSize), budget);
+            block.retain();
+            return machine.register(block);
+        });
+    }
+
+    @Override
+    public void release(int device, long handle) {
+        machine.run(DriverCall.MEM_RELEASE, device, () -> "handle=0x" + Long.toHexString(handle), () -> {
+            PhysicalBlock block = find(DriverCall.MEM_RELEASE, device, handle);
+            require(block.references() > 0);
+            block.release();
+            machine.spend(DriverCall.MEM_RELEASE, block.byteSize());
+            if (block.unused()) {
+                machine.forget(handle);
+            }
+        });
+    }
+
+    @Override
+    public void map(int device, long address, long byteSize, long handle) {
+        machine.run(DriverCall.MEM_MAP, device, () -> describe(device, address, byteSize), () -> {
+            require(byteSize > 0 && address % GRANULARITY == 0);
+            PhysicalBlock block = find(DriverCall.MEM_MAP, device, handle);
+            if (byteSize != block.byteSize()) {
+                throw new DriverFailure(CudaResult.NOT_SUPPORTED);
+            }
+            Map.Entry<Long, Long> reservation = machine.space().reservationAt(address);
+            require(reservation != null && address + byteSize <= reservation.getKey() + reservation.getValue());
+            require(!machine.space().anyMappingIn(address, byteSize));
+            long id = machine.space().nextBufferId();
+            machine.space().map(new Mapping(Mapping.Kind.VIRTUAL, address, block, id, null));
+        });
+    }
+
+    @Override
+    public void unmap(int device, long address, long byteSize) {
+        machine.run(DriverCall.MEM_UNMAP, device, () -> describe(device, address, byteSize), () -> {
+            require(byteSize > 0 && address % GRANULARITY == 0 && byteSize % GRANULARITY == 0);
+            Map.Entry<Long, Long> reservation = machine.space().reservationAt(address);
+            require(reservation != null && address + byteSize <= reservation.getKey() + reservation.getValue());
+            List<Mapping> whole = wholeMappings(address, byteSize);
+            for (Mapping mapping : whole) {
+                machine.hazards().unmap(mapping, device);
+                machine.space().unmap(mapping);
+                if (mapping.block().unused()) {
+                    machine.forget(machine.handleOf(mapping.block()));
+                }
+            }
+            charge(DriverCall.MEM_UNMAP, whole);
+        });
+    }
+
+    /// The mappings in a range, none of which may stick out of it.
+    private List<Mapping> wholeMappings(long address, long byteSize) {
+        Mapping before = machine.space().mappingAt(address);
+        require(before == null || before.address() == address);
+        Mapping last = machine.space().mappingAt(address + byteSize - 1);
+        require(last == null || last.end() == address + byteSize);
+        return List.copyOf(
+                machine.space().mappings().subMap(address, address + byteSize).values());
+    }
+
+    /// Calls on many handles cost as much as one call for each.
+    private void charge(DriverCall call, List<Mapping> mappings) {
+        for (Mapping mapping : mappings) {
+            machine.spend(call, mapping.byteSize());
+        }
+        machine.clock().advance(Math.max(0, mappings.size() - 1) * machine.costs().nanos(call));
+    }
+
+    @Override
+    public void setAccess(int device, long address, long byteSize, MemoryLocation accessor, AccessRights rights) {
+        machine.run(DriverCall.MEM_SET_ACCESS, device, () -> describe(device, address, byteSize), () -> {
+            require(byteSize > 0 && byteSize % GRANULARITY == 0);
+            require(accessor.type() != MemoryLocation.Type.DEVICE
+                    || (accessor.id() >= 0 && accessor.id() < machine.deviceCount()));
+            List<Mapping> whole = wholeMappings(address, byteSize);
+            require(whole.stream().mapToLong(Mapping::byteSize).sum() == byteSize);
+            require(whole.stream().allMatch(mapping -> mapping.kind() == Mapping.Kind.VIRTUAL));
+            whole.forEach(mapping -> mapping.setRights(accessor, rights));
+            charge(DriverCall.MEM_SET_ACCESS, whole);
+        });
+    }
+
+    @Override
+    public AccessRights access(int device, long address, MemoryLocation accessor) {
+        return machine.call(
+                DriverCall.MEM_GET_ACCESS, device, () -> describe(device, address, 0), () -> virtualAt(address)
+                        .rights(accessor));
+    }
+
+    @Override
+    public long retainHandle(int device, long address) {
+        return machine.call(
+                DriverCall.MEM_RETAIN_ALLOCATION_HANDLE, device, () -> describe(device, address, 0), () -> {
+                    PhysicalBlock block = virtualAt(address).block();
+                    block.retain();
+                    return machine.handleOf(block);
+                });
+    }
+
+    private Mapping virtualAt(long address) {
+        Mapping mapping = machine.space().mappingAt(address);
+        require(mapping != null && mapping.kind() == Mapping.Kind.VIRTUAL);
+        return java.util.Objects.requireNonNull(mapping);
+    }
+
+    private PhysicalBlock find(DriverCall call, int device, long handle) {
+        return machine.find(PhysicalBlock.class, handle, CudaResult.INVALID_VALUE, call, device);
+    }
+
+    private static String describe(int device, long address, long byteSize) {
+        return "device=" + device + ", address=0x" + Long.toHexString(address) + ", byteSize=" + byteSize;
+    }
+}

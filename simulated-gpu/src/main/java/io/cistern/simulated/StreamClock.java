@@ -1,0 +1,43 @@
+package io.cistern.simulated;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/// A vector clock over streams: for each stream, the sequence number up to which its work happened before.
+///
+/// Streams, events and the host own one each. A stream's clock grows by waiting for events, an event's is the copy of its
+/// stream's at the record, the host's grows by what it synchronised with or saw finished.
+final class StreamClock {
+    private final Map<Long, Long> sequences;
+
+    StreamClock() {
+        this(new HashMap<>());
+    }
+
+    private StreamClock(Map<Long, Long> sequences) {
+        this.sequences = sequences;
+    }
+
+    /// Whether the work of a stream up to `sequence` happened before.
+    boolean covers(StreamQueue stream, long sequence) {
+        return sequence <= sequences.getOrDefault(stream.id(), 0L);
+    }
+
+    void include(StreamQueue stream, long sequence) {
+        if (sequence > 0) {
+            sequences.merge(stream.id(), sequence, Math::max);
+        }
+    }
+
+    void include(StreamClock other) {
+        other.sequences.forEach((stream, sequence) -> sequences.merge(stream, sequence, Math::max));
+    }
+
+    void forget(StreamQueue stream) {
+        sequences.remove(stream.id());
+    }
+
+    StreamClock copy() {
+        return new StreamClock(new HashMap<>(sequences));
+    }
+}

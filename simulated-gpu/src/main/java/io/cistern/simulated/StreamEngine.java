@@ -1,0 +1,84 @@
+package io.cistern.simulated;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// Runs the work of all streams of a machine in the order of virtual time.
+///
+/// 1. Only heads of streams can run; a head is due when its stream is free, it was issued, and all it waits for is done.
+/// 2. Of all heads, the one that is due first goes first (on equal times, the stream that became active first), and its
+///    effect on memory happens at that time. Whatever follows it in its stream is due later, so effects come in the order of
+///    virtual time.
+/// 3. [#runUntil] runs what is due up to the clock; [#step] moves the clock to the next thing that is due, for a host thread
+///    that waits.
+///
+/// Engines (copy, compute) are not modelled: work of different streams overlaps without slowing each other down.
+/// Guarded by the machine's lock.
+final class StreamEngine {
+    private final VirtualClock clock;
+    private final List<StreamQueue> active = new ArrayList<>();
+
+    StreamEngine(VirtualClock clock) {
+        this.clock = clock;
+    }
+
+    void add(StreamQueue stream, Work work) {
+        if (stream.idle()) {
+            active.add(stream);
+        }
+        stream.add(work, clock.nanos());
+    }
+
+    /// Runs all that is due now.
+    void runUntilNow() {
+        while (!active.isEmpty()) {
+            StreamQueue next = next();
+            if (next == null || next.dueNanos(clock.nanos()) > clock.nanos()) {
+                return;
+            }
+            advance(next);
+        }
+    }
+
+    /// Moves the clock to the next thing that is due and runs it; false if nothing can move until a gate opens.
+    boolean step() {
+        StreamQueue next = next();
+        if (next == null) {
+            return false;
+        }
+        clock.advanceTo(next.dueNanos(clock.nanos()));
+        advance(next);
+        return true;
+    }
+
+    List<StreamQueue> active() {
+        return active;
+    }
+
+    private @Nullable StreamQueue next() {
+        StreamQueue next = null;
+        long first = Long.MAX_VALUE;
+        for (int i = 0; i < active.size(); i++) {
+            long due = active.get(i).dueNanos(clock.nanos());
+            if (due < first) {
+                first = due;
+                next = active.get(i);
+            }
+        }
+        return next;
+    }
+
+    private void advance(StreamQueue stream) {
+        Work head = java.util.Objects.requireNonNull(stream.head());
+        long due = stream.dueNanos(clock.nanos());
+        if (head.begin()) {
+            return;
+        }
+        stream.finishHead(due);
+        if (stream.idle()) {
+            active.remove(stream);
+        }
+        head.end(due);
+    }
+}

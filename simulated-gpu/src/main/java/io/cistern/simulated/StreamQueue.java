@@ -1,0 +1,104 @@
+package io.cistern.simulated;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.jspecify.annotations.Nullable;
+
+/// A stream: work in the order it was issued. Each piece has a sequence number, from 1 on.
+///
+/// Invariant: `completed ≤ issued`, and `pending` holds exactly the work with numbers in `(completed, issued]`.
+final class StreamQueue {
+    private final long handle;
+    private final long id;
+    private final int device;
+    private final boolean blocking;
+    private final Deque<Work> pending = new ArrayDeque<>();
+    private final StreamClock clock = new StreamClock();
+    private long issued;
+    private long completed;
+    private long freeNanos;
+
+    StreamQueue(long handle, long id, int device, boolean blocking) {
+        this.handle = handle;
+        this.id = id;
+        this.device = device;
+        this.blocking = blocking;
+    }
+
+    long handle() {
+        return handle;
+    }
+
+    long id() {
+        return id;
+    }
+
+    int device() {
+        return device;
+    }
+
+    /// Whether it waits for the legacy default stream and the other way round.
+    boolean blocking() {
+        return blocking;
+    }
+
+    /// What happened before the next work of this stream, its own work aside.
+    StreamClock clock() {
+        return clock;
+    }
+
+    long issued() {
+        return issued;
+    }
+
+    long completed() {
+        return completed;
+    }
+
+    boolean idle() {
+        return pending.isEmpty();
+    }
+
+    @Nullable
+    Work head() {
+        return pending.peekFirst();
+    }
+
+    @Nullable
+    Work tail() {
+        return pending.peekLast();
+    }
+
+    /// The pending work with a number, or null if it is done.
+    @Nullable
+    Work workAt(long sequence) {
+        for (Work work : pending) {
+            if (work.sequence() == sequence) {
+                return work;
+            }
+        }
+        return null;
+    }
+
+    void add(Work work, long nowNanos) {
+        work.issued(nowNanos, ++issued);
+        pending.addLast(work);
+    }
+
+    long dueNanos(long nowNanos) {
+        Work head = head();
+        return head == null ? Long.MAX_VALUE : head.dueNanos(freeNanos, nowNanos);
+    }
+
+    /// Takes the head out, whose effect is still to be run.
+    Work finishHead(long nanos) {
+        Work head = pending.removeFirst();
+        completed = head.sequence();
+        freeNanos = nanos;
+        return head;
+    }
+
+    boolean invariantHolds() {
+        return pending.size() == issued - completed;
+    }
+}

@@ -1,0 +1,85 @@
+package io.cistern.simulated;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+
+/// Counts the words of consecutive runs that differ from `first + step × index`. Words may be cut by the borders of runs.
+final class WordScanner implements Contents.RunSink {
+    private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+
+    private final int first;
+    private final int step;
+    private long index;
+    private long mismatches;
+    private int partWord;
+    private int partBytes;
+
+    WordScanner(int first, int step) {
+        this.first = first;
+        this.step = step;
+    }
+
+    long mismatches() {
+        return mismatches;
+    }
+
+    @Override
+    public void pattern(long offset, long byteSize, int word) {
+        long at = offset;
+        long end = offset + byteSize;
+        while (at < end && partBytes != 0) {
+            take(Contents.byteOf(word, at++));
+        }
+        long words = (end - at) / 4;
+        equalWords(Contents.shifted(word, -at), words);
+        at += 4 * words;
+        while (at < end) {
+            take(Contents.byteOf(word, at++));
+        }
+    }
+
+    @Override
+    public void data(long offset, byte[] bytes, int bytesOffset, int byteSize) {
+        int at = bytesOffset;
+        int end = bytesOffset + byteSize;
+        while (at < end && partBytes != 0) {
+            take(bytes[at++]);
+        }
+        for (; at + 4 <= end; at += 4) {
+            compare((int) INT.get(bytes, at));
+        }
+        while (at < end) {
+            take(bytes[at++]);
+        }
+    }
+
+    private void equalWords(int word, long count) {
+        long matching = 0;
+        if (step == 0) {
+            matching = word == first ? count : 0;
+        } else {
+            // A sequence of step 1 meets one value at most once in 2^32 words.
+            long distance = (word - first - (int) index) & 0xffff_ffffL;
+            matching = distance < count ? 1 + (count - 1 - distance) / (1L << 32) : 0;
+        }
+        mismatches += count - matching;
+        index += count;
+    }
+
+    private void take(byte value) {
+        partWord |= (value & 0xff) << (8 * partBytes);
+        if (++partBytes == 4) {
+            compare(partWord);
+            partWord = 0;
+            partBytes = 0;
+        }
+    }
+
+    private void compare(int word) {
+        if (word != first + step * (int) index) {
+            mismatches++;
+        }
+        index++;
+    }
+}

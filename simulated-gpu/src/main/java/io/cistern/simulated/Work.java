@@ -1,0 +1,99 @@
+package io.cistern.simulated;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// One entry of a stream: what it waits for, how long it takes, and what it does to memory when it ends.
+///
+/// Effects happen at the end of the work, so what was read before that is the old contents.
+final class Work {
+    private final long durationNanos;
+    private final Runnable effect;
+    private final @Nullable Gate gate;
+    private final List<Work> waitsFor;
+    private long issuedNanos;
+    private long sequence;
+    private boolean begun;
+    private long openedNanos = -1;
+    private boolean done;
+    private long endNanos;
+
+    Work(long durationNanos, Runnable effect, @Nullable Gate gate, List<Work> waitsFor) {
+        this.durationNanos = durationNanos;
+        this.effect = effect;
+        this.gate = gate;
+        this.waitsFor = waitsFor;
+    }
+
+    static Work marker() {
+        return new Work(0, () -> {}, null, List.of());
+    }
+
+    static Work waitingFor(List<Work> others) {
+        return new Work(0, () -> {}, null, others);
+    }
+
+    static Work of(long durationNanos, Runnable effect) {
+        return new Work(durationNanos, effect, null, List.of());
+    }
+
+    void issued(long nanos, long number) {
+        issuedNanos = nanos;
+        sequence = number;
+    }
+
+    /// When the next thing happens to this head of a stream: it begins (behind a gate) or ends; [Long#MAX_VALUE] if that is
+    /// not known yet.
+    long dueNanos(long streamFreeNanos, long nowNanos) {
+        long start = Math.max(issuedNanos, streamFreeNanos);
+        for (Work other : waitsFor) {
+            if (!other.done) {
+                return Long.MAX_VALUE;
+            }
+            start = Math.max(start, other.endNanos);
+        }
+        if (gate == null) {
+            return start + durationNanos;
+        }
+        return begun ? gatedEnd(gate, start, nowNanos) : start;
+    }
+
+    private long gatedEnd(Gate held, long start, long nowNanos) {
+        if (openedNanos < 0) {
+            if (held.isClosed()) {
+                return Long.MAX_VALUE;
+            }
+            openedNanos = nowNanos;
+        }
+        return Math.max(start, openedNanos) + durationNanos;
+    }
+
+    /// Begins gated work; false if there is nothing to begin any more.
+    boolean begin() {
+        if (gate == null || begun) {
+            return false;
+        }
+        begun = true;
+        gate.begin();
+        return true;
+    }
+
+    void end(long nanos) {
+        done = true;
+        endNanos = nanos;
+        effect.run();
+    }
+
+    long sequence() {
+        return sequence;
+    }
+
+    boolean done() {
+        return done;
+    }
+
+    /// When it ended; only for work that is done.
+    long endNanos() {
+        return endNanos;
+    }
+}
