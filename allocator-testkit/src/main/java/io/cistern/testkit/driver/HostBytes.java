@@ -36,6 +36,10 @@ record HostBytes(CudaDriver driver, int device, MemorySegment segment) implement
         return segment.toArray(ValueLayout.JAVA_INT);
     }
 
+    boolean holdsOnly(int value) {
+        return Arrays.equals(bytes(), filled(segment.byteSize(), value));
+    }
+
     static byte[] filled(long byteSize, int value) {
         byte[] bytes = new byte[Math.toIntExact(byteSize)];
         Arrays.fill(bytes, (byte) value);

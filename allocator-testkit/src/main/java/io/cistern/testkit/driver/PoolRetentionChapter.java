@@ -2,6 +2,7 @@ package io.cistern.testkit.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.BeforeEach;
@@ -150,6 +151,19 @@ abstract class PoolRetentionChapter extends DriverChapter {
         synchronize(stream);
         driver.pools().trimTo(DEVICE, pool, 0);
         assertThat(reserved()).isZero();
+    }
+
+    @Test
+    void memoryFreedOnAStreamThatIsGoneComesBackWithItsPool() {
+        long before = driver.memory().freeBytes(DEVICE);
+        long gone = driver.streams().create(DEVICE);
+        long other = driver.pools().create(MemoryPoolProperties.onDevice(DEVICE));
+        driver.pools().setAttribute(DEVICE, other, PoolAttribute.RELEASE_THRESHOLD, UNLIMITED);
+        driver.pools().free(DEVICE, driver.pools().allocateFrom(DEVICE, other, BLOCK, gone), gone);
+        driver.streams().destroy(DEVICE, gone);
+        driver.devices().synchronize(DEVICE);
+        driver.pools().destroy(DEVICE, other);
+        assertThat(driver.memory().freeBytes(DEVICE)).isEqualTo(before);
     }
 
     @Test

@@ -73,7 +73,7 @@ abstract class StreamChapter extends DriverChapter {
         driver.copies().toHost(DEVICE, bytes.segment(), address, 4096, second);
         latch.release();
         synchronize(second);
-        assertThat(bytes.bytes()).containsOnly(8);
+        assertThat(bytes.holdsOnly(8)).isTrue();
     }
 
     @Test
@@ -126,7 +126,7 @@ abstract class StreamChapter extends DriverChapter {
         driver.streams().destroy(DEVICE, stream);
         latch.release();
         driver.devices().synchronize(DEVICE);
-        assertThat(bytes.bytes()).containsOnly(6);
+        assertThat(bytes.holdsOnly(6)).isTrue();
     }
 
     @Test
@@ -184,7 +184,7 @@ abstract class StreamChapter extends DriverChapter {
         assertThat(idle(blocking)).isFalse();
         latch.release();
         synchronize(blocking);
-        assertThat(host(4096).readFrom(address, blocking).bytes()).containsOnly(1);
+        assertThat(host(4096).readFrom(address, blocking).holdsOnly(1)).isTrue();
     }
 
     @Test
@@ -199,6 +199,6 @@ abstract class StreamChapter extends DriverChapter {
     void thePerThreadDefaultStreamDoesWork() {
         long address = linear(4096);
         driver.copies().fillBytes(DEVICE, address, (byte) 3, 4096, Streams.PER_THREAD_DEFAULT);
-        assertThat(host(4096).readFrom(address, Streams.PER_THREAD_DEFAULT).bytes()).containsOnly(3);
+        assertThat(host(4096).readFrom(address, Streams.PER_THREAD_DEFAULT).holdsOnly(3)).isTrue();
     }
 }

@@ -53,7 +53,7 @@ abstract class ThreadChapter extends DriverChapter {
                 for (int round = 0; round < ROUNDS; round++) {
                     driver.copies().fillBytes(DEVICE, address, (byte) (task + round), 64 * KIB, stream);
                     Thread.yield();
-                    assertThat(bytes.readFrom(address, stream).bytes()).containsOnly((byte) (task + round));
+                    assertThat(bytes.readFrom(address, stream).holdsOnly((byte) (task + round))).isTrue();
                 }
                 return driver.memory().range(DEVICE, address);
             } finally {
