@@ -129,8 +129,7 @@ final class DeviceCache {
     }
 
     long trim(long keepBytes) {
-        sweepClosed();
-        long returned = 0;
+        long returned = sweepClosed();
         for (StreamShard shard : shards()) {
             long excess = reserved.bytes() - keepBytes;
             if (excess > 0) {
@@ -170,21 +169,24 @@ final class DeviceCache {
         }
     }
 
-    private void sweepClosed() {
+    /// Gives back what ended streams left, as far as their work is done.
+    private long sweepClosed() {
+        long returned = 0;
         for (StreamShard shard : closedShards()) {
-            giveBack(shard, Long.MAX_VALUE, false);
+            returned += giveBack(shard, Long.MAX_VALUE, false);
             if (dispose(shard)) {
                 synchronized (closed) {
                     closed.remove(shard);
                 }
             }
         }
+        return returned;
     }
 
     private boolean dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            return shard.dispose();
+            return shard.dispose(fences);
         } finally {
             shard.driverLock.unlock();
         }
@@ -204,15 +206,17 @@ final class DeviceCache {
         return all;
     }
 
-    /// Returns everything, all blocks being freed. Goes on after an error: a dead context has taken the memory with it.
+    /// Returns everything, all blocks being freed. A context that died has taken the memory with it.
     void close() {
         fences.finishAll();
         for (StreamShard shard : shards()) {
             try {
                 giveBack(shard, Long.MAX_VALUE, true);
                 dispose(shard);
-            } catch (CudaException dead) {
-                continue;
+            } catch (CudaException failure) {
+                if (!failure.result().endsContext()) {
+                    throw failure;
+                }
             }
         }
     }

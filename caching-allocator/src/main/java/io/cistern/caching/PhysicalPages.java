@@ -24,6 +24,8 @@ final class PhysicalPages {
     private final Reserved reserved;
     private final long fixedPageBytes;
 
+    /// Takes memory from a source.
+    ///
     /// @param fixedPageBytes the size of every page, or 0 for sizes that follow what is reserved
     PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved, long fixedPageBytes) {
         this.device = device;

@@ -8,6 +8,9 @@ final class SegmentGrowth implements Growth {
     private static final long SHARED_SEGMENT = 20L << 20;
     private static final long SHARED_LIMIT = 10L << 20;
 
+    /// What every allocator promises and every source can give; blocks keep the alignment of their segment.
+    private static final long ALIGNMENT = 256;
+
     private final int device;
     private final RangeSource source;
     private final Reserved reserved;
@@ -22,7 +25,7 @@ final class SegmentGrowth implements Growth {
 
     @Override
     public long growAndAllocate(StreamShard shard, long byteSize) {
-        Segment segment = source.acquire(segmentBytes(shard, byteSize), Sizes.GRANULE, device);
+        Segment segment = source.acquire(segmentBytes(shard, byteSize), ALIGNMENT, device);
         PlainSegment region = new PlainSegment(shard, source, segment, reserved, regions);
         reserved.acquired(segment.address(), segment.byteSize());
         regions.put(region, region.address, region.byteSize);

@@ -6,12 +6,11 @@ import org.jspecify.annotations.Nullable;
 
 /// The shards of one device by stream: an open-addressed table that is replaced, not changed, so that look-ups take no lock.
 final class ShardTable {
-    private record Table(@Nullable StreamShard[] shards) {}
-
     private static final int SMALLEST = 16;
 
     private final boolean small;
-    private volatile Table table = new Table(new StreamShard[SMALLEST]);
+    /// Never changed once it is here.
+    private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
     ShardTable(boolean small) {
         this.small = small;
@@ -19,7 +18,7 @@ final class ShardTable {
 
     /// The shard of a stream, or null.
     @Nullable StreamShard find(long stream) {
-        @Nullable StreamShard[] shards = table.shards;
+        @Nullable StreamShard[] shards = table;
         int mask = shards.length - 1;
         for (int i = slot(stream, mask); ; i = (i + 1) & mask) {
             StreamShard shard = shards[i];
@@ -55,7 +54,7 @@ final class ShardTable {
     /// All shards, in a new list.
     List<StreamShard> all() {
         List<StreamShard> all = new ArrayList<>();
-        for (StreamShard shard : table.shards) {
+        for (StreamShard shard : table) {
             if (shard != null) {
                 all.add(shard);
             }
@@ -73,7 +72,7 @@ final class ShardTable {
             }
             shards[i] = shard;
         }
-        table = new Table(shards);
+        table = shards;
     }
 
     /// Handles are addresses of aligned objects: the multiplication brings their high bits into play.

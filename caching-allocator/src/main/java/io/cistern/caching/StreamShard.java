@@ -396,7 +396,7 @@ final class StreamShard {
     /// Ends the regions of a shard without memory. Under the driver lock.
     ///
     /// @return false if there is memory left, in use or not
-    boolean dispose() {
+    boolean dispose(Fences fences) {
         List<Region> ended;
         lock.lock();
         try {
@@ -411,6 +411,8 @@ final class StreamShard {
             lock.unlock();
         }
         ended.forEach(Region::close);
+        fences.release(closingFence);
+        closingFence = Fences.PASSED;
         return true;
     }
 

@@ -22,7 +22,8 @@ public interface MemoryPools {
 
     /// Allocates from the device's current pool in stream order (`cuMemAllocAsync`).
     ///
-    /// @throws CudaException [CudaResult#OUT_OF_MEMORY]; [CudaResult#INVALID_VALUE] for 0 bytes
+    /// @return the address; 0 for 0 bytes, and freeing that does nothing
+    /// @throws CudaException [CudaResult#OUT_OF_MEMORY]
     long allocate(int device, long byteSize, long stream);
 
     /// Allocates from a pool in stream order (`cuMemAllocFromPoolAsync`).
