@@ -22,8 +22,7 @@ public final class ByteSizes {
     ///
     /// @return at least 0
     /// @throws IllegalArgumentException if it is none, is negative, or exceeds 2^63 − 1; the message quotes the
-    text
-    ///     and says what is legal
+    ///     text and says what is legal
     public static long parse(String text) {
         Matcher form = FORM.matcher(text.strip().toLowerCase(Locale.ROOT));
         if (!form.matches()) {
