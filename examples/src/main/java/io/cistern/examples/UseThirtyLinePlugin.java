@@ -18,6 +18,7 @@ public final class UseThirtyLinePlugin {
                     "%s gave %d blocks of %d bytes in all%n",
                     plugin.name(), plugin.statistics(0).liveBlocks(), one.byteSize() + two.byteSize());
         }
-        System.out.printf("%s has %d blocks left%n", plugin.name(), plugin.statistics(0).liveBlocks());
+        System.out.printf(
+                "%s has %d blocks left%n", plugin.name(), plugin.statistics(0).liveBlocks());
     }
 }

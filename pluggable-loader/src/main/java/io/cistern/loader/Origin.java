@@ -14,7 +14,9 @@ final class Origin {
 
     static String of(Class<?> type) {
         CodeSource source = type.getProtectionDomain().getCodeSource();
-        String location = source == null || source.getLocation() == null ? "" : path(source.getLocation().toString());
+        String location = source == null || source.getLocation() == null
+                ? ""
+                : path(source.getLocation().toString());
         if (!type.getModule().isNamed()) {
             return location.isEmpty() ? UNKNOWN : location;
         }

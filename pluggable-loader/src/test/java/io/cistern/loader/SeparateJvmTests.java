@@ -77,11 +77,13 @@ class SeparateJvmTests {
     void badJarsAreToldAndHideNoOther() throws Exception {
         Path rival = PluginJar.allocator("rival.Acme", Sources.provider("rival.Acme", "acme"))
                 .build(folder.resolve("rival.jar"));
-        Path missing = new PluginJar().service(AllocatorProvider.class, "gone.Gone").build(folder.resolve("missing.jar"));
+        Path missing =
+                new PluginJar().service(AllocatorProvider.class, "gone.Gone").build(folder.resolve("missing.jar"));
         Path newer = PluginJar.allocator("next.New", Sources.provider("next.New", "\"next\"", "2", ""))
                 .build(folder.resolve("newer.jar"));
         Path throwing = PluginJar.allocator(
-                        "bad.Bad", Sources.provider("bad.Bad", "\"bad\"", "1", "{ if (true) throw new Error(\"no\"); }"))
+                        "bad.Bad",
+                        Sources.provider("bad.Bad", "\"bad\"", "1", "{ if (true) throw new Error(\"no\"); }"))
                 .build(folder.resolve("throwing.jar"));
 
         assertThat(onClassPath(Map.of(), List.of(), acme, rival, missing, newer, throwing))
@@ -91,7 +93,8 @@ class SeparateJvmTests {
                         "ALLOCATOR acme of " + rival + " PROBLEM shares its name with acme.Recycling of " + acme
                                 + "; remove all but one",
                         "ALLOCATOR gone.Gone of " + missing + " PROBLEM fails to load: Provider gone.Gone not found",
-                        "ALLOCATOR next of " + newer + " PROBLEM is built for version 2 of the SPI, newer than version 1 here;"
+                        "ALLOCATOR next of " + newer
+                                + " PROBLEM is built for version 2 of the SPI, newer than version 1 here;"
                                 + " update Cistern or take an older release of the plug-in",
                         "ALLOCATOR bad.Bad of " + throwing
                                 + " PROBLEM fails to load: Provider bad.Bad could not be instantiated: java.lang.Error: no",
@@ -105,14 +108,16 @@ class SeparateJvmTests {
                 .build(folder.resolve("rival.jar"));
 
         assertThat(onClassPath(Map.of("CISTERN_ALLOCATOR", "acme"), List.of(), acme, rival))
-                .endsWith("refused: environment variable CISTERN_ALLOCATOR: allocator 'acme' can't be used: acme.Recycling of "
-                        + acme + " shares its name with rival.Acme of " + rival + "; remove all but one");
+                .endsWith(
+                        "refused: environment variable CISTERN_ALLOCATOR: allocator 'acme' can't be used: acme.Recycling of "
+                                + acme + " shares its name with rival.Acme of " + rival + "; remove all but one");
     }
 
     @Test
     void aMistypedNameIsRefusedWithTheNearest() throws Exception {
         assertThat(onClassPath(Map.of(), List.of("-Dcistern.allocator=amce"), acme))
-                .endsWith("refused: property cistern.allocator: no allocator is named 'amce'; known, nearest first: acme, direct");
+                .endsWith(
+                        "refused: property cistern.allocator: no allocator is named 'amce'; known, nearest first: acme, direct");
     }
 
     @Test
@@ -128,11 +133,16 @@ class SeparateJvmTests {
         List<Path> modules = new ArrayList<>(CISTERN);
         modules.add(module);
 
-        assertThat(run(Map.of(), List.of(
-                        "--module-path", joined(modules),
-                        "--add-modules", "ALL-MODULE-PATH",
-                        "--class-path", TESTS.toString(),
-                        "-Dcistern.allocator=acme")))
+        assertThat(run(
+                        Map.of(),
+                        List.of(
+                                "--module-path",
+                                joined(modules),
+                                "--add-modules",
+                                "ALL-MODULE-PATH",
+                                "--class-path",
+                                TESTS.toString(),
+                                "-Dcistern.allocator=acme")))
                 .contains(
                         "ALLOCATOR acme of module acme.plugin (" + module + ")",
                         "ALLOCATOR direct of module io.cistern.api (" + API + ")")
@@ -149,7 +159,8 @@ class SeparateJvmTests {
         return run(variables, all);
     }
 
-    private List<String> run(Map<String, String> variables, List<String> options) throws IOException, InterruptedException {
+    private List<String> run(Map<String, String> variables, List<String> options)
+            throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("-XX:TieredStopAtLevel=1", "-Xmx128m"));

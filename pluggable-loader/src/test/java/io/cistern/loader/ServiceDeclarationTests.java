@@ -31,8 +31,8 @@ class ServiceDeclarationTests {
 
     private static List<String> onClassPath() throws IOException {
         String file = "/META-INF/services/" + CatalogProvider.class.getName();
-        try (BufferedReader lines = new BufferedReader(new InputStreamReader(
-                LoaderCatalogProvider.class.getResourceAsStream(file), StandardCharsets.UTF_8))) {
+        try (BufferedReader lines = new BufferedReader(
+                new InputStreamReader(LoaderCatalogProvider.class.getResourceAsStream(file), StandardCharsets.UTF_8))) {
             return lines.lines().toList();
         }
     }

@@ -10,7 +10,8 @@ import io.cistern.spi.Catalog;
 import io.cistern.spi.CatalogProvider;
 import java.util.ServiceLoader;
 
-/// A user's program, for a JVM of its own: tells what the loader finds and which allocator is current, allocates, changes the
+/// A user's program, for a JVM of its own: tells what the loader finds and which allocator is current, allocates,
+/// changes the
 /// current allocator, frees, closes, and tells what became of the memory. One fact a line.
 public final class PluginProbe {
     private static final long MIB = 1 << 20;
@@ -26,7 +27,8 @@ public final class PluginProbe {
             say(entry.kind() + " " + entry.name() + " of " + entry.origin()
                     + entry.problem().map(problem -> " PROBLEM " + problem).orElse(""));
         }
-        try (CudaDriver gpu = SimulatedGpu.builder().devices(1).capacityBytes(1024 * MIB).build()) {
+        try (CudaDriver gpu =
+                SimulatedGpu.builder().devices(1).capacityBytes(1024 * MIB).build()) {
             use(gpu, catalog);
         } catch (ConfigurationException e) {
             say("refused: " + e.getMessage());
@@ -54,7 +56,8 @@ public final class PluginProbe {
     private static void tell(Allocator allocator) {
         AllocatorStatistics statistics = allocator.statistics(0);
         say("metered: " + allocator.name() + " allocations=" + statistics.allocations() + " frees=" + statistics.frees()
-                + " requested=" + statistics.requestedBytes() / MIB + " MiB peak=" + statistics.requestedPeakBytes() / MIB
+                + " requested=" + statistics.requestedBytes() / MIB + " MiB peak="
+                + statistics.requestedPeakBytes() / MIB
                 + " MiB");
     }
 
