@@ -17,8 +17,8 @@ import java.util.Map;
 /// name, key = one or more of letters, digits, "_", "-", "."
 /// ```
 ///
-/// Blanks may stand between any two of these parts. A bare text may hold `=` and `:`, so that a value can be a spec itself
-/// (`caching:source=pages:location=host`); one with a comma is quoted. Not thread-safe; used once.
+/// Blanks may stand between any two of these parts. A bare text may hold `=` and `:`, so that a value can be a spec
+/// itself (`caching:source=pages:location=host`); one with a comma is quoted. Not thread-safe; used once.
 final class SpecParser {
     private static final char END = '\0';
 

@@ -28,7 +28,8 @@ class AllocatorSpecTests {
 
     @Test
     void optionsKeepTheirOrder() {
-        assertThat(AllocatorSpec.parse("caching:z=1,a=2,m=3").options().keySet()).containsExactly("z", "a", "m");
+        assertThat(AllocatorSpec.parse("caching:z=1,a=2,m=3").options().keySet())
+                .containsExactly("z", "a", "m");
     }
 
     @Test
@@ -44,7 +45,8 @@ class AllocatorSpecTests {
 
     @Test
     void takesTheFormOfPyTorch() {
-        assertThat(options("caching:max_split_size_mb:128,roundup_power2_divisions:[256:1,>:8],expandable_segments:True"))
+        assertThat(options(
+                        "caching:max_split_size_mb:128,roundup_power2_divisions:[256:1,>:8],expandable_segments:True"))
                 .isEqualTo(Map.of(
                         "max_split_size_mb", List.of("128"),
                         "roundup_power2_divisions", List.of("256:1", ">:8"),
@@ -53,7 +55,8 @@ class AllocatorSpecTests {
 
     @Test
     void aValueMayBeASpecItself() {
-        assertThat(options("caching:source=pages:location=host")).isEqualTo(Map.of("source", List.of("pages:location=host")));
+        assertThat(options("caching:source=pages:location=host"))
+                .isEqualTo(Map.of("source", List.of("pages:location=host")));
     }
 
     @Test
@@ -129,9 +132,11 @@ class AllocatorSpecTests {
         return random.ints(random.nextInt(4), 0, 100)
                 .boxed()
                 .distinct()
-                .collect(Collectors.toMap(i -> "key" + i, i -> random.ints(random.nextInt(4), 0, 1)
-                        .mapToObj(ignored -> randomText(random, "ab,[]\"\\=: é"))
-                        .toList()));
+                .collect(Collectors.toMap(
+                        i -> "key" + i,
+                        i -> random.ints(random.nextInt(4), 0, 1)
+                                .mapToObj(ignored -> randomText(random, "ab,[]\"\\=: é"))
+                                .toList()));
     }
 
     private static String randomText(RandomGenerator random, String characters) {
@@ -143,7 +148,9 @@ class AllocatorSpecTests {
     private static String written(Map<String, List<String>> options) {
         return options.entrySet().stream()
                 .map(option -> option.getKey() + "="
-                        + option.getValue().stream().map(AllocatorSpecTests::quoted).collect(Collectors.joining(",", "[", "]")))
+                        + option.getValue().stream()
+                                .map(AllocatorSpecTests::quoted)
+                                .collect(Collectors.joining(",", "[", "]")))
                 .collect(Collectors.joining(","));
     }
 

@@ -19,7 +19,8 @@ final class FixedCatalog implements Catalog {
     /// @throws ConfigurationException if a name comes twice, or a provider is of a newer SPI
     FixedCatalog(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         this.allocators = byName("allocators", allocators, AllocatorProvider::name, AllocatorProvider::spiVersion);
-        this.sources = byName("segment sources", sources, SegmentSourceProvider::name, SegmentSourceProvider::spiVersion);
+        this.sources =
+                byName("segment sources", sources, SegmentSourceProvider::name, SegmentSourceProvider::spiVersion);
     }
 
     @Override
@@ -73,7 +74,8 @@ final class FixedCatalog implements Catalog {
             P other = known.putIfAbsent(name.apply(provider), provider);
             if (other != null) {
                 throw new ConfigurationException("two " + what + " are named '" + name.apply(provider) + "': classes "
-                        + other.getClass().getName() + " and " + provider.getClass().getName());
+                        + other.getClass().getName() + " and "
+                        + provider.getClass().getName());
             }
         }
         return known;

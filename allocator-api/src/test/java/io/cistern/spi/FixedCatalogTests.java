@@ -68,7 +68,8 @@ class FixedCatalogTests {
     void aNameGivenTwiceIsRefused() {
         assertThatThrownBy(() -> Catalog.of(List.of(slow, fast, new Named("slow", 1)), List.of()))
                 .isInstanceOf(ConfigurationException.class)
-                .hasMessage("two allocators are named 'slow': classes " + Named.class.getName() + " and " + Named.class.getName());
+                .hasMessage("two allocators are named 'slow': classes " + Named.class.getName() + " and "
+                        + Named.class.getName());
     }
 
     @Test

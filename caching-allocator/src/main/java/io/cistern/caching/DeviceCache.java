@@ -20,8 +20,8 @@ final class DeviceCache {
     private final Growth growth;
     private final Fences fences;
     private final RegionMap regions;
-    private final ShardTable small = new ShardTable(true);
-    private final ShardTable large = new ShardTable(false);
+    private final ShardTable small;
+    private final ShardTable large;
     /// Shards whose streams have ended; dropped once their memory is gone. Guarded by itself.
     private final List<StreamShard> closed = new ArrayList<>();
 
@@ -29,6 +29,8 @@ final class DeviceCache {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;
+        this.small = new ShardTable(true, growth.keptWhole());
+        this.large = new ShardTable(false, growth.keptWhole());
         this.fences = fences;
         this.regions = regions;
     }
@@ -129,8 +131,7 @@ final class DeviceCache {
     }
 
     long trim(long keepBytes) {
-        sweepClosed();
-        long returned = 0;
+        long returned = sweepClosed();
         for (StreamShard shard : shards()) {
             long excess = reserved.bytes() - keepBytes;
             if (excess > 0) {
@@ -170,21 +171,24 @@ final class DeviceCache {
         }
     }
 
-    private void sweepClosed() {
+    /// Gives back what ended streams left, as far as their work is done.
+    private long sweepClosed() {
+        long returned = 0;
         for (StreamShard shard : closedShards()) {
-            giveBack(shard, Long.MAX_VALUE, false);
+            returned += giveBack(shard, Long.MAX_VALUE, false);
             if (dispose(shard)) {
                 synchronized (closed) {
                     closed.remove(shard);
                 }
             }
         }
+        return returned;
     }
 
     private boolean dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            return shard.dispose();
+            return shard.dispose(fences);
         } finally {
             shard.driverLock.unlock();
         }
@@ -204,15 +208,17 @@ final class DeviceCache {
         return all;
     }
 
-    /// Returns everything, all blocks being freed. Goes on after an error: a dead context has taken the memory with it.
+    /// Returns everything, all blocks being freed. A context that died has taken the memory with it.
     void close() {
         fences.finishAll();
         for (StreamShard shard : shards()) {
             try {
                 giveBack(shard, Long.MAX_VALUE, true);
                 dispose(shard);
-            } catch (CudaException dead) {
-                continue;
+            } catch (CudaException failure) {
+                if (!failure.result().endsContext()) {
+                    throw failure;
+                }
             }
         }
     }
@@ -225,6 +231,7 @@ final class DeviceCache {
         for (StreamShard shard : shards()) {
             mapped += shard.checkInvariants();
         }
-        Invariant.check(mapped == reserved.bytes(), "reserved bytes are those of the shards", mapped - reserved.bytes());
+        long known = mapped + growth.refusedBytes();
+        Invariant.check(known == reserved.bytes(), "reserved bytes are those of the shards", known - reserved.bytes());
     }
 }

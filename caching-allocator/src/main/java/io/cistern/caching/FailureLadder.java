@@ -29,6 +29,8 @@ final class FailureLadder {
                 || (failure instanceof CudaException driver && driver.result() == CudaResult.OUT_OF_MEMORY);
     }
 
+    /// Tries the steps in turn.
+    ///
     /// @param asked what the caller asked for
     /// @param first the failure that led here
     /// @throws DeviceOutOfMemoryException if nothing helps

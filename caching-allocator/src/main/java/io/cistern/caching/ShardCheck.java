@@ -18,6 +18,8 @@ final class ShardCheck {
         this.regions = regions;
     }
 
+    /// Checks all of it against the counters given.
+    ///
     /// @return bytes that have memory
     long check(int listedFree, int listedHoles, long countedLiveBytes, long countedLive) {
         for (Region region : regions) {

@@ -6,20 +6,21 @@ import org.jspecify.annotations.Nullable;
 
 /// The shards of one device by stream: an open-addressed table that is replaced, not changed, so that look-ups take no lock.
 final class ShardTable {
-    private record Table(@Nullable StreamShard[] shards) {}
-
     private static final int SMALLEST = 16;
 
     private final boolean small;
-    private volatile Table table = new Table(new StreamShard[SMALLEST]);
+    private final long keptWhole;
+    /// Never changed once it is here.
+    private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
-    ShardTable(boolean small) {
+    ShardTable(boolean small, long keptWhole) {
         this.small = small;
+        this.keptWhole = keptWhole;
     }
 
     /// The shard of a stream, or null.
     @Nullable StreamShard find(long stream) {
-        @Nullable StreamShard[] shards = table.shards;
+        @Nullable StreamShard[] shards = table;
         int mask = shards.length - 1;
         for (int i = slot(stream, mask); ; i = (i + 1) & mask) {
             StreamShard shard = shards[i];
@@ -33,7 +34,7 @@ final class ShardTable {
     synchronized StreamShard open(long stream) {
         StreamShard shard = find(stream);
         if (shard == null) {
-            shard = new StreamShard(stream, small);
+            shard = new StreamShard(stream, small, keptWhole);
             List<StreamShard> all = all();
             all.add(shard);
             replace(all);
@@ -55,7 +56,7 @@ final class ShardTable {
     /// All shards, in a new list.
     List<StreamShard> all() {
         List<StreamShard> all = new ArrayList<>();
-        for (StreamShard shard : table.shards) {
+        for (StreamShard shard : table) {
             if (shard != null) {
                 all.add(shard);
             }
@@ -73,7 +74,7 @@ final class ShardTable {
             }
             shards[i] = shard;
         }
-        table = new Table(shards);
+        table = shards;
     }
 
     /// Handles are addresses of aligned objects: the multiplication brings their high bits into play.

@@ -14,7 +14,7 @@ import java.util.Arrays;
 /// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too small: up to
 ///    [#SCAN] of them are looked at and the smallest that fits is taken, the lowest address among equals.
 /// 3. If none fits, the bitmaps lead to the next bin that is not empty, all of whose blocks fit; again the smallest of the
-///    first [#SCAN].
+///    first [#SCAN]. Only if there is no such bin, all of the request's own is looked at before the search fails.
 ///
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {
@@ -96,23 +96,22 @@ final class SizeBins {
         if (bin < 0) {
             return Blocks.NONE;
         }
-        int found = bestIn(bin, byteSize);
+        int found = bestIn(bin, byteSize, SCAN);
         if (found != Blocks.NONE) {
             return found;
         }
-        bin = nextOccupied(bin + 1);
-        return bin < 0 ? Blocks.NONE : bestIn(bin, byteSize);
+        int larger = nextOccupied(bin + 1);
+        return larger < 0 ? bestIn(bin, byteSize, Integer.MAX_VALUE) : bestIn(larger, byteSize, SCAN);
     }
 
-    private int bestIn(int bin, long byteSize) {
-        int best = heads[bin];
+    private int bestIn(int bin, long byteSize, int scan) {
         if (bin < EXACT) {
-            return best;
+            return heads[bin];
         }
-        best = Blocks.NONE;
+        int best = Blocks.NONE;
         long bestSize = Long.MAX_VALUE;
         int block = heads[bin];
-        for (int seen = 0; block != Blocks.NONE && seen < SCAN; seen++, block = blocks.listNext[block]) {
+        for (int seen = 0; block != Blocks.NONE && seen < scan; seen++, block = blocks.listNext[block]) {
             long size = blocks.byteSize[block];
             if (size >= byteSize && (size < bestSize || (size == bestSize && lower(block, best)))) {
                 best = block;

@@ -22,7 +22,7 @@ public interface MemoryPools {
 
     /// Allocates from the device's current pool in stream order (`cuMemAllocAsync`).
     ///
-    /// @param byteSize 0 gives address 0, which [#free] takes
+    /// @return the address; 0 for 0 bytes, and freeing that does nothing
     /// @throws CudaException [CudaResult#OUT_OF_MEMORY]
     long allocate(int device, long byteSize, long stream);
 

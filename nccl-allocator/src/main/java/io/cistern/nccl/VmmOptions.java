@@ -50,6 +50,8 @@ record VmmOptions(boolean onHost, OptionalInt node, Optional<HandleType> handle,
         return word.equals("auto") ? Optional.empty() : Optional.of(word.equals("true"));
     }
 
+    /// Checks what was asked for by name.
+    ///
     /// @throws ConfigurationException if something was asked for by name that a device has not got
     void requireSupport(DriverCapabilities capabilities) {
         for (DriverCapabilities.DeviceCapabilities device : capabilities.devices()) {

@@ -29,7 +29,8 @@ final class CheckedAnswers {
                     "'" + found.name() + "' can't be opened: " + found.who() + " fails in open(): " + error, error);
         }
         if (opened == null) {
-            throw new ConfigurationException("'" + found.name() + "' can't be opened: " + found.who() + " returns null from open()");
+            throw new ConfigurationException(
+                    "'" + found.name() + "' can't be opened: " + found.who() + " returns null from open()");
         }
         return opened;
     }

@@ -27,8 +27,15 @@ record Found<P>(
         Optional<String> problem) {
     /// @param raw the provider, which gets `checks` before it
     static <P> Found<P> sound(
-            Kind kind, String className, String origin, String name, int priority, P raw, BiFunction<P, Found<P>, P> checks) {
-        Found<P> self = new Found<>(kind, className, origin, Optional.of(name), priority, Optional.empty(), Optional.empty());
+            Kind kind,
+            String className,
+            String origin,
+            String name,
+            int priority,
+            P raw,
+            BiFunction<P, Found<P>, P> checks) {
+        Found<P> self =
+                new Found<>(kind, className, origin, Optional.of(name), priority, Optional.empty(), Optional.empty());
         P checked = checks.apply(raw, self);
         return new Found<>(kind, className, origin, self.claim, priority, Optional.of(checked), Optional.empty());
     }

@@ -12,8 +12,8 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/// The providers of one kind by name. Where several claim a name none of them gets it, whoever came first; the others' names
-/// still work. Immutable.
+/// The providers of one kind by name. Where several claim a name none of them gets it, whoever came first; the
+/// others' names still work. Immutable.
 ///
 /// @param <P> the providers' type
 final class Providers<P> {
@@ -26,8 +26,11 @@ final class Providers<P> {
         this.what = what;
         Map<String, List<Found<P>>> claims = new LinkedHashMap<>();
         for (Found<P> one : found) {
-            one.claim().ifPresentOrElse(
-                    name -> claims.computeIfAbsent(name, ignored -> new ArrayList<>()).add(one), () -> nameless.add(one));
+            one.claim()
+                    .ifPresentOrElse(
+                            name -> claims.computeIfAbsent(name, ignored -> new ArrayList<>())
+                                    .add(one),
+                            () -> nameless.add(one));
         }
         claims.forEach((name, claimants) -> named.put(name, withoutRivals(claimants)));
         nameless.sort(Comparator.comparing(Found::who));
@@ -42,8 +45,8 @@ final class Providers<P> {
         }
         Found<P> one = claimants.getFirst();
         return one.provider()
-                .orElseThrow(() -> new ConfigurationException(
-                        what + " '" + name + "' can't be used: " + one.who() + " " + one.problem().orElseThrow()));
+                .orElseThrow(() -> new ConfigurationException(what + " '" + name + "' can't be used: " + one.who() + " "
+                        + one.problem().orElseThrow()));
     }
 
     /// Those that can be used, by name.
@@ -68,7 +71,10 @@ final class Providers<P> {
     /// The name that is missed may belong to one that could not say its own.
     private String unreadable() {
         StringBuilder text = new StringBuilder();
-        nameless.forEach(one -> text.append("; ").append(one.who()).append(' ').append(one.problem().orElseThrow()));
+        nameless.forEach(one -> text.append("; ")
+                .append(one.who())
+                .append(' ')
+                .append(one.problem().orElseThrow()));
         return text.toString();
     }
 

@@ -17,9 +17,9 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Predicate;
 
-/// The files `META-INF/services/SERVICE` that a class loader sees. [java.util.ServiceLoader] reads them, but when an entry is
-/// bad it does not say which JAR it is in, and when two JARs have the same class it silently takes the first: both are found
-/// here. What can't be read is left to the service loader to complain about.
+/// The files `META-INF/services/SERVICE` that a class loader sees. [java.util.ServiceLoader] reads them, but when an
+/// entry is bad it does not say which JAR it is in, and when two JARs have the same class it silently takes the
+/// first: both are found here. What can't be read is left to the service loader to complain about.
 final class ServicesFiles {
     /// A place where a bad entry was found.
     ///
@@ -68,7 +68,8 @@ final class ServicesFiles {
         return originsByClass.entrySet().stream()
                 .filter(entry -> !delivered.contains(entry.getKey()) && suspect.test(entry.getKey()))
                 .max(Comparator.comparingInt(entry -> entry.getKey().length()))
-                .map(entry -> new Place(entry.getKey(), entry.getValue().iterator().next()));
+                .map(entry ->
+                        new Place(entry.getKey(), entry.getValue().iterator().next()));
     }
 
     /// An error about a class that the provider needs does not name the provider, but comes again.
@@ -87,7 +88,9 @@ final class ServicesFiles {
         String origin = Origin.ofServicesFile(file, resource);
         originsByFile.put(file.toString(), origin);
         for (String className : classNames(file)) {
-            originsByClass.computeIfAbsent(className, ignored -> new TreeSet<>()).add(origin);
+            originsByClass
+                    .computeIfAbsent(className, ignored -> new TreeSet<>())
+                    .add(origin);
         }
     }
 
@@ -98,7 +101,10 @@ final class ServicesFiles {
             connection.setUseCaches(false); // a cached JAR would stay open
             try (BufferedReader lines =
                     new BufferedReader(new InputStreamReader(connection.getInputStream(), StandardCharsets.UTF_8))) {
-                lines.lines().map(line -> line.split("#", 2)[0].strip()).filter(s -> !s.isEmpty()).forEach(names::add);
+                lines.lines()
+                        .map(line -> line.split("#", 2)[0].strip())
+                        .filter(s -> !s.isEmpty())
+                        .forEach(names::add);
             }
         } catch (IOException | UncheckedIOException e) {
             // The service loader meets the same error and reports it.

@@ -7,7 +7,6 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.Catalog.Choice;
 import io.cistern.spi.DeviceEnvironment;
 import java.util.List;
-import java.util.Optional;
 import java.util.stream.Collectors;
 
 /// Which allocator is current when the program does not say. The first of these that speaks decides:
@@ -18,8 +17,8 @@ import java.util.stream.Collectors;
 /// | environment variable | `CISTERN_ALLOCATOR=SPEC` | an error |
 /// | priority | the highest above 0 of those that can run here; two of them with the same one: an error | an error |
 ///
-/// So an allocator that somebody named is never replaced in silence, and a JAR that is dropped in changes the default only
-/// through a priority above all others'. Immutable.
+/// So an allocator that somebody named is never replaced in silence, and a JAR that is dropped in changes the default
+/// only through a priority above all others'. Immutable.
 final class StartupChoice {
     static final String PROPERTY = "cistern.allocator";
     static final String VARIABLE = "CISTERN_ALLOCATOR";
@@ -47,7 +46,8 @@ final class StartupChoice {
             AllocatorSpec spec = AllocatorSpec.parse(text);
             Availability availability = allocators.get(spec.name()).availability(environment);
             if (!availability.available()) {
-                throw new ConfigurationException("allocator '" + spec.name() + "' can't run here: " + availability.reason());
+                throw new ConfigurationException(
+                        "allocator '" + spec.name() + "' can't run here: " + availability.reason());
             }
             return new Choice(spec, by);
         } catch (ConfigurationException e) {
@@ -65,10 +65,12 @@ final class StartupChoice {
             throw new ConfigurationException("no allocator can be current: " + why(candidates) + "; " + HOW);
         }
         if (best.size() > 1) {
-            throw new ConfigurationException("no allocator can be current: priority " + best.getFirst().priority()
-                    + ", the highest of those available, is claimed by " + names(best) + "; " + HOW);
+            throw new ConfigurationException(
+                    "no allocator can be current: priority " + best.getFirst().priority()
+                            + ", the highest of those available, is claimed by " + names(best) + "; " + HOW);
         }
-        return new Choice(AllocatorSpec.parse(best.getFirst().name()), "highest priority of those available" + leftOut());
+        return new Choice(
+                AllocatorSpec.parse(best.getFirst().name()), "highest priority of those available" + leftOut());
     }
 
     /// All that share the highest priority of those available.
@@ -85,7 +87,8 @@ final class StartupChoice {
         return candidates.isEmpty()
                 ? "none with a priority above 0 was found"
                 : candidates.stream()
-                        .map(one -> "'" + one.found().name() + "' can't run here (" + one.availability().reason() + ")")
+                        .map(one -> "'" + one.found().name() + "' can't run here ("
+                                + one.availability().reason() + ")")
                         .collect(Collectors.joining(", "));
     }
 

@@ -44,9 +44,11 @@ class DiscoveryTests {
 
     @Test
     void aSoundJarIsFoundBesideWhatCisternBrings() {
-        Path jar = add("good.jar", PluginJar.allocator("acme.Good", Sources.provider("acme.Good", "good"))
-                .source("acme.Ranges", Sources.source("acme.Ranges", "ranges"))
-                .service(SegmentSourceProvider.class, "# ours\nacme.Ranges # the only one"));
+        Path jar = add(
+                "good.jar",
+                PluginJar.allocator("acme.Good", Sources.provider("acme.Good", "good"))
+                        .source("acme.Ranges", Sources.source("acme.Ranges", "ranges"))
+                        .service(SegmentSourceProvider.class, "# ours\nacme.Ranges # the only one"));
         Catalog catalog = discover();
 
         assertThat(catalog.allocator("good").name()).isEqualTo("good");
@@ -73,9 +75,11 @@ class DiscoveryTests {
         add("good.jar", PluginJar.allocator("acme.Good", Sources.provider("acme.Good", "good")));
         Catalog catalog = discover();
 
-        assertRefused(() -> catalog.allocator("godo"), "no allocator is named 'godo'; known, nearest first: good, direct");
         assertRefused(
-                () -> catalog.source("linaer"), "no segment source is named 'linaer'; known, nearest first: linear, pages");
+                () -> catalog.allocator("godo"), "no allocator is named 'godo'; known, nearest first: good, direct");
+        assertRefused(
+                () -> catalog.source("linaer"),
+                "no segment source is named 'linaer'; known, nearest first: linear, pages");
     }
 
     @Test
@@ -145,7 +149,8 @@ class DiscoveryTests {
         Path jar = add("old.jar", PluginJar.allocator("acme.Old", Sources.provider("acme.Old", "\"old\"", "0", "")));
 
         assertThat(problems(discover()))
-                .containsEntry("acme.Old of " + jar, "says it is built for version 0 of the SPI, which there never was");
+                .containsEntry(
+                        "acme.Old of " + jar, "says it is built for version 0 of the SPI, which there never was");
     }
 
     @Test
@@ -166,12 +171,20 @@ class DiscoveryTests {
 
     @Test
     void methodsThatThrowOrAnswerNullAreProblemsOfThatProvider() {
-        Path name = add("name.jar", PluginJar.allocator("a.Name", Sources.provider("a.Name", "String.valueOf(1 / 0)", "1", "")));
+        Path name = add(
+                "name.jar",
+                PluginJar.allocator("a.Name", Sources.provider("a.Name", "String.valueOf(1 / 0)", "1", "")));
         Path none = add("none.jar", PluginJar.allocator("a.None", Sources.provider("a.None", "null", "1", "")));
         Path spi = add("spi.jar", PluginJar.allocator("a.Spi", Sources.provider("a.Spi", "\"spi\"", "1 / 0", "")));
-        Path priority = add("priority.jar", PluginJar.allocator(
-                "a.Priority",
-                Sources.provider("a.Priority", "\"p\"", "1", "public int priority() { throw new AssertionError(\"!\"); }")));
+        Path priority = add(
+                "priority.jar",
+                PluginJar.allocator(
+                        "a.Priority",
+                        Sources.provider(
+                                "a.Priority",
+                                "\"p\"",
+                                "1",
+                                "public int priority() { throw new AssertionError(\"!\"); }")));
         Path shout = add("shout.jar", PluginJar.allocator("a.Shout", Sources.provider("a.Shout", "LOUD Name")));
         Catalog catalog = discover();
 
@@ -209,7 +222,8 @@ class DiscoveryTests {
     void aClassThatIsNoProviderIsTold() {
         Path jar = add("odd.jar", PluginJar.allocator("acme.Odd", "package acme; public class Odd {}"));
 
-        assertThat(problems(discover())).containsOnly(Map.entry("acme.Odd of " + jar, "fails to load: acme.Odd not a subtype"));
+        assertThat(problems(discover()))
+                .containsOnly(Map.entry("acme.Odd of " + jar, "fails to load: acme.Odd not a subtype"));
     }
 
     @Test
@@ -229,21 +243,25 @@ class DiscoveryTests {
     @Test
     void aClassThatAPluginLacksIsTold() {
         String child = Sources.provider("acme.Child", "child").replace("implements", "extends lib.Base implements");
-        Path jar = add("half.jar", PluginJar.allocator("acme.Child", child)
-                .source("lib.Base", "package lib; public class Base {}")
-                .without("lib.Base"));
+        Path jar = add(
+                "half.jar",
+                PluginJar.allocator("acme.Child", child)
+                        .source("lib.Base", "package lib; public class Base {}")
+                        .without("lib.Base"));
         add("good.jar", PluginJar.allocator("acme.Good", Sources.provider("acme.Good", "good")));
         Catalog catalog = discover();
 
         assertThat(problems(catalog))
-                .containsOnly(Map.entry(
-                        "acme.Child of " + jar, "fails to load: java.lang.NoClassDefFoundError: lib/Base"));
+                .containsOnly(
+                        Map.entry("acme.Child of " + jar, "fails to load: java.lang.NoClassDefFoundError: lib/Base"));
         assertThat(catalog.allocator("good").name()).isEqualTo("good");
     }
 
     @Test
     void aClassFileThatIsNoneIsTold() throws IOException {
-        Path classes = Files.createDirectories(folder.resolve("classes/META-INF/services")).resolve("../..").normalize();
+        Path classes = Files.createDirectories(folder.resolve("classes/META-INF/services"))
+                .resolve("../..")
+                .normalize();
         Files.writeString(classes.resolve("META-INF/services/" + AllocatorProvider.class.getName()), "acme.Junk");
         Files.writeString(Files.createDirectories(classes.resolve("acme")).resolve("Junk.class"), "no class at all");
         classPath.add(classes.toUri().toURL());
@@ -261,22 +279,26 @@ class DiscoveryTests {
         AllocatorProvider provider = discover().allocator("good");
 
         assertRefused(
-                () -> provider.open(null),
-                "'good' can't be opened: acme.Good of " + jar + " returns null from open()");
+                () -> provider.open(null), "'good' can't be opened: acme.Good of " + jar + " returns null from open()");
     }
 
     @Test
     void aClassMissingAtOpenIsThePluginsFault() {
         String source = Sources.provider("acme.Half", "half").replace("return null", "return lib.Base.open()");
-        Path jar = add("half.jar", PluginJar.allocator("acme.Half", source)
-                .source("lib.Base", "package lib; public class Base {"
-                        + " public static io.cistern.spi.DeviceAllocator open() { return null; } }")
-                .without("lib.Base"));
+        Path jar = add(
+                "half.jar",
+                PluginJar.allocator("acme.Half", source)
+                        .source(
+                                "lib.Base",
+                                "package lib; public class Base {"
+                                        + " public static io.cistern.spi.DeviceAllocator open() { return null; } }")
+                        .without("lib.Base"));
         AllocatorProvider provider = discover().allocator("half");
 
         assertRefused(
                 () -> provider.open(null),
-                "'half' can't be opened: acme.Half of " + jar + " fails in open(): java.lang.NoClassDefFoundError: lib/Base");
+                "'half' can't be opened: acme.Half of " + jar
+                        + " fails in open(): java.lang.NoClassDefFoundError: lib/Base");
     }
 
     private Path add(String file, PluginJar plugin) {
@@ -290,7 +312,8 @@ class DiscoveryTests {
     }
 
     private Catalog discover() {
-        URLClassLoader loader = new URLClassLoader(classPath.toArray(URL[]::new), getClass().getClassLoader());
+        URLClassLoader loader =
+                new URLClassLoader(classPath.toArray(URL[]::new), getClass().getClassLoader());
         loaders.add(loader);
         return new LoaderCatalogProvider(new Settings(name -> null, name -> null)).discover(loader);
     }
@@ -299,7 +322,8 @@ class DiscoveryTests {
         return catalog.entries().stream()
                 .filter(entry -> entry.problem().isPresent())
                 .collect(Collectors.toMap(
-                        entry -> entry.name() + " of " + entry.origin(), entry -> entry.problem().orElseThrow()));
+                        entry -> entry.name() + " of " + entry.origin(),
+                        entry -> entry.problem().orElseThrow()));
     }
 
     private static String home() {

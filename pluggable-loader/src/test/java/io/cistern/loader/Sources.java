@@ -36,42 +36,36 @@ final class Sources {
                 """.formatted(packageOf(className), simpleName(className), name);
     }
 
-    /// A plug-in that keeps one segment of the source `linear` per size and gives all of them back when it is closed.
+    /// A plug-in that takes segments of the source `linear`, keeps the freed ones for the next request of that
+    /// size on that stream, and gives all of them back when it is closed.
     static String recycling(String className, String name) {
         return """
                 package %1$s;
                 import io.cistern.spi.*;
                 import java.util.*;
-                import java.util.concurrent.*;
                 public class %2$s implements AllocatorProvider {
                     public int spiVersion() { return SPI_VERSION; }
                     public String name() { return "%3$s"; }
                     public DeviceAllocator open(AllocatorContext context) {
-                        return new Recycling((RangeSource) context.segments("linear"));
+                        return new Shelves((RangeSource) context.segments("linear"));
                     }
-                    static class Recycling implements DeviceAllocator {
+                    record Shelf(long byteSize, int device, long stream) {}
+                    static class Shelves implements DeviceAllocator {
                         private final RangeSource source;
-                        private final Map<Long, Segment> live = new ConcurrentHashMap<>();
-                        private final Queue<Segment> idle = new ConcurrentLinkedQueue<>();
-                        Recycling(RangeSource source) { this.source = source; }
+                        private final Map<Shelf, Deque<Segment>> idle = new HashMap<>();
+                        Shelves(RangeSource source) { this.source = source; }
+                        private Deque<Segment> shelf(long byteSize, int device, long stream) {
+                            return idle.computeIfAbsent(new Shelf(byteSize, device, stream), s -> new ArrayDeque<>());
+                        }
                         public synchronized long allocate(long byteSize, int device, long stream) {
-                            Segment segment = idle.stream()
-                                    .filter(s -> s.byteSize() >= byteSize && s.device() == device)
-                                    .findFirst()
-                                    .orElse(null);
-                            if (segment == null) {
-                                segment = source.acquire(byteSize, 256, device);
-                            } else {
-                                idle.remove(segment);
-                            }
-                            live.put(segment.address(), segment);
-                            return segment.address();
+                            Segment kept = shelf(byteSize, device, stream).poll();
+                            return (kept != null ? kept : source.acquire(byteSize, 256, device)).address();
                         }
                         public synchronized void free(long address, long byteSize, int device, long stream) {
-                            idle.add(live.remove(address));
+                            shelf(byteSize, device, stream).add(new Segment(address, byteSize, device));
                         }
                         public synchronized void close() {
-                            idle.forEach(source::release);
+                            idle.values().forEach(segments -> segments.forEach(source::release));
                         }
                     }
                 }

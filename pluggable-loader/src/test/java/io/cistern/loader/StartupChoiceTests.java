@@ -91,7 +91,8 @@ class StartupChoiceTests {
         add("direct", 10);
         properties.put("cistern.allocator", "cacing");
 
-        assertRefused("property cistern.allocator: no allocator is named 'cacing'; known, nearest first: caching, direct");
+        assertRefused(
+                "property cistern.allocator: no allocator is named 'cacing'; known, nearest first: caching, direct");
     }
 
     @Test
@@ -99,8 +100,9 @@ class StartupChoiceTests {
         add("caching", 30);
         variables.put("CISTERN_ALLOCATOR", "caching:page");
 
-        assertRefused("environment variable CISTERN_ALLOCATOR: spec 'caching:page': '=' is expected after key 'page' at the"
-                + " end; a spec is NAME or NAME:key=value,key=[a,b],key=\"quoted\"");
+        assertRefused(
+                "environment variable CISTERN_ALLOCATOR: spec 'caching:page': '=' is expected after key 'page' at the"
+                        + " end; a spec is NAME or NAME:key=value,key=[a,b],key=\"quoted\"");
     }
 
     @Test
@@ -109,7 +111,8 @@ class StartupChoiceTests {
         add("async", 20, () -> Availability.no("device 0 has no memory pools"));
         variables.put("CISTERN_ALLOCATOR", "async");
 
-        assertRefused("environment variable CISTERN_ALLOCATOR: allocator 'async' can't run here: device 0 has no memory pools");
+        assertRefused(
+                "environment variable CISTERN_ALLOCATOR: allocator 'async' can't run here: device 0 has no memory pools");
     }
 
     @Test
@@ -161,7 +164,8 @@ class StartupChoiceTests {
         Choice choice = choose();
 
         assertThat(choice.spec().name()).isEqualTo("direct");
-        assertThat(choice.reason()).isEqualTo("highest priority of those available; left out, since they can't be used: 3");
+        assertThat(choice.reason())
+                .isEqualTo("highest priority of those available; left out, since they can't be used: 3");
     }
 
     @Test
@@ -180,7 +184,13 @@ class StartupChoiceTests {
     private void add(String name, int priority, Supplier<Availability> availability) {
         String origin = "/" + name + (found.stream().anyMatch(one -> one.name().equals(name)) ? "-2.jar" : ".jar");
         found.add(Found.sound(
-                Kind.ALLOCATOR, "test." + name, origin, name, priority, new Fixed(name, availability), CheckedAllocatorProvider::new));
+                Kind.ALLOCATOR,
+                "test." + name,
+                origin,
+                name,
+                priority,
+                new Fixed(name, availability),
+                CheckedAllocatorProvider::new));
     }
 
     private Choice choose() {
@@ -189,7 +199,9 @@ class StartupChoiceTests {
     }
 
     private void assertRefused(String message) {
-        assertThatThrownBy(this::choose).isInstanceOf(ConfigurationException.class).hasMessage(message);
+        assertThatThrownBy(this::choose)
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessage(message);
     }
 
     private record Fixed(String name, Supplier<Availability> answer) implements AllocatorProvider {

@@ -12,7 +12,8 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
 
-/// The options of a spec, which remember what was asked for, so that a key nobody asked for is an error and not a silence.
+/// The options of a spec, which remember what was asked for, so that a key nobody asked for is an error and not a
+/// silence.
 ///
 /// Used by one thread at a time, while a provider opens.
 public final class SpecOptions implements AllocatorOptions {
@@ -29,11 +30,12 @@ public final class SpecOptions implements AllocatorOptions {
 
     /// Called when the provider has opened.
     ///
-    /// @throws ConfigurationException if the spec has keys that were not asked for; names the first of them with what was
-    ///     asked for, the nearest first
+    /// @throws ConfigurationException if the spec has keys that were not asked for; names the first of them with
+    ///     what was asked for, the nearest first
     public void rejectUnread() {
-        List<String> unread =
-                spec.options().keySet().stream().filter(key -> !asked.contains(key)).toList();
+        List<String> unread = spec.options().keySet().stream()
+                .filter(key -> !asked.contains(key))
+                .toList();
         if (!unread.isEmpty()) {
             String what = unread.size() == 1 ? "option '" + unread.getFirst() + "'" : "options " + quoted(unread);
             String known = asked.isEmpty()

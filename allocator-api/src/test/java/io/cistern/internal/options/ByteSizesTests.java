@@ -83,7 +83,9 @@ class ByteSizesTests {
         RandomGenerator random = RandomGeneratorFactory.getDefault().create(seed);
         for (int round = 0; round < 10_000; round++) {
             long bytes = random.nextLong() >>> 1 + random.nextInt(62) << random.nextInt(40) & Long.MAX_VALUE;
-            assertThat(ByteSizes.parse(ByteSizes.print(bytes))).as("seed %d", seed).isEqualTo(bytes);
+            assertThat(ByteSizes.parse(ByteSizes.print(bytes)))
+                    .as("seed %d", seed)
+                    .isEqualTo(bytes);
         }
     }
 }

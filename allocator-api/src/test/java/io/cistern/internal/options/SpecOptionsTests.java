@@ -63,19 +63,25 @@ class SpecOptionsTests {
                 () -> options("x:a=few").number("a", 0, 9),
                 "option 'a' of 'x': 'few' is not a whole number from 0 to 9 (spec x:a=few)");
         assertRefused(
-                () -> options("x:a=1.1").fraction("a"), "option 'a' of 'x': '1.1' is not a fraction from 0 to 1 (spec x:a=1.1)");
+                () -> options("x:a=1.1").fraction("a"),
+                "option 'a' of 'x': '1.1' is not a fraction from 0 to 1 (spec x:a=1.1)");
         assertRefused(
-                () -> options("x:a=NaN").fraction("a"), "option 'a' of 'x': 'NaN' is not a fraction from 0 to 1 (spec x:a=NaN)");
+                () -> options("x:a=NaN").fraction("a"),
+                "option 'a' of 'x': 'NaN' is not a fraction from 0 to 1 (spec x:a=NaN)");
         assertRefused(
                 () -> options("x:a=half").fraction("a"),
                 "option 'a' of 'x': 'half' is not a fraction from 0 to 1 (spec x:a=half)");
-        assertRefused(() -> options("x:a=yes").flag("a"), "option 'a' of 'x': 'yes' is neither true nor false (spec x:a=yes)");
+        assertRefused(
+                () -> options("x:a=yes").flag("a"),
+                "option 'a' of 'x': 'yes' is neither true nor false (spec x:a=yes)");
         assertRefused(
                 () -> options("x:a=blu").choice("a", List.of("red", "blue")),
                 "option 'a' of 'x': 'blu' is none of, nearest first: blue, red (spec x:a=blu)");
         assertRefused(
-                () -> options("x:a=[p,q]").text("a"), "option 'a' of 'x': takes one value, not the 2 of [p, q] (spec x:a=[p,q])");
-        assertRefused(() -> options("x:a=[]").flag("a"), "option 'a' of 'x': takes one value, not the 0 of [] (spec x:a=[])");
+                () -> options("x:a=[p,q]").text("a"),
+                "option 'a' of 'x': takes one value, not the 2 of [p, q] (spec x:a=[p,q])");
+        assertRefused(
+                () -> options("x:a=[]").flag("a"), "option 'a' of 'x': takes one value, not the 0 of [] (spec x:a=[])");
     }
 
     @Test

@@ -30,7 +30,7 @@ public final class MemoryKernels implements AutoCloseable {
     private MemoryKernels(CudaDriver driver, int device) {
         this.driver = driver;
         this.device = device;
-        module = driver.modules().load(device, text());
+        module = driver.modules().load(device, ptx());
         latch = function("cistern_latch");
         countMismatches = function("cistern_count_mismatches_u32");
         writeSequence = function("cistern_write_sequence_u32");
@@ -44,7 +44,8 @@ public final class MemoryKernels implements AutoCloseable {
         return new MemoryKernels(driver, device);
     }
 
-    private static String text() {
+    /// The text of the module that holds the kernels.
+    public static String ptx() {
         try (InputStream text = MemoryKernels.class.getResourceAsStream(TEXT)) {
             if (text == null) {
                 throw new IllegalStateException(TEXT + " is missing beside " + MemoryKernels.class.getName());

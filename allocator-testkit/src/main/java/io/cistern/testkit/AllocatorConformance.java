@@ -1,0 +1,115 @@
+package io.cistern.testkit;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import org.junit.jupiter.api.Nested;
+
+/// What every allocator does, as tests. An allocator joins with one method:
+///
+/// ```java
+/// class MyAllocatorConformanceTests extends AllocatorConformance {
+///     protected Allocator open(DeviceMemory memory) { return memory.open("mine"); }
+/// }
+/// ```
+///
+/// The allocator runs behind [DeviceMemory], as programs use it, on a new simulated GPU for each test. Whoever overrides
+/// [#openDriver()] with a real driver runs the same tests on a GPU. After every test all memory must be back with the driver,
+/// and the simulated GPU must have seen no misuse.
+///
+/// Random tests begin with one fixed seed, or with the one in the system property `cistern.testkit.seed`; a failure prints it.
+public abstract class AllocatorConformance {
+    private static final int SIMULATED_DEVICES = 2;
+    private static final long SIMULATED_CAPACITY = 1L << 30;
+
+    /// For subclasses.
+    protected AllocatorConformance() {}
+
+    /// Opens the allocator to be tested.
+    ///
+    /// @param memory new device memory with the catalogue from [#catalog()]
+    /// @return the allocator, opened on `memory` by name or as a [io.cistern.spi.DeviceAllocator] made here
+    protected abstract Allocator open(DeviceMemory memory);
+
+    /// Opens the driver for one test; the suite closes it.
+    ///
+    /// @return a new simulated GPU of two devices with 1 GiB each, unless overridden
+    protected CudaDriver openDriver() {
+        return SimulatedGpu.builder()
+                .devices(SIMULATED_DEVICES)
+                .capacityBytes(SIMULATED_CAPACITY)
+                .build();
+    }
+
+    /// The allocators and sources that can be opened by name.
+    ///
+    /// @return those on the class path or module path, unless overridden
+    protected Catalog catalog() {
+        return DiscoveredCatalog.find();
+    }
+
+    @Nested
+    final class BasicTests extends BasicPart {
+        BasicTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+
+    @Nested
+    final class AllocationTests extends AllocationPart {
+        AllocationTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+
+    @Nested
+    final class CapacityTests extends CapacityPart {
+        CapacityTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+
+    @Nested
+    final class OrderTests extends OrderPart {
+        OrderTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+
+    @Nested
+    final class StreamTests extends StreamPart {
+        StreamTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+
+    @Nested
+    final class ConcurrencyTests extends ConcurrencyPart {
+        ConcurrencyTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+
+    @Nested
+    final class StatisticsTests extends StatisticsPart {
+        StatisticsTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+
+    @Nested
+    final class DeviceTests extends DevicePart {
+        DeviceTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+
+    @Nested
+    final class FaultTests extends FaultPart {
+        FaultTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+package io.cistern.testkit;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import java.util.List;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/// The conformance suite for every allocator that is found and can run, each by its name, and for the caching one over every
+/// segment source. Nobody needs to enrol, and if nobody is found, that is a failure.
+///
+/// Runs on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or `auto`.
+@ParameterizedClass(name = "{0}", allowZeroInvocations = false)
+@MethodSource("runnableSpecs")
+public class CatalogConformance extends AllocatorConformance {
+    @Parameter
+    String spec = "";
+
+    /// For JUnit.
+    public CatalogConformance() {}
+
+    static List<String> runnableSpecs() {
+        try (CudaDriver driver = DriverUnderTest.open()) {
+            return DiscoveredCatalog.runnableSpecs(driver);
+        }
+    }
+
+    @Override
+    protected final Allocator open(DeviceMemory memory) {
+        return memory.open(spec);
+    }
+
+    @Override
+    protected final CudaDriver openDriver() {
+        return DriverUnderTest.open();
+    }
+}

@@ -1,0 +1,59 @@
+package io.cistern.testkit;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.CatalogProvider;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.SegmentSourceProvider;
+import java.util.List;
+import java.util.ServiceLoader;
+import java.util.stream.Stream;
+
+/// The allocators and sources on the class path or module path: the loader's catalogue, or without it the plain providers.
+final class DiscoveredCatalog {
+    /// The allocator that can build on any source.
+    private static final String ON_ANY_SOURCE = "caching";
+
+    private DiscoveredCatalog() {}
+
+    static Catalog find() {
+        return ServiceLoader.load(CatalogProvider.class)
+                .findFirst()
+                .map(provider -> provider.discover(Thread.currentThread().getContextClassLoader()))
+                .orElseGet(DiscoveredCatalog::ofProviders);
+    }
+
+    private static Catalog ofProviders() {
+        return Catalog.of(
+                ServiceLoader.load(AllocatorProvider.class).stream()
+                        .map(ServiceLoader.Provider::get)
+                        .toList(),
+                ServiceLoader.load(SegmentSourceProvider.class).stream()
+                        .map(ServiceLoader.Provider::get)
+                        .toList());
+    }
+
+    /// The specs of all allocators that can run on a driver: each by its name, and the caching one over each source.
+    static List<String> runnableSpecs(CudaDriver driver) {
+        Catalog catalog = find();
+        try (DeviceMemory memory = DeviceMemory.open(driver, catalog)) {
+            DeviceEnvironment environment = memory.environment();
+            List<String> allocators = names(catalog, Catalog.Kind.ALLOCATOR)
+                    .filter(name -> catalog.allocator(name).availability(environment).available())
+                    .toList();
+            Stream<String> onSources = names(catalog, Catalog.Kind.SOURCE)
+                    .filter(_ -> allocators.contains(ON_ANY_SOURCE))
+                    .filter(name -> catalog.source(name).availability(environment).available())
+                    .map(name -> ON_ANY_SOURCE + ":source=" + name);
+            return Stream.concat(allocators.stream(), onSources).toList();
+        }
+    }
+
+    private static Stream<String> names(Catalog catalog, Catalog.Kind kind) {
+        return catalog.entries().stream()
+                .filter(entry -> entry.kind() == kind && entry.problem().isEmpty())
+                .map(Catalog.Entry::name);
+    }
+}

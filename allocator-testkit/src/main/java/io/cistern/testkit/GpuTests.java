@@ -1,0 +1,150 @@
+package io.cistern.testkit;
+
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
+
+import io.cistern.cuda.CudaDriver;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Optional;
+import org.junit.platform.engine.TestExecutionResult;
+import org.junit.platform.launcher.Launcher;
+import org.junit.platform.launcher.LauncherDiscoveryRequest;
+import org.junit.platform.launcher.TestExecutionListener;
+import org.junit.platform.launcher.TestIdentifier;
+import org.junit.platform.launcher.TestPlan;
+import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
+import org.junit.platform.launcher.core.LauncherFactory;
+
+/// Runs the driver contract and the conformance of every allocator on a GPU, without a build tool.
+///
+/// ```text
+/// io.cistern.testkit.GpuTests [--driver auto|simulated|cuda] [--list]
+/// ```
+///
+/// Prints each failure with its stack trace and in the end `N passed, N failed, N skipped`. Exit codes: 0 when all passed, 1
+/// when one failed or none ran, 2 for a wrong option or a driver that can't be used.
+public final class GpuTests {
+    private static final String USAGE = "usage: GpuTests [--driver auto|simulated|cuda] [--list]";
+    private static final List<String> DRIVERS = List.of(DriverUnderTest.AUTO, "simulated", "cuda");
+
+    private final PrintWriter out;
+
+    GpuTests(PrintWriter out) {
+        this.out = out;
+    }
+
+    /// Runs the suites and ends the process.
+    ///
+    /// @param arguments the options
+    public static void main(String[] arguments) {
+        PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
+        System.exit(new GpuTests(out).run(arguments));
+    }
+
+    int run(String... arguments) {
+        String driver = DriverUnderTest.AUTO;
+        boolean list = false;
+        for (int i = 0; i < arguments.length; i++) {
+            if (arguments[i].equals("--list")) {
+                list = true;
+            } else if (arguments[i].equals("--driver") && i + 1 < arguments.length && DRIVERS.contains(arguments[i + 1])) {
+                driver = arguments[++i];
+            } else {
+                out.println(USAGE);
+                return 2;
+            }
+        }
+        return run(driver, list);
+    }
+
+    private int run(String driver, boolean list) {
+        Optional<String> before = Optional.ofNullable(System.getProperty(DriverUnderTest.PROPERTY));
+        System.setProperty(DriverUnderTest.PROPERTY, driver);
+        try (CudaDriver found = DriverUnderTest.open()) {
+            out.println("driver: " + found.description());
+            return list ? list() : execute(ChosenDriverContract.class, CatalogConformance.class);
+        } catch (IllegalStateException unusable) {
+            out.println(unusable.getMessage());
+            return 2;
+        } finally {
+            before.ifPresentOrElse(
+                    value -> System.setProperty(DriverUnderTest.PROPERTY, value),
+                    () -> System.clearProperty(DriverUnderTest.PROPERTY));
+        }
+    }
+
+    private int list() {
+        try (CudaDriver driver = DriverUnderTest.open()) {
+            DiscoveredCatalog.runnableSpecs(driver).forEach(spec -> out.println("allocator: " + spec));
+        }
+        TestPlan plan = LauncherFactory.create().discover(request(ChosenDriverContract.class, CatalogConformance.class));
+        plan.accept(new TestPlan.Visitor() {
+            @Override
+            public void visit(TestIdentifier test) {
+                if (test.isTest()) {
+                    out.println(nameOf(plan, test));
+                }
+            }
+        });
+        return 0;
+    }
+
+    int execute(Class<?>... suites) {
+        Launcher launcher = LauncherFactory.create();
+        Tally tally = new Tally();
+        launcher.execute(request(suites), tally);
+        out.println(tally.passed + " passed, " + tally.failed + " failed, " + tally.skipped + " skipped");
+        return tally.failed == 0 && tally.passed > 0 ? 0 : 1;
+    }
+
+    private static LauncherDiscoveryRequest request(Class<?>... suites) {
+        LauncherDiscoveryRequestBuilder request = LauncherDiscoveryRequestBuilder.request();
+        for (Class<?> suite : suites) {
+            request.selectors(selectClass(suite));
+        }
+        return request.build();
+    }
+
+    private static String nameOf(TestPlan plan, TestIdentifier test) {
+        return plan.getParent(test)
+                .map(parent -> nameOf(plan, parent) + " > " + test.getDisplayName())
+                .orElse(test.getDisplayName());
+    }
+
+    /// Counts tests, and failures of whole classes too.
+    private final class Tally implements TestExecutionListener {
+        private TestPlan plan;
+        private int passed;
+        private int failed;
+        private int skipped;
+
+        @Override
+        public void testPlanExecutionStarted(TestPlan started) {
+            plan = started;
+        }
+
+        @Override
+        public void executionSkipped(TestIdentifier test, String reason) {
+            skipped++;
+            out.println("skipped: " + nameOf(plan, test) + ": " + reason);
+        }
+
+        @Override
+        public void executionFinished(TestIdentifier test, TestExecutionResult result) {
+            switch (result.getStatus()) {
+                case SUCCESSFUL -> passed += test.isTest() ? 1 : 0;
+                case ABORTED -> {
+                    skipped++;
+                    result.getThrowable()
+                            .ifPresent(reason -> out.println("skipped: " + nameOf(plan, test) + ": " + reason.getMessage()));
+                }
+                case FAILED -> {
+                    failed++;
+                    out.println("FAILED: " + nameOf(plan, test));
+                    result.getThrowable().ifPresent(failure -> failure.printStackTrace(out));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+package io.cistern.testkit;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/// Stream order: freed memory goes to the same stream at once, to another only when the first has got past the free. A latch
+/// decides how far a stream has got; whoever hands memory out too early has it overwritten before it is verified.
+abstract class OrderPart extends ConformancePart {
+    private static final long[] SIZES = {512, 64 * KIB, 3 * MIB, 40 * MIB};
+
+    /// An allocator may wait for running work in a free, as `cuMemFree` does; then the latch is let go after this time. It
+    /// bounds how long a test takes, never whether it passes.
+    private static final long LONGEST_HOLD_MILLIS = 150;
+
+    private StreamLatch latch;
+    private long held;
+    private long other;
+
+    OrderPart(AllocatorConformance suite) {
+        super(suite);
+    }
+
+    @BeforeEach
+    void makeStreams() {
+        latch = latch();
+        held = stream();
+        other = stream();
+    }
+
+    private void whileHeld(Runnable work) {
+        Thread letGo = Thread.ofPlatform().start(() -> {
+            try {
+                Thread.sleep(LONGEST_HOLD_MILLIS);
+                latch.release();
+            } catch (InterruptedException done) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        try {
+            work.run();
+        } finally {
+            letGo.interrupt();
+            latch.release();
+        }
+    }
+
+    @Test
+    void theSameStreamUsesFreedMemoryAtOnce() {
+        for (int i = 0; i < 200; i++) {
+            for (long byteSize : SIZES) {
+                free(allocate(byteSize, held));
+            }
+        }
+        assertContents();
+    }
+
+    @Test
+    void memoryFreedOnAStreamIsNotOverwrittenByAnotherBeforeTheFree() {
+        Block[] blocks = new Block[SIZES.length];
+        for (int i = 0; i < SIZES.length; i++) {
+            blocks[i] = allocate(SIZES[i], held);
+        }
+        latch.hold(held);
+        whileHeld(() -> {
+            for (Block block : blocks) {
+                free(block);
+            }
+            for (long byteSize : SIZES) {
+                allocate(byteSize, other);
+                allocate(byteSize, other);
+            }
+            driver.streams().synchronize(DEVICE, other);
+        });
+        assertContents();
+    }
+
+    @Test
+    void memoryFreedOnAnotherStreamIsNotOverwrittenByItsFirstBeforeTheFree() {
+        Block[] blocks = new Block[SIZES.length];
+        for (int i = 0; i < SIZES.length; i++) {
+            blocks[i] = allocate(SIZES[i], other);
+        }
+        latch.hold(held);
+        whileHeld(() -> {
+            for (Block block : blocks) {
+                handOver(block, held);
+            }
+            for (long byteSize : SIZES) {
+                allocate(byteSize, other);
+                allocate(byteSize, other);
+            }
+            driver.streams().synchronize(DEVICE, other);
+        });
+        assertContents();
+    }
+
+    @Test
+    void memoryFreedOnAnotherStreamIsUsedByThatStreamAtOnce() {
+        for (long byteSize : SIZES) {
+            for (int i = 0; i < 20; i++) {
+                handOver(allocate(byteSize, held), other);
+                free(allocate(byteSize, other));
+            }
+        }
+        assertContents();
+    }
+
+    @Test
+    void aThirdStreamDoesNotGetWhatASecondStillReads() {
+        long third = stream();
+        Block block = allocate(3 * MIB, other);
+        latch.hold(held);
+        whileHeld(() -> {
+            handOver(block, held);
+            for (int i = 0; i < 4; i++) {
+                free(allocate(3 * MIB, third));
+                free(allocate(MIB, third));
+            }
+            driver.streams().synchronize(DEVICE, third);
+        });
+        assertContents();
+    }
+
+    @Test
+    void blocksGoRoundBetweenStreams() {
+        long[] ring = {held, other, stream(), stream()};
+        for (int i = 0; i < 400; i++) {
+            handOver(allocate(SIZES[i % 3], ring[i % 4]), ring[(i + 1) % 4]);
+        }
+        assertContents();
+    }
+
+    @Test
+    void hostFunctionsAreWorkToo() {
+        Block block = allocate(64 * KIB, held);
+        driver.streams().launchHostFunction(DEVICE, held, () -> {});
+        free(block);
+        free(allocate(64 * KIB, other));
+        assertContents();
+    }
+}

@@ -1,0 +1,176 @@
+package io.cistern.testkit;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.kernels.MemoryKernels;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+
+/// Writes patterns into device memory and checks later that they are still there, both in stream order, so that a check finds
+/// whoever wrote there in between: a block that overlaps, a block handed out again too early, a page mapped twice.
+///
+/// ```text
+/// block of n bytes:   seed, seed+1, seed+2, …  as 32-bit words      the rest of 0 to 3 bytes: the seed's lowest byte
+/// large block:        EDGE of such words | words that all are the seed | EDGE of such words
+/// ```
+///
+/// Each check has a slot of its own on the device: a counter for words and room for the rest. [#mismatches()] waits for the
+/// device, reads all slots at once and names the blocks that were spoilt.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class Patterns implements AutoCloseable {
+    /// Blocks above this size are filled rather than counted through: a simulated GPU keeps a fill without its bytes.
+    private static final long LARGE = 4L << 20;
+
+    /// Two pages of the smallest kind at each end of a large block: neighbours touch ends first.
+    private static final long EDGE = 128L << 10;
+
+    /// Checks that can be open; one more reads them all, which waits for the device.
+    private static final int SLOTS = 1 << 14;
+
+    /// A 64-bit counter for each slot, then 8 bytes for the rest of each.
+    private static final long SLOT_BYTES = 2L * SLOTS * Long.BYTES;
+
+    private final CudaDriver driver;
+    private final int device;
+    private final MemoryKernels kernels;
+    private final long counters;
+    private final long rests;
+    private final List<Check> open = new ArrayList<>();
+    private final List<String> found = new ArrayList<>();
+
+    private record Check(long address, long byteSize, int seed, long stream) {
+        int rest() {
+            return (int) (byteSize % Integer.BYTES);
+        }
+
+        long restAddress() {
+            return address + byteSize - rest();
+        }
+    }
+
+    /// Prepares for one device: takes 256 KiB of it by `cuMemAlloc` and loads the kernels.
+    ///
+    /// @param driver the driver
+    /// @param device the device whose memory is to be checked
+    public Patterns(CudaDriver driver, int device) {
+        this.driver = driver;
+        this.device = device;
+        this.kernels = MemoryKernels.load(driver, device);
+        this.counters = driver.memory().allocate(device, SLOT_BYTES);
+        this.rests = counters + (long) SLOTS * Long.BYTES;
+        clearSlots();
+    }
+
+    /// Writes a pattern.
+    ///
+    /// @param address a multiple of 4
+    /// @param byteSize any size, 0 does nothing
+    /// @param seed which pattern
+    /// @param stream the stream that writes
+    public void write(long address, long byteSize, int seed, long stream) {
+        Check block = new Check(address, byteSize, seed, stream);
+        if (byteSize > LARGE) {
+            driver.copies().fillWords(device, address + EDGE, seed, middleWords(byteSize), stream);
+            kernels.writeSequence(address, EDGE / Integer.BYTES, seed, stream);
+            kernels.writeSequence(block.restAddress() - EDGE, EDGE / Integer.BYTES, seed, stream);
+        } else if (byteSize >= Integer.BYTES) {
+            kernels.writeSequence(address, byteSize / Integer.BYTES, seed, stream);
+        }
+        driver.copies().fillBytes(device, block.restAddress(), (byte) seed, block.rest(), stream);
+    }
+
+    /// Checks a pattern when the stream gets there; [#mismatches()] tells the result.
+    ///
+    /// @param address as it was written
+    /// @param byteSize as it was written
+    /// @param seed as it was written
+    /// @param stream the stream that reads
+    public synchronized void verify(long address, long byteSize, int seed, long stream) {
+        if (open.size() == SLOTS) {
+            readSlots();
+        }
+        Check check = new Check(address, byteSize, seed, stream);
+        long offset = (long) open.size() * Long.BYTES;
+        open.add(check);
+        countMismatches(check, counters + offset);
+        driver.copies().onDevice(device, rests + offset, check.restAddress(), check.rest(), stream);
+    }
+
+    private void countMismatches(Check check, long counter) {
+        long address = check.address();
+        if (check.byteSize() > LARGE) {
+            long edgeWords = EDGE / Integer.BYTES;
+            kernels.countSequenceMismatches(address, edgeWords, check.seed(), counter, check.stream());
+            kernels.countMismatches(
+                    address + EDGE, middleWords(check.byteSize()), check.seed(), counter, check.stream());
+            kernels.countSequenceMismatches(
+                    check.restAddress() - EDGE, edgeWords, check.seed(), counter, check.stream());
+        } else if (check.byteSize() >= Integer.BYTES) {
+            long words = check.byteSize() / Integer.BYTES;
+            kernels.countSequenceMismatches(address, words, check.seed(), counter, check.stream());
+        }
+    }
+
+    private static long middleWords(long byteSize) {
+        return (byteSize - 2 * EDGE) / Integer.BYTES;
+    }
+
+    /// Waits for the device and tells what was found since the last call.
+    ///
+    /// @return one line for each check that failed
+    public synchronized List<String> mismatches() {
+        readSlots();
+        List<String> all = List.copyOf(found);
+        found.clear();
+        return all;
+    }
+
+    private void readSlots() {
+        driver.devices().synchronize(device);
+        if (open.isEmpty()) {
+            return;
+        }
+        MemorySegment slots = driver.memory().allocateHost(device, SLOT_BYTES);
+        try {
+            driver.copies().toHost(device, slots, counters, SLOT_BYTES, 0);
+            driver.devices().synchronize(device);
+            for (int slot = 0; slot < open.size(); slot++) {
+                judge(open.get(slot), slots, slot);
+            }
+        } finally {
+            driver.memory().freeHost(device, slots);
+        }
+        open.clear();
+        clearSlots();
+    }
+
+    private void judge(Check check, MemorySegment slots, int slot) {
+        long wrongWords = slots.getAtIndex(ValueLayout.JAVA_LONG, slot);
+        int wrongBytes = 0;
+        for (int i = 0; i < check.rest(); i++) {
+            long offset = (long) (SLOTS + slot) * Long.BYTES + i;
+            if (slots.get(ValueLayout.JAVA_BYTE, offset) != (byte) check.seed()) {
+                wrongBytes++;
+            }
+        }
+        if (wrongWords != 0 || wrongBytes != 0) {
+            found.add("block 0x%x of %d bytes, seed %d, read on stream 0x%x: %d words and %d trailing bytes differ"
+                    .formatted(
+                            check.address(), check.byteSize(), check.seed(), check.stream(), wrongWords, wrongBytes));
+        }
+    }
+
+    private void clearSlots() {
+        driver.copies().fillWords(device, counters, 0, SLOT_BYTES / Integer.BYTES, 0);
+        driver.devices().synchronize(device);
+    }
+
+    /// Frees what was taken; open checks are forgotten.
+    @Override
+    public void close() {
+        driver.memory().free(device, counters);
+        kernels.close();
+    }
+}

@@ -1,0 +1,87 @@
+package io.cistern.testkit.driver;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.cuda.LinearMemory.AddressRange;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+
+/// Any thread may call: the context is there on platform threads and on virtual ones, whichever OS thread carries them.
+abstract class ThreadChapter extends DriverChapter {
+    private static final int ROUNDS = 50;
+
+    ThreadChapter(DriverContract suite) {
+        super(suite);
+    }
+
+    @Test
+    void platformThreadsWorkSideBySide() throws Exception {
+        try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
+            runEach(threads, 8);
+        }
+    }
+
+    @Test
+    void virtualThreadsWorkSideBySide() throws Exception {
+        try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+            runEach(threads, 64);
+        }
+    }
+
+    private void runEach(ExecutorService threads, int tasks) throws InterruptedException, ExecutionException {
+        List<Future<AddressRange>> results = new ArrayList<>();
+        for (int task = 0; task < tasks; task++) {
+            results.add(threads.submit(roundTrips(task)));
+        }
+        for (Future<AddressRange> result : results) {
+            assertThat(result.get().byteSize()).isEqualTo(64 * KIB);
+        }
+    }
+
+    /// Work on a stream of its own that no other task may disturb, with a yield between any two calls.
+    private Callable<AddressRange> roundTrips(int task) {
+        return () -> {
+            long stream = driver.streams().create(DEVICE);
+            long address = driver.memory().allocate(DEVICE, 64 * KIB);
+            try (HostBytes bytes = HostBytes.pinned(driver, DEVICE, 64 * KIB)) {
+                for (int round = 0; round < ROUNDS; round++) {
+                    driver.copies().fillBytes(DEVICE, address, (byte) (task + round), 64 * KIB, stream);
+                    Thread.yield();
+                    assertThat(bytes.readFrom(address, stream).holdsOnly((byte) (task + round))).isTrue();
+                }
+                return driver.memory().range(DEVICE, address);
+            } finally {
+                driver.memory().free(DEVICE, address);
+                driver.streams().destroy(DEVICE, stream);
+            }
+        };
+    }
+
+    @Test
+    void oneThreadServesSeveralDevices() {
+        int count = driver.devices().count();
+        List<Long> addresses = new ArrayList<>();
+        for (int device = 0; device < count; device++) {
+            addresses.add(linear(device, MIB));
+        }
+        for (int device = 0; device < count; device++) {
+            assertThat(driver.memory().attribute(
+                            device, io.cistern.cuda.PointerAttribute.DEVICE_ORDINAL, addresses.get(device)))
+                    .isEqualTo(device);
+        }
+    }
+
+    @Test
+    void memoryIsFreedByAnotherThread() {
+        long before = driver.memory().freeBytes(DEVICE);
+        long address = driver.memory().allocate(DEVICE, 64 * MIB);
+        join(Thread.ofPlatform().start(() -> driver.memory().free(DEVICE, address)));
+        assertThat(driver.memory().freeBytes(DEVICE)).isEqualTo(before);
+    }
+}

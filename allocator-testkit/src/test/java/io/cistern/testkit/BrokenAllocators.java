@@ -1,0 +1,167 @@
+package io.cistern.testkit;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicLong;
+
+/// Allocators with one mistake each, over `cuMemAlloc`: the conformance suite must find every one.
+final class BrokenAllocators {
+    private BrokenAllocators() {}
+
+    /// Right in all that the others get wrong.
+    static class Sound implements DeviceAllocator {
+        final CudaDriver driver;
+
+        Sound(CudaDriver driver) {
+            this.driver = driver;
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            try {
+                return driver.memory().allocate(device, byteSize);
+            } catch (CudaException failure) {
+                throw new DeviceOutOfMemoryException(byteSize, device, "", failure);
+            }
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            try {
+                driver.memory().free(device, address);
+            } catch (CudaException refused) {
+                // The contract: a free does not throw.
+            }
+        }
+    }
+
+    /// Hands a freed block to any stream at once.
+    static final class IgnoresStreamOrder extends Sound {
+        private record Shape(long byteSize, int device) {}
+
+        private final Map<Shape, Deque<Long>> idle = new HashMap<>();
+
+        IgnoresStreamOrder(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public synchronized long allocate(long byteSize, int device, long stream) {
+            Deque<Long> addresses = idle.getOrDefault(new Shape(byteSize, device), new ArrayDeque<>());
+            return addresses.isEmpty() ? super.allocate(byteSize, device, stream) : addresses.pop();
+        }
+
+        @Override
+        public synchronized void free(long address, long byteSize, int device, long stream) {
+            idle.computeIfAbsent(new Shape(byteSize, device), _ -> new ArrayDeque<>()).push(address);
+        }
+
+        @Override
+        public synchronized void close() {
+            idle.forEach((shape, addresses) ->
+                    addresses.forEach(address -> super.free(address, shape.byteSize(), shape.device(), 0)));
+        }
+    }
+
+    /// Gives a little less than it was asked for.
+    static final class Short extends Sound {
+        Short(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return super.allocate(byteSize - byteSize / 4, device, stream);
+        }
+    }
+
+    /// Never gives anything back.
+    static final class Leaks extends Sound {
+        Leaks(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
+    }
+
+    /// Takes everything from device 0.
+    static final class KnowsOneDevice extends Sound {
+        KnowsOneDevice(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return super.allocate(byteSize, 0, stream);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            super.free(address, byteSize, 0, stream);
+        }
+    }
+
+    /// Lets the driver's own error through.
+    static final class HidesOutOfMemory extends Sound {
+        HidesOutOfMemory(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return driver.memory().allocate(device, byteSize);
+        }
+    }
+
+    /// Reports a part of what it holds.
+    static final class Understates extends Sound {
+        private final AtomicLong held = new AtomicLong();
+
+        Understates(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            long address = super.allocate(byteSize, device, stream);
+            held.addAndGet(byteSize);
+            return address;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            held.addAndGet(-byteSize);
+            super.free(address, byteSize, device, stream);
+        }
+
+        @Override
+        public OptionalLong reservedBytes(int device) {
+            return OptionalLong.of(held.get() / 2);
+        }
+    }
+
+    /// Addresses in the middle of nowhere in particular.
+    static final class Misaligned extends Sound {
+        Misaligned(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return super.allocate(byteSize + 256, device, stream) + 64;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            super.free(address - 64, byteSize, device, stream);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+package io.cistern.benchmarks;
+
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.DeviceAllocator;
+
+/// Lends the allocator of another provider, so that a benchmark can call it without the framework around it.
+final class ProviderTap implements AllocatorProvider {
+    private final String spec;
+    private DeviceAllocator tapped;
+
+    ProviderTap(String spec) {
+        this.spec = spec;
+    }
+
+    DeviceAllocator tapped() {
+        return tapped;
+    }
+
+    @Override
+    public int spiVersion() {
+        return SPI_VERSION;
+    }
+
+    @Override
+    public String name() {
+        return "tap";
+    }
+
+    @Override
+    public DeviceAllocator open(AllocatorContext context) {
+        tapped = context.upstream(spec);
+        return new NoAllocator();
+    }
+}

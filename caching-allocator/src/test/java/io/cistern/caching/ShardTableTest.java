@@ -1,0 +1,29 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+
+class ShardTableTest {
+    private final ShardTable table = new ShardTable(true, Long.MAX_VALUE);
+
+    @Test
+    void aStreamKeepsItsShardWhileOthersComeAndGo() {
+        StreamShard shard = table.open(0);
+        for (long stream = 256; stream < 256 * 500; stream += 256) {
+            table.open(stream);
+        }
+        for (long stream = 256; stream < 256 * 500; stream += 512) {
+            table.remove(stream);
+        }
+        assertThat(table.find(0)).isSameAs(shard);
+        assertThat(table.open(0)).isSameAs(shard);
+        assertThat(table.all()).hasSize(250);
+    }
+
+    @Test
+    void aStreamWithoutMemoryHasNoShard() {
+        assertThat(table.find(42)).isNull();
+        assertThat(table.remove(42)).isNull();
+    }
+}

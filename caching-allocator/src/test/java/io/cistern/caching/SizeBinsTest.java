@@ -1,0 +1,103 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.spi.Segment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class SizeBinsTest {
+    private static final Reserved RESERVED = new Reserved(0, new TestContext(new TestRanges(0)));
+
+    private final Blocks blocks = new Blocks();
+    private final SizeBins bins = new SizeBins(blocks);
+    private final List<Integer> free = new ArrayList<>();
+    private long nextAddress = 512;
+
+    @Test
+    void binsNeverGetSmallerAsSizesGrow() {
+        int before = -1;
+        for (long size = 512; size < 1L << 30; size += size < 4 << 20 ? 512 : 512 * 1013) {
+            int bin = SizeBins.binOf(size);
+            assertThat(bin).isGreaterThanOrEqualTo(before);
+            before = bin;
+        }
+        assertThat(SizeBins.binOf(Sizes.LARGEST)).isGreaterThan(before);
+    }
+
+    @Test
+    void upToOneMebibyteEachSizeHasItsOwnBin() {
+        assertThat(SizeBins.binOf(512)).isZero();
+        assertThat(SizeBins.binOf(1 << 20)).isEqualTo(2047);
+        assertThat(SizeBins.binOf((1 << 20) + 512)).isEqualTo(2048);
+    }
+
+    @Test
+    void aFittingBlockIsFoundBehindManyThatAreTooSmall() {
+        long size = 100L << 20;
+        int fitting = insert(size + 512 * 10);
+        for (int i = 0; i < 100; i++) {
+            insert(size);
+        }
+        assertThat(bins.bestFit(size + 512)).isEqualTo(fitting);
+    }
+
+    @Test
+    void theLargestBlockIsKnown() {
+        assertThat(bins.largest()).isZero();
+        insert(4096);
+        insert(70L << 20);
+        assertThat(bins.largest()).isEqualTo(70L << 20);
+    }
+
+    @ParameterizedTest(name = "seed {0}")
+    @ValueSource(longs = {11, 12, 13})
+    void aSearchFindsABlockExactlyIfOneFitsAndTheBestOneIfItIsSmall(long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        for (int i = 0; i < 5000; i++) {
+            if (free.size() < 40 || random.nextInt(2) == 0) {
+                insert(size(random));
+            } else {
+                bins.remove(free.remove(random.nextInt(free.size())));
+            }
+            checkSearch(size(random), seed);
+        }
+        assertThat(bins.checkInvariants()).isEqualTo(free.size());
+    }
+
+    private void checkSearch(long wanted, long seed) {
+        long best = free.stream().mapToLong(block -> blocks.byteSize[block]).filter(size -> size >= wanted).min().orElse(0);
+        int found = bins.bestFit(wanted);
+        assertThat(found == Blocks.NONE).as("seed %d", seed).isEqualTo(best == 0);
+        if (found != Blocks.NONE) {
+            long slack = best <= 1 << 20 ? 0 : best / 64;
+            assertThat(blocks.byteSize[found]).as("seed %d", seed).isBetween(best, best + slack);
+        }
+    }
+
+    private static long size(SplittableRandom random) {
+        return Sizes.rounded(1 + (long) Math.pow(2, random.nextDouble(28)));
+    }
+
+    private int insert(long byteSize) {
+        int block = blocks.add(region(byteSize), Blocks.FREE);
+        bins.insert(block);
+        free.add(block);
+        return block;
+    }
+
+    private Region region(long byteSize) {
+        long address = nextAddress;
+        nextAddress += byteSize;
+        return new PlainSegment(
+                new StreamShard(0, true, Long.MAX_VALUE),
+                new TestRanges(0),
+                new Segment(address, byteSize, 0),
+                RESERVED,
+                new RegionMap());
+    }
+}

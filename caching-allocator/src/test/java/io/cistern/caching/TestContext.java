@@ -1,0 +1,102 @@
+package io.cistern.caching;
+
+import static org.mockito.ArgumentMatchers.anyInt;
+import static org.mockito.ArgumentMatchers.anyLong;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.when;
+import static org.mockito.Mockito.withSettings;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Devices;
+import io.cistern.cuda.VirtualMemory;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.EventSink;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.StreamOrder;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
+
+/// An environment of one device whose memory source and whose streams the test holds in its hands.
+final class TestContext implements AllocatorContext, EventSink {
+    static final long TOTAL_BYTES = 1L << 36;
+
+    final TestOrder order = new TestOrder();
+    final Devices devices = mock(Devices.class);
+    private final CudaDriver driver = mock(CudaDriver.class, withSettings().stubOnly());
+    private final SegmentSource source;
+    private final AtomicLong announced = new AtomicLong();
+
+    TestContext(SegmentSource source) {
+        this.source = source;
+        VirtualMemory memory = mock(VirtualMemory.class, withSettings().stubOnly());
+        AtomicLong next = new AtomicLong(1L << 40);
+        when(memory.reserve(anyInt(), anyLong(), anyLong(), anyLong()))
+                .thenAnswer(call -> next.getAndAdd(call.getArgument(1)));
+        when(devices.totalBytes(0)).thenReturn(TOTAL_BYTES);
+        when(driver.virtualMemory()).thenReturn(memory);
+        when(driver.devices()).thenReturn(devices);
+    }
+
+    static CachingAllocator caching(SegmentSource source) {
+        return new TestContext(source).open();
+    }
+
+    CachingAllocator open() {
+        return new CachingAllocator(this, new CachingOptions("test", 0));
+    }
+
+    /// Bytes that the allocator said it has.
+    long announcedBytes() {
+        return announced.get();
+    }
+
+    @Override
+    public void segmentAcquired(int device, long address, long byteSize) {
+        announced.addAndGet(byteSize);
+    }
+
+    @Override
+    public void segmentReleased(int device, long address, long byteSize) {
+        announced.addAndGet(-byteSize);
+    }
+
+    @Override
+    public AllocatorOptions options() {
+        throw new AssertionError("options were read before");
+    }
+
+    @Override
+    public DeviceEnvironment devices() {
+        DeviceEnvironment environment = mock(DeviceEnvironment.class, withSettings().stubOnly());
+        when(environment.deviceCount()).thenReturn(1);
+        return environment;
+    }
+
+    @Override
+    public EventSink events() {
+        return this;
+    }
+
+    @Override
+    public DeviceAllocator upstream(String spec) {
+        throw new AssertionError("caching has no upstream");
+    }
+
+    @Override
+    public SegmentSource segments(String spec) {
+        return source;
+    }
+
+    @Override
+    public StreamOrder streams() {
+        return order;
+    }
+
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        return type.isInstance(driver) ? Optional.of(type.cast(driver)) : Optional.empty();
+    }
+}

@@ -1,0 +1,149 @@
+package io.cistern.cli;
+
+import io.cistern.ConfigurationException;
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaDriverProvider;
+import io.cistern.cuda.CudaDrivers;
+import io.cistern.cuda.DriverCapabilities;
+import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
+import io.cistern.cuda.DriverFeature;
+import io.cistern.cuda.Support;
+import io.cistern.spi.Availability;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceEnvironment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/// What this machine, this JVM and the plug-ins found can do, with the reason for each "no". Finding out never fails: what
+/// can't be had is part of the finding.
+///
+/// @param jdk name and version of the Java in use
+/// @param jdkHome where it is
+/// @param nativeAccess whether the driver binding may call native code without a warning
+/// @param drivers the ways to a GPU, the preferred first
+/// @param driver the driver in use, for people
+/// @param simulated whether its devices are simulated
+/// @param capabilities what driver and devices can do
+/// @param providers allocators and segment sources found
+/// @param current the allocator that is current without a program's choice, or why there is none
+/// @param currentReason why that one
+record Diagnosis(
+        String jdk,
+        String jdkHome,
+        Support nativeAccess,
+        List<Driver> drivers,
+        String driver,
+        boolean simulated,
+        DriverCapabilities capabilities,
+        List<Provider> providers,
+        Optional<String> current,
+        String currentReason) {
+    /// A way to a GPU.
+    ///
+    /// @param name `cuda`, `simulated`
+    /// @param support whether it can be used here
+    record Driver(String name, Support support) {}
+
+    /// An allocator or a segment source.
+    ///
+    /// @param entry what was found
+    /// @param support whether it can be used here
+    record Provider(Catalog.Entry entry, Support support) {}
+
+    /// Looks at everything.
+    static Diagnosis make() {
+        List<Driver> drivers = new ArrayList<>(
+                CudaDrivers.providers().stream().map(Diagnosis::driver).toList());
+        try (ReplayDevice gpu = open(drivers)) {
+            CudaDriver driver = gpu.driver();
+            Catalog catalog = Plugins.catalog();
+            try (DeviceMemory memory = gpu.open(driver, catalog)) {
+                return of(drivers, driver, catalog, memory.environment());
+            } finally {
+                gpu.release(driver);
+            }
+        }
+    }
+
+    private static Diagnosis of(
+            List<Driver> drivers, CudaDriver driver, Catalog catalog, DeviceEnvironment environment) {
+        Optional<String> current = Optional.empty();
+        String reason;
+        try {
+            Catalog.Choice choice = catalog.choose(environment);
+            current = Optional.of(choice.spec().text());
+            reason = choice.reason();
+        } catch (ConfigurationException e) {
+            reason = String.valueOf(e.getMessage());
+        }
+        return new Diagnosis(
+                System.getProperty("java.vm.name") + " " + Runtime.version(),
+                System.getProperty("java.home"),
+                mayCallNatively(),
+                drivers,
+                driver.description(),
+                driver.simulated(),
+                driver.capabilities(),
+                catalog.entries().stream()
+                        .map(entry -> new Provider(entry, support(entry, catalog, environment)))
+                        .toList(),
+                current,
+                reason);
+    }
+
+    private static Driver driver(CudaDriverProvider provider) {
+        return new Driver(
+                provider.name(), provider.unavailableBecause().map(Support::no).orElse(Support.yes()));
+    }
+
+    /// The GPU if there is one that opens, otherwise the simulated one.
+    private static ReplayDevice open(List<Driver> drivers) {
+        try {
+            return DeviceChoice.open("auto", OptionalLong.empty());
+        } catch (UsageException e) {
+            drivers.add(new Driver("cuda", Support.no(String.valueOf(e.getMessage()))));
+            return DeviceChoice.open("simulated", OptionalLong.empty());
+        }
+    }
+
+    private static Support mayCallNatively() {
+        return CudaDriver.class.getModule().isNativeAccessEnabled()
+                ? Support.yes()
+                : Support.no("start the JVM with --enable-native-access=io.cistern.cuda, or ALL-UNNAMED on the class path");
+    }
+
+    private static Support support(Catalog.Entry entry, Catalog catalog, DeviceEnvironment environment) {
+        if (entry.problem().isPresent()) {
+            return Support.no(entry.problem().get());
+        }
+        try {
+            Availability availability =
+                    switch (entry.kind()) {
+                        case ALLOCATOR -> catalog.allocator(entry.name()).availability(environment);
+                        case SOURCE -> catalog.source(entry.name()).availability(environment);
+                    };
+            return availability.available() ? Support.yes() : Support.no(availability.reason());
+        } catch (RuntimeException | LinkageError e) { // A plug-in may do anything; the diagnosis goes on.
+            return Support.no("its availability check failed: " + e);
+        }
+    }
+
+    /// A device's answers in the order of [DriverFeature].
+    static List<Feature> features(DeviceCapabilities device) {
+        List<Feature> features = new ArrayList<>();
+        for (DriverFeature feature : DriverFeature.values()) {
+            features.add(new Feature(
+                    feature.name().toLowerCase(java.util.Locale.ROOT).replace('_', ' '), device.supports(feature)));
+        }
+        return features;
+    }
+
+    /// One thing a device may or may not do.
+    ///
+    /// @param name for people
+    /// @param support the answer
+    record Feature(String name, Support support) {}
+}

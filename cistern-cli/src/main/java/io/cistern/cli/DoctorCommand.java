@@ -1,0 +1,37 @@
+package io.cistern.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/// `cistern doctor`: what this machine can do and, for what it can't, why and what to do.
+@Command(
+        name = "doctor",
+        description = "Tells what the driver, the devices and the plug-ins found can do, and why not.",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class)
+final class DoctorCommand implements Callable<Integer> {
+    @Spec
+    private @Nullable CommandSpec command;
+
+    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
+    private OutputFormat format = OutputFormat.TEXT;
+
+    @Override
+    public Integer call() throws IOException {
+        PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
+        Diagnosis diagnosis = Diagnosis.make();
+        switch (format) {
+            case TEXT -> out.print(DiagnosisText.format(diagnosis));
+            case JSON -> out.println(DiagnosisJson.format(diagnosis, Version.number()));
+        }
+        out.flush();
+        return ExitCode.OK;
+    }
+}

@@ -1,0 +1,9 @@
+package io.cistern.cli;
+
+/// What `--format` says.
+enum OutputFormat {
+    /// For people.
+    TEXT,
+    /// For programs.
+    JSON
+}

@@ -1,0 +1,143 @@
+package io.cistern.cli;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.simulated.SimulatedGpu;
+import java.util.Arrays;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// Walks through a trace with an allocator, pass after pass, making no garbage of its own.
+///
+/// The loop does per row what a C program replaying the trace does: allocate and remember, or look up and free. Each block is
+/// freed on its own stream.
+final class Replay {
+    /// In place of an address: that allocation failed, so its free is skipped.
+    private static final long FAILED = -1;
+    /// In place of an address: the slot is empty.
+    private static final long EMPTY = -2;
+
+    private final Trace trace;
+    private final DeviceMemory memory;
+    private final Allocator allocator;
+    private final int device;
+    private final long[] streams;
+    private final @Nullable BlockWork work;
+    private final Consumer<DeviceOutOfMemoryException> onFailure;
+
+    // By slot.
+    private final long[] addresses;
+    private final int[] rows;
+
+    private long failures;
+
+    /// Prepares a replay.
+    ///
+    /// @param streams the driver's streams for those of the trace
+    /// @param work what to do with the blocks, or null
+    /// @param onFailure told of each allocation that failed
+    Replay(
+            Trace trace,
+            DeviceMemory memory,
+            Allocator allocator,
+            int device,
+            long[] streams,
+            @Nullable BlockWork work,
+            Consumer<DeviceOutOfMemoryException> onFailure) {
+        this.trace = trace;
+        this.memory = memory;
+        this.allocator = allocator;
+        this.device = device;
+        this.streams = streams;
+        this.work = work;
+        this.onFailure = onFailure;
+        addresses = new long[trace.slotCount()];
+        rows = new int[trace.slotCount()];
+        Arrays.fill(addresses, EMPTY);
+    }
+
+    /// Goes through the trace once, waits for the device, and then frees what is still live.
+    Pass pass() {
+        memory.driver().devices().synchronize(device);
+        failures = 0;
+        long callsBefore = memory.driver().calls().ofAllocators();
+        long clockBefore = virtualNanos();
+        long start = System.nanoTime();
+        walk();
+        long hostNanos = System.nanoTime() - start;
+        long driverCalls = memory.driver().calls().ofAllocators() - callsBefore;
+        long driverNanos = virtualNanos() - clockBefore;
+        memory.driver().devices().synchronize(device);
+        long wallNanos = System.nanoTime() - start;
+        freeLeftovers();
+        return new Pass(hostNanos, wallNanos, driverCalls, driverNanos, failures);
+    }
+
+    /// The simulated GPU's clock, which runs while the driver is called; 0 on a real one.
+    private long virtualNanos() {
+        return memory.driver() instanceof SimulatedGpu gpu ? gpu.virtualNanos() : 0;
+    }
+
+    private void walk() {
+        int[] slots = trace.slots();
+        for (int row = 0; row < slots.length; row++) {
+            int slot = slots[row];
+            if (slot >= 0) {
+                allocate(row, slot);
+            } else {
+                free(~slot);
+            }
+        }
+    }
+
+    private void allocate(int row, int slot) {
+        long byteSize = trace.byteSizes()[row];
+        long stream = streams[trace.streams()[row]];
+        long address;
+        try {
+            address = allocator.allocate(byteSize, device, stream);
+        } catch (DeviceOutOfMemoryException e) {
+            failures++;
+            onFailure.accept(e);
+            addresses[slot] = FAILED;
+            return;
+        }
+        addresses[slot] = address;
+        rows[slot] = row;
+        if (work != null && byteSize > 0) {
+            work.allocated(row, address, byteSize, stream);
+        }
+    }
+
+    private void free(int slot) {
+        long address = addresses[slot];
+        addresses[slot] = EMPTY;
+        if (address == FAILED) {
+            return;
+        }
+        int row = rows[slot];
+        long stream = streams[trace.streams()[row]];
+        if (work != null && address != 0) {
+            work.freeing(row, address, trace.byteSizes()[row], stream);
+        }
+        memory.free(address, stream);
+    }
+
+    private void freeLeftovers() {
+        for (int slot = 0; slot < addresses.length; slot++) {
+            if (addresses[slot] != EMPTY) {
+                free(slot);
+            }
+        }
+    }
+
+    /// What one pass took.
+    ///
+    /// @param hostNanos the loop over the rows
+    /// @param wallNanos the same with the wait for the device
+    /// @param driverCalls what the allocator asked of the driver in the loop
+    /// @param driverNanos what a real GPU's driver would have taken for all calls of the loop, on a simulated one; else 0
+    /// @param failures allocations that failed
+    record Pass(long hostNanos, long wallNanos, long driverCalls, long driverNanos, long failures) {}
+}

@@ -1,0 +1,182 @@
+package io.cistern.cli;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.spi.Catalog;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/// `cistern replay`: real allocation traces through allocators, and what that took.
+@Command(
+        name = "replay",
+        description = "Replays allocation traces through allocators and tells how fast they were, how much memory they"
+                + " reserved, and how often they called the driver.",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false)
+final class ReplayCommand implements Callable<Integer> {
+    /// Enough for the JVM to compile an allocator's ways, little enough that nobody waits for it.
+    private static final long WARM_UP_NANOS = 200_000_000;
+    private static final int WARM_UP_MAX_PASSES = 100;
+
+    @Spec
+    private @Nullable CommandSpec command;
+
+    @Parameters(paramLabel = "FILE", description = "Traces, .csv or .csv.gz. Default: the five that come with Cistern.")
+    private List<Path> files = new ArrayList<>();
+
+    @Option(
+            names = "--allocator",
+            paramLabel = "SPEC",
+            description = "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can run.")
+    private List<String> allocators = new ArrayList<>();
+
+    @Option(
+            names = "--device",
+            paramLabel = "DEVICE",
+            defaultValue = "auto",
+            description = "auto, simulated or cuda:N. auto: the GPU if there is one.")
+    private String device = "auto";
+
+    @Option(
+            names = "--capacity",
+            paramLabel = "BYTES",
+            converter = ByteSizeConverter.class,
+            description = "Memory of the simulated device (default: an H200's), or a limit on a real one; for example 8GiB.")
+    private @Nullable Long capacity;
+
+    @Option(
+            names = "--work",
+            paramLabel = "WORK",
+            defaultValue = "none",
+            description = "none, memset (each block is written once) or check (contents are verified; nothing is timed).")
+    private Work work = Work.NONE;
+
+    @Option(
+            names = "--repeat",
+            paramLabel = "N",
+            defaultValue = "3",
+            description = "Passes over each trace, the first included; default ${DEFAULT-VALUE}.")
+    private int repeat = 3;
+
+    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
+    private OutputFormat format = OutputFormat.TEXT;
+
+    private final Set<String> warm = new HashSet<>();
+    private @Nullable String firstFailure;
+
+    @Override
+    public Integer call() throws TraceException {
+        if (repeat < 1 || repeat > 1_000_000) {
+            throw new UsageException("--repeat must be 1 to 1000000, not " + repeat);
+        }
+        List<Trace> traces = readTraces();
+        try (ReplayDevice gpu =
+                DeviceChoice.open(device, capacity == null ? OptionalLong.empty() : OptionalLong.of(capacity))) {
+            Catalog catalog = Plugins.catalog();
+            List<String> specs = new AllocatorChoice(gpu, catalog).specs(allocators);
+            return report(replayAll(traces, specs, gpu, catalog));
+        }
+    }
+
+    private List<Trace> readTraces() throws TraceException {
+        if (files.isEmpty()) {
+            return BundledTraces.readAll();
+        }
+        List<Trace> traces = new ArrayList<>();
+        for (Path file : files) {
+            traces.add(TraceReader.read(file));
+        }
+        return traces;
+    }
+
+    private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice gpu, Catalog catalog) {
+        List<ReplayResult> results = new ArrayList<>();
+        long sessions = (long) traces.size() * specs.size() * (work == Work.CHECK ? 1 : 2);
+        try (Progress progress = new Progress("replay", sessions * repeat)) {
+            for (Trace trace : traces) {
+                for (String spec : specs) {
+                    progress.message(trace.name() + " " + spec);
+                    ReplayResult result = replay(new ReplaySession(
+                            trace, spec, gpu, catalog, repeat, progress::step, e -> failed(trace, spec, e)));
+                    results.add(result);
+                    if (format == OutputFormat.JSON) {
+                        out().println(result.toJson());
+                        out().flush();
+                    }
+                }
+            }
+        }
+        return results;
+    }
+
+    private ReplayResult replay(ReplaySession session) {
+        ReplaySession.Outcome observed = session.observed(work);
+        ReplaySession.Outcome reported = work == Work.CHECK ? observed : timed(session, observed);
+        boolean alone = session.gpu() instanceof ReplayDevice.Simulated;
+        return new ReplayResult(
+                session.trace().name(),
+                session.spec(),
+                session.gpu().label(),
+                work,
+                session.trace().operations(),
+                session.trace().requestedPeakBytes(),
+                reported,
+                observed.reservedPeakBytes().orElseThrow(),
+                alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty());
+    }
+
+    /// Times what has been observed. The first time for an allocator, passes that nobody sees come before, so that the JVM has
+    /// compiled it: what is compared is allocators, not compilers.
+    private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
+        if (warm.add(session.spec())) {
+            long passNanos = Math.max(1, observed.passes().getLast().wallNanos());
+            long passes = Math.min(WARM_UP_NANOS / passNanos, WARM_UP_MAX_PASSES);
+            if (passes > 0) {
+                session.unseen((int) passes).timed(work);
+            }
+        }
+        return session.timed(work);
+    }
+
+    private void failed(Trace trace, String spec, DeviceOutOfMemoryException failure) {
+        if (firstFailure == null) {
+            firstFailure = trace.name() + " through " + spec + ": " + failure.getMessage();
+        }
+    }
+
+    private int report(List<ReplayResult> results) {
+        if (format == OutputFormat.TEXT) {
+            out().print(ResultTable.format(results));
+            out().flush();
+        }
+        if (firstFailure != null) {
+            err().println("cistern: " + firstFailure);
+        }
+        long mismatches = results.stream().mapToLong(result -> result.outcome().mismatches()).sum();
+        if (mismatches > 0) {
+            err().println("cistern: contents lost: " + mismatches + " words of blocks changed while they were live");
+            return ExitCode.CONTENTS_LOST;
+        }
+        return firstFailure == null ? ExitCode.OK : ExitCode.ALLOCATION_FAILED;
+    }
+
+    private PrintWriter out() {
+        return java.util.Objects.requireNonNull(command).commandLine().getOut();
+    }
+
+    private PrintWriter err() {
+        return java.util.Objects.requireNonNull(command).commandLine().getErr();
+    }
+}

@@ -1,0 +1,85 @@
+package io.cistern.cli;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import java.util.OptionalLong;
+
+/// The GPU that replays run on. Each replay gets memory of its own from it, as if it were the first.
+sealed interface ReplayDevice extends AutoCloseable {
+    /// How the command line names it: `simulated`, `cuda:0`.
+    String label();
+
+    /// The device's ordinal.
+    int ordinal();
+
+    /// A driver for one replay.
+    CudaDriver driver();
+
+    /// Ends what [#driver] gave.
+    void release(CudaDriver driver);
+
+    /// Opens the framework on a driver.
+    DeviceMemory open(CudaDriver driver, Catalog catalog);
+
+    @Override
+    default void close() {}
+
+    /// A simulated GPU, made anew for each replay.
+    ///
+    /// @param capacityBytes its memory; empty for an H200's
+    record Simulated(OptionalLong capacityBytes) implements ReplayDevice {
+        @Override
+        public String label() {
+            return "simulated";
+        }
+
+        @Override
+        public int ordinal() {
+            return 0;
+        }
+
+        @Override
+        public CudaDriver driver() {
+            SimulatedGpu.Builder builder = SimulatedGpu.builder().devices(1);
+            capacityBytes.ifPresent(builder::capacityBytes);
+            return builder.build();
+        }
+
+        @Override
+        public void release(CudaDriver driver) {
+            driver.close();
+        }
+
+        @Override
+        public DeviceMemory open(CudaDriver driver, Catalog catalog) {
+            return DeviceMemory.builder(driver).catalog(catalog).open();
+        }
+    }
+
+    /// A device of a driver that stays open over all replays.
+    ///
+    /// @param limitBytes the most that may be allocated at once; empty for no limit but the device's own
+    record Real(CudaDriver driver, int ordinal, OptionalLong limitBytes) implements ReplayDevice {
+        @Override
+        public String label() {
+            return "cuda:" + ordinal;
+        }
+
+        @Override
+        public void release(CudaDriver driver) {}
+
+        @Override
+        public DeviceMemory open(CudaDriver driver, Catalog catalog) {
+            DeviceMemory.Builder builder = DeviceMemory.builder(driver).catalog(catalog);
+            limitBytes.ifPresent(builder::limitBytes);
+            return builder.open();
+        }
+
+        @Override
+        public void close() {
+            driver.close();
+        }
+    }
+}

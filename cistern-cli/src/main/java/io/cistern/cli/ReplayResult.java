@@ -1,0 +1,126 @@
+package io.cistern.cli;
+
+import io.cistern.AllocatorStatistics;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.OptionalLong;
+import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
+
+/// What one trace through one allocator gave.
+///
+/// @param trace the trace's name
+/// @param allocator the spec as given
+/// @param device where it ran
+/// @param work what was done with the blocks
+/// @param operations rows of the trace
+/// @param requestedPeakBytes the most bytes asked for at once
+/// @param outcome the passes that are reported: the timed ones, or for [Work#CHECK] the observed
+/// @param reservedPeakBytes the most bytes reserved in the observed passes
+/// @param unreturnedBytes bytes that closing the allocator did not give back; empty where other programs can blur it
+record ReplayResult(
+        String trace,
+        String allocator,
+        String device,
+        Work work,
+        int operations,
+        long requestedPeakBytes,
+        ReplaySession.Outcome outcome,
+        long reservedPeakBytes,
+        OptionalLong unreturnedBytes) {
+    /// Allocations that failed, over all passes.
+    long failures() {
+        return outcome.passes().stream().mapToLong(Replay.Pass::failures).sum();
+    }
+
+    /// Host time of the loop over the rows for each, median of the passes after the first; empty if not timed.
+    OptionalDouble nanosPerOperation() {
+        return timed(medianAfterFirst(Replay.Pass::hostNanos) / operations);
+    }
+
+    /// Time of a pass with the wait for the device, median of the passes after the first; empty if not timed.
+    OptionalDouble wallMillis() {
+        return timed(medianAfterFirst(Replay.Pass::wallNanos) / 1e6);
+    }
+
+    /// As [#wallMillis], of the first pass.
+    OptionalDouble firstPassMillis() {
+        return timed(outcome.passes().getFirst().wallNanos() / 1e6);
+    }
+
+    /// What the driver of a real GPU would have taken for the calls of the last pass; empty if this is a real one.
+    OptionalDouble simulatedDriverMillis() {
+        return device.equals("simulated")
+                ? OptionalDouble.of(outcome.passes().getLast().driverNanos() / 1e6)
+                : OptionalDouble.empty();
+    }
+
+    /// What the allocator asked of the driver in the first pass.
+    long firstPassDriverCalls() {
+        return outcome.passes().getFirst().driverCalls();
+    }
+
+    /// What the allocator asked of the driver in the last pass.
+    long driverCalls() {
+        return outcome.passes().getLast().driverCalls();
+    }
+
+    /// Reserved over requested peak; empty if nothing was requested.
+    OptionalDouble ratio() {
+        return requestedPeakBytes == 0
+                ? OptionalDouble.empty()
+                : OptionalDouble.of((double) reservedPeakBytes / requestedPeakBytes);
+    }
+
+    /// As one line of JSON; what is not known is null.
+    String toJson() {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("trace", trace);
+        fields.put("allocator", allocator);
+        fields.put("device", device);
+        fields.put("work", work.name().toLowerCase(java.util.Locale.ROOT));
+        fields.put("operations", operations);
+        fields.put("passes", outcome.passes().size());
+        fields.put("failures", failures());
+        fields.put("nanosPerOperation", orNull(nanosPerOperation()));
+        fields.put("requestedPeakBytes", requestedPeakBytes);
+        fields.put("reservedPeakBytes", reservedPeakBytes);
+        fields.put("ratio", orNull(ratio()));
+        fields.put("wallMillis", orNull(wallMillis()));
+        fields.put("driverCalls", driverCalls());
+        fields.put("firstPassMillis", orNull(firstPassMillis()));
+        fields.put("firstPassDriverCalls", firstPassDriverCalls());
+        fields.put("simulatedDriverMillis", orNull(simulatedDriverMillis()));
+        fields.put("mismatches", work == Work.CHECK ? outcome.mismatches() : null);
+        fields.put("metered", metered());
+        fields.put("unreturnedBytes", unreturnedBytes.isPresent() ? unreturnedBytes.getAsLong() : null);
+        return Json.write(fields);
+    }
+
+    private Map<String, @Nullable Object> metered() {
+        AllocatorStatistics statistics = outcome.metered();
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("allocations", statistics.allocations());
+        fields.put("frees", statistics.frees());
+        fields.put("requestedTotalBytes", statistics.requestedTotalBytes());
+        fields.put("requestedPeakBytes", statistics.requestedPeakBytes());
+        return fields;
+    }
+
+    private OptionalDouble timed(double value) {
+        return work == Work.CHECK ? OptionalDouble.empty() : OptionalDouble.of(value);
+    }
+
+    private double medianAfterFirst(ToLongFunction<Replay.Pass> time) {
+        List<Replay.Pass> passes = outcome.passes();
+        List<Replay.Pass> counted = passes.size() == 1 ? passes : passes.subList(1, passes.size());
+        long[] times = counted.stream().mapToLong(time).sorted().toArray();
+        return (times[(times.length - 1) / 2] + times[times.length / 2]) / 2.0;
+    }
+
+    private static @Nullable Double orNull(OptionalDouble value) {
+        return value.isPresent() ? value.getAsDouble() : null;
+    }
+}

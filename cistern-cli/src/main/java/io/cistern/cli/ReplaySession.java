@@ -1,0 +1,127 @@
+package io.cistern.cli;
+
+import io.cistern.Allocator;
+import io.cistern.AllocatorStatistics;
+import io.cistern.DeviceMemory;
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.Catalog;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// The passes of one trace through one allocator, with memory, streams and an allocator of their own.
+///
+/// @param trace what to replay
+/// @param spec the allocator
+/// @param gpu where
+/// @param catalog where the allocator is found
+/// @param passCount how many passes, at least 1
+/// @param onPass told of each pass done
+/// @param onFailure told of each allocation that failed
+record ReplaySession(
+        Trace trace,
+        String spec,
+        ReplayDevice gpu,
+        Catalog catalog,
+        int passCount,
+        Runnable onPass,
+        Consumer<DeviceOutOfMemoryException> onFailure) {
+    /// Passes that are timed, with nothing in them but the allocator and, for [Work#MEMSET], the fills.
+    Outcome timed(Work work) {
+        return run(work, false);
+    }
+
+    /// Passes of the same work that are looked at instead: memory reserved and, for [Work#CHECK], contents.
+    Outcome observed(Work work) {
+        return run(work, true);
+    }
+
+    /// The same with another number of passes, of which nobody is told.
+    ReplaySession unseen(int passes) {
+        return new ReplaySession(trace, spec, gpu, catalog, passes, () -> {}, _ -> {});
+    }
+
+    private Outcome run(Work work, boolean observed) {
+        CudaDriver driver = gpu.driver();
+        long[] streams = new long[trace.streamCount()];
+        Arrays.setAll(streams, _ -> driver.streams().create(gpu.ordinal()));
+        try (ContentCheck check = work == Work.CHECK ? new ContentCheck(driver, gpu.ordinal(), streams) : null) {
+            long freeBytesBefore = driver.memory().freeBytes(gpu.ordinal());
+            Outcome outcome = withAllocator(driver, streams, blockWork(work, driver, check), observed, freeBytesBefore);
+            driver.devices().synchronize(gpu.ordinal());
+            return outcome.ended(
+                    freeBytesBefore - driver.memory().freeBytes(gpu.ordinal()), check == null ? 0 : check.mismatches());
+        } finally {
+            for (long stream : streams) {
+                driver.streams().destroy(gpu.ordinal(), stream);
+            }
+            gpu.release(driver);
+        }
+    }
+
+    private @Nullable BlockWork blockWork(Work work, CudaDriver driver, @Nullable ContentCheck check) {
+        return switch (work) {
+            case NONE -> null;
+            case MEMSET ->
+                (_, address, byteSize, stream) ->
+                        driver.copies().fillBytes(gpu.ordinal(), address, (byte) 1, byteSize, stream);
+            case CHECK -> check;
+        };
+    }
+
+    private Outcome withAllocator(
+            CudaDriver driver, long[] streams, @Nullable BlockWork work, boolean observed, long freeBytesBefore) {
+        try (DeviceMemory memory = gpu.open(driver, catalog);
+                Allocator allocator = memory.open(spec)) {
+            if (!observed) {
+                return new Outcome(passes(memory, allocator, streams, work), OptionalLong.empty(), statistics(allocator));
+            }
+            ReservedMeter meter = new ReservedMeter(driver, gpu.ordinal(), allocator, freeBytesBefore);
+            List<Replay.Pass> passes =
+                    passes(memory, allocator, streams, work == null ? meter : meter.then(work));
+            return new Outcome(passes, OptionalLong.of(meter.peakBytes()), statistics(allocator));
+        }
+    }
+
+    private List<Replay.Pass> passes(
+            DeviceMemory memory, Allocator allocator, long[] streams, @Nullable BlockWork work) {
+        Replay replay = new Replay(trace, memory, allocator, gpu.ordinal(), streams, work, onFailure);
+        List<Replay.Pass> passes = new ArrayList<>();
+        for (int i = 0; i < passCount; i++) {
+            passes.add(replay.pass());
+            onPass.run();
+        }
+        return passes;
+    }
+
+    private AllocatorStatistics statistics(Allocator allocator) {
+        return allocator.statistics(gpu.ordinal());
+    }
+
+    /// What came of the passes.
+    ///
+    /// @param passes what each took
+    /// @param reservedPeakBytes the most bytes reserved, if they were observed
+    /// @param metered what the framework counted over all of them
+    /// @param unreturnedBytes bytes of the device that were free before the allocator was opened and not after it was closed
+    /// @param mismatches words of block contents found changed
+    record Outcome(
+            List<Replay.Pass> passes,
+            OptionalLong reservedPeakBytes,
+            AllocatorStatistics metered,
+            long unreturnedBytes,
+            long mismatches) {
+        Outcome(List<Replay.Pass> passes, OptionalLong reservedPeakBytes, AllocatorStatistics metered) {
+            this(passes, reservedPeakBytes, metered, 0, 0);
+        }
+
+        /// The same, with what is known only after the allocator was closed.
+        Outcome ended(long unreturned, long changed) {
+            return new Outcome(passes, reservedPeakBytes, metered, unreturned, changed);
+        }
+    }
+}

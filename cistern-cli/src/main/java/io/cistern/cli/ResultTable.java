@@ -1,0 +1,110 @@
+package io.cistern.cli;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.OptionalDouble;
+
+/// Replay results as a table for people.
+final class ResultTable {
+    private static final List<String> HEADINGS = List.of(
+            "trace",
+            "allocator",
+            "ns/op",
+            "wall ms",
+            "first pass ms",
+            "requested peak",
+            "reserved peak",
+            "reserved/requested",
+            "driver calls: first pass",
+            "last pass",
+            "driver ms",
+            "failures");
+    private static final int LEFT_ALIGNED = 2;
+
+    private static final String TIMED = """
+            ns/op: the host's time for each allocation or free. wall: a whole pass, until the device is done.
+            Both are the median of the passes after the first.
+            """;
+    private static final String COUNTED = """
+            requested: bytes that the program asked for, at its peak. reserved: what the allocator took from the device for that.
+            driver calls: what the allocator asked of the CUDA driver, in its first pass and once it is warm.
+            """;
+    private static final String SIMULATED = """
+            driver ms: what the calls of the last pass would take on an H200. The simulation's own time for them is in ns/op.
+            """;
+
+    private ResultTable() {}
+
+    /// The table with its explanation, ending in a newline.
+    static String format(List<ReplayResult> results) {
+        List<List<String>> rows = new ArrayList<>(List.of(HEADINGS));
+        results.forEach(result -> rows.add(row(result)));
+        int[] widths = widths(rows);
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < rows.size(); i++) {
+            String line = line(rows.get(i), widths);
+            text.append(i == 0 ? Terminal.OUT.bold(line) : line).append('\n');
+        }
+        return text.append('\n').append(explanation(results)).toString();
+    }
+
+    private static List<String> row(ReplayResult result) {
+        return List.of(
+                result.trace(),
+                result.allocator(),
+                number("%,.0f", result.nanosPerOperation()),
+                number("%,.1f", result.wallMillis()),
+                number("%,.1f", result.firstPassMillis()),
+                ByteSize.format(result.requestedPeakBytes()),
+                ByteSize.format(result.reservedPeakBytes()),
+                number("%.3f", result.ratio()),
+                String.format(Locale.ROOT, "%,d", result.firstPassDriverCalls()),
+                String.format(Locale.ROOT, "%,d", result.driverCalls()),
+                number("%,.1f", result.simulatedDriverMillis()),
+                String.format(Locale.ROOT, "%,d", result.failures()));
+    }
+
+    private static String explanation(List<ReplayResult> results) {
+        ReplayResult any = results.getFirst();
+        int passes = any.outcome().passes().size();
+        boolean simulated = any.device().equals("simulated");
+        StringBuilder text = new StringBuilder();
+        text.append(simulated ? "On a simulated GPU, " : "On " + any.device() + ", ");
+        text.append(passes).append(passes == 1 ? " pass.\n" : " passes.\n");
+        text.append(any.work() == Work.CHECK ? untimed(results) : TIMED);
+        text.append(COUNTED);
+        return text.append(simulated ? SIMULATED : "").toString();
+    }
+
+    private static String untimed(List<ReplayResult> results) {
+        long mismatches = results.stream()
+                .mapToLong(result -> result.outcome().mismatches())
+                .sum();
+        return "Contents were verified, so nothing was timed; words found changed: " + mismatches + ".\n";
+    }
+
+    private static int[] widths(List<List<String>> rows) {
+        int[] widths = new int[HEADINGS.size()];
+        for (List<String> row : rows) {
+            for (int i = 0; i < widths.length; i++) {
+                widths[i] = Math.max(widths[i], row.get(i).length());
+            }
+        }
+        return widths;
+    }
+
+    private static String line(List<String> cells, int[] widths) {
+        StringBuilder line = new StringBuilder();
+        for (int i = 0; i < widths.length; i++) {
+            String padding = " ".repeat(widths[i] - cells.get(i).length());
+            line.append(i == 0 ? "" : "  ");
+            line.append(i < LEFT_ALIGNED ? cells.get(i) + padding : padding + cells.get(i));
+        }
+        return line.toString().stripTrailing();
+    }
+
+    private static String number(String format, OptionalDouble value) {
+        return value.isPresent() ? String.format(Locale.ROOT, format, value.getAsDouble()) : "-";
+    }
+}

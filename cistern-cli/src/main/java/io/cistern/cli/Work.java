@@ -1,0 +1,11 @@
+package io.cistern.cli;
+
+/// What `--work` says: what is done with each block.
+enum Work {
+    /// Nothing: the allocator's own cost.
+    NONE,
+    /// Each block is written once on its stream right after its allocation, as a kernel would.
+    MEMSET,
+    /// Each block is filled, and before its free its contents are verified; never timed.
+    CHECK
+}

@@ -1,0 +1,161 @@
+package io.cistern.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// What `cistern replay` prints and how it ends, on the simulated GPU.
+final class ReplayCommandTests {
+    private static final long MIB = 1 << 20;
+
+    @TempDir
+    private Path folder;
+
+    private Path tiny;
+
+    /// Two streams, an id used twice, a block of no bytes, one block live at the end; at most 6 MiB at once.
+    @BeforeEach
+    void writeTrace() throws IOException {
+        tiny = ProgramRun.trace(
+                folder,
+                "tiny.csv",
+                "a,0," + 2 * MIB + ",0",
+                "a,1," + 4 * MIB + ",1",
+                "f,0,0,0",
+                "a,0,0,0",
+                "f,0,0,0",
+                "f,1,0,1",
+                "a,2," + 2 * MIB + ",1");
+    }
+
+    @Test
+    void countsWhatTheDirectAllocatorDoes() {
+        ProgramRun run = replay("--allocator", "direct", "--format", "json");
+
+        assertThat(run.err()).isEmpty();
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out().lines()).hasSize(1);
+        assertThat(run.out())
+                .contains("\"trace\":\"tiny\",\"allocator\":\"direct\",\"device\":\"simulated\"")
+                .contains("\"operations\":7,\"passes\":3,\"failures\":0,\"nanosPerOperation\":")
+                .contains("\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.000")
+                .contains("\"driverCalls\":5,", "\"firstPassDriverCalls\":5,")
+                .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
+                        + ",\"requestedPeakBytes\":" + 6 * MIB + "},\"unreturnedBytes\":0}");
+    }
+
+    @Test
+    void withoutAnAllocatorAllThatCanRunAreTaken() {
+        ProgramRun run = replay("--format", "json", "--repeat", "1");
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out()).contains("\"allocator\":\"direct\"", "\"allocator\":\"caching\"");
+        assertThat(run.out().lines()).allMatch(line -> line.contains("\"failures\":0") && line.endsWith("}"));
+    }
+
+    @Test
+    void aWarmCachingAllocatorAsksTheDriverForNothing() {
+        assertThat(replay("--allocator", "caching", "--format", "json").out()).contains("\"driverCalls\":0,");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"none", "memset", "check"})
+    void everyWorkRunsThroughEveryAllocator(String work) throws IOException {
+        Path odd = ProgramRun.trace(folder, "odd.csv", "a,0,1,0", "a,1,1027,1", "a,2,4096,0", "f,1,0,1", "f,0,0,0", "a,3,2,1");
+        ProgramRun run = ProgramRun.inProcess(
+                "replay", odd.toString(), tiny.toString(), "--device=simulated", "--work", work, "--format=json");
+
+        assertThat(run.err()).isEmpty();
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out().lines())
+                .isNotEmpty()
+                .allMatch(line -> line.contains("\"failures\":0") && line.contains("\"unreturnedBytes\":0"))
+                .allMatch(line -> line.contains("\"mismatches\":" + (work.equals("check") ? "0" : "null")))
+                .allMatch(line -> line.contains("\"nanosPerOperation\":null") == work.equals("check"));
+    }
+
+    @Test
+    void theTableNamesTraceAndAllocatorAndExplainsItself() {
+        ProgramRun run = replay("--allocator", "direct");
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out().lines().skip(1).findFirst().orElseThrow())
+                .matches("tiny +direct +[\\d,]+ +[\\d.,]+ +[\\d.,]+ +6\\.00 MiB +6\\.00 MiB +1\\.000 +5 +5 +[\\d.,]+ +0");
+        assertThat(run.out()).contains("ns/op", "requested peak", "driver calls", "On a simulated GPU, 3 passes.");
+        assertThat(run.out()).doesNotContain("\u001b");
+    }
+
+    @Test
+    void anAllocationThatFailsIsCountedAndToldOnce() {
+        ProgramRun run = replay("--allocator", "direct", "--capacity", "5MiB", "--format", "json");
+
+        assertThat(run.exitCode()).isEqualTo(3);
+        assertThat(run.out()).contains("\"failures\":3,");
+        assertThat(run.err()).containsOnlyOnce("out of memory").startsWith("cistern: tiny through direct: ");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            textBlock = """
+            --allocator=cachin              | caching
+            --allocator=direct:page=2MiB    | page
+            --allocator=direct:             | direct:
+            --device=cuda:99                | cuda:99
+            --device=gpu                    | gpu
+            --capacity=much                 | much
+            --capacity=0                    | 0
+            --work=some                     | some
+            --repeat=0                      | --repeat
+            --format=xml                    | xml
+            --unknown                       | --unknown
+            none.csv                        | none.csv: no such file
+            """)
+    void badUsageIsOneLineThatNamesTheMistake(String argument, String named) {
+        ProgramRun run = ProgramRun.inProcess("replay", tiny.toString(), argument);
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().lines()).singleElement().asString().contains(named);
+    }
+
+    @Test
+    void aBadTraceAmongGoodOnesPrintsNothingButItsLine() throws IOException {
+        Path bad = ProgramRun.trace(folder, "bad.csv", "a,1,8,0", "f,2,0,0");
+        ProgramRun run = ProgramRun.inProcess("replay", tiny.toString(), bad.toString(), "--format", "json");
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().strip()).isEqualTo(bad + ":3: frees id 2, which was never allocated");
+    }
+
+    @Test
+    void aFolderIsNoTrace() {
+        assertThat(Files.isDirectory(folder)).isTrue();
+        assertThat(ProgramRun.inProcess("replay", folder.toString()).exitCode()).isEqualTo(2);
+    }
+
+    @Test
+    void helpVersionAndCompletionAreFine() {
+        assertThat(ProgramRun.inProcess("--help").exitCode()).isZero();
+        assertThat(ProgramRun.inProcess("replay", "--help").out()).contains("--allocator", "--capacity", "--repeat");
+        assertThat(ProgramRun.inProcess("--version").out()).matches("cistern \\d.*\\s*");
+        assertThat(ProgramRun.inProcess("generate-completion").out()).contains("complete -F", "replay", "doctor");
+        assertThat(ProgramRun.inProcess().exitCode()).isEqualTo(2);
+    }
+
+    private ProgramRun replay(String... options) {
+        return ProgramRun.inProcess(java.util.stream.Stream.concat(
+                        java.util.stream.Stream.of("replay", tiny.toString(), "--device=simulated"),
+                        java.util.stream.Stream.of(options))
+                .toArray(String[]::new));
+    }
+}

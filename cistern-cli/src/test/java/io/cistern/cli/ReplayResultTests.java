@@ -1,0 +1,67 @@
+package io.cistern.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.AllocatorStatistics;
+import java.util.List;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.Test;
+
+/// How passes become the numbers that are reported.
+final class ReplayResultTests {
+    private static final List<Replay.Pass> PASSES = List.of(
+            new Replay.Pass(9_000, 90_000_000, 70, 5_000_000, 1),
+            new Replay.Pass(3_000, 30_000_000, 20, 4_000_000, 0),
+            new Replay.Pass(1_000, 10_000_000, 10, 3_000_000, 0));
+
+    @Test
+    void timesAreTheMedianOfThePassesAfterTheFirst() {
+        ReplayResult result = result(Work.NONE, PASSES);
+
+        assertThat(result.nanosPerOperation()).hasValue(200);
+        assertThat(result.wallMillis()).hasValue(20);
+        assertThat(result.firstPassMillis()).hasValue(90);
+        assertThat(result.firstPassDriverCalls()).isEqualTo(70);
+        assertThat(result.driverCalls()).isEqualTo(10);
+        assertThat(result.failures()).isEqualTo(1);
+        assertThat(result.ratio()).hasValue(1.5);
+    }
+
+    @Test
+    void aSinglePassIsBothFirstAndMedian() {
+        assertThat(result(Work.NONE, PASSES.subList(0, 1)).nanosPerOperation()).hasValue(900);
+    }
+
+    @Test
+    void aCheckedReplayTellsNoTimes() {
+        assertThat(result(Work.CHECK, PASSES).toJson())
+                .contains("\"nanosPerOperation\":null", "\"wallMillis\":null", "\"firstPassMillis\":null")
+                .contains("\"mismatches\":0", "\"driverCalls\":10");
+    }
+
+    @Test
+    void jsonHasEveryFieldOnOneLine() {
+        assertThat(result(Work.MEMSET, PASSES).toJson())
+                .isEqualTo("{\"trace\":\"t\",\"allocator\":\"caching:a=b\",\"device\":\"simulated\",\"work\":\"memset\","
+                        + "\"operations\":10,\"passes\":3,\"failures\":1,\"nanosPerOperation\":200.000,"
+                        + "\"requestedPeakBytes\":1000,\"reservedPeakBytes\":1500,\"ratio\":1.500,\"wallMillis\":20.000,"
+                        + "\"driverCalls\":10,\"firstPassMillis\":90.000,\"firstPassDriverCalls\":70,\"simulatedDriverMillis\":3.000,"
+                        + "\"mismatches\":null,"
+                        + "\"metered\":{\"allocations\":5,\"frees\":4,\"requestedTotalBytes\":4000,"
+                        + "\"requestedPeakBytes\":1000},\"unreturnedBytes\":0}");
+    }
+
+    private static ReplayResult result(Work work, List<Replay.Pass> passes) {
+        AllocatorStatistics metered = new AllocatorStatistics(5, 4, 100, 1000, 4000, OptionalLong.empty());
+        return new ReplayResult(
+                "t",
+                "caching:a=b",
+                "simulated",
+                work,
+                10,
+                1000,
+                new ReplaySession.Outcome(passes, OptionalLong.empty(), metered, 0, 0),
+                1500,
+                OptionalLong.of(0));
+    }
+}

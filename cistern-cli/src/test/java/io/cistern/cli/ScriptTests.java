@@ -1,0 +1,110 @@
+package io.cistern.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/// The program as people start it: through the script, in JVMs of their own, with a third party's JAR.
+final class ScriptTests {
+    @TempDir
+    private static Path folder;
+
+    private static Path script;
+    private static Path jar;
+    private static Path trace;
+
+    @BeforeAll
+    static void layOut() throws IOException {
+        script = ProgramRun.layOut(Files.createDirectories(folder.resolve("home")));
+        jar = AcmePlugin.build(Files.createDirectories(folder.resolve("acme")));
+        trace = ProgramRun.trace(folder, "tiny.csv", "a,0,1000,0", "a,1,3000000,1", "f,0,0,0", "a,2,500,0");
+    }
+
+    /// What the links lead to stays; JUnit would warn of each.
+    @AfterAll
+    static void removeLinks() throws IOException {
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path link : files.filter(Files::isSymbolicLink).toList()) {
+                Files.delete(link);
+            }
+        }
+    }
+
+    @Test
+    void aThirdPartysJarIsListedByDoctor() throws Exception {
+        ProgramRun run = run(script, "doctor", "--format", "json", "--class-path", jar.toString());
+
+        assertThat(run.err()).isEmpty();
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out()).contains("\"kind\":\"allocator\",\"name\":\"acme\",\"origin\":\"");
+        assertThat(run.out()).containsPattern("\"name\":\"acme\",\"origin\":\"[^\"]*acme\\.jar\"");
+        assertThat(run.out()).contains("\"current\":{\"allocator\":\"caching\"");
+    }
+
+    @Test
+    void aThirdPartysJarIsReplayedMeteredAndGetsItsMemoryBack() throws Exception {
+        ProgramRun run = run(
+                script,
+                "replay",
+                "--class-path=" + jar,
+                trace.toString(),
+                "--device=simulated",
+                "--allocator=acme",
+                "--work=check",
+                "--format=json");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out())
+                .contains("\"allocator\":\"acme\"", "\"failures\":0", "\"mismatches\":0", "\"unreturnedBytes\":0")
+                .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":9004500,")
+                .contains("\"requestedPeakBytes\":3001000");
+        assertThat(run.err()).contains("acme closed: 9 segments acquired, 9 released");
+    }
+
+    @Test
+    void aLinkInAnotherFolderDoesTheSame() throws Exception {
+        Path elsewhere = Files.createDirectories(folder.resolve("else where"));
+        Path link = Files.createSymbolicLink(elsewhere.resolve("c"), script);
+        ProgramRun run = ProgramRun.of(link, elsewhere, Map.of(), "--version");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out()).startsWith("cistern ");
+    }
+
+    @Test
+    void propertiesAnywhereOnTheLineReachTheProgram() throws Exception {
+        ProgramRun run = run(script, "doctor", "-Dcistern.allocator=direct", "--format=json");
+
+        assertThat(run.out()).contains("\"current\":{\"allocator\":\"direct\",\"reason\":\"property cistern.allocator");
+    }
+
+    @Test
+    void aBadTraceEndsWithTwoAndOneLine() throws Exception {
+        Path bad = ProgramRun.trace(folder, "bad.csv", "f,1,0,0");
+        ProgramRun run = run(script, "replay", bad.toString());
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().strip()).isEqualTo(bad + ":2: frees id 1, which was never allocated");
+    }
+
+    @Test
+    void aPlugInThatIsNotThereIsNamed() throws Exception {
+        ProgramRun run = run(script, "doctor", "--class-path", "/none/such.jar");
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.err()).contains("/none/such.jar");
+    }
+
+    private static ProgramRun run(Path script, String... arguments) throws Exception {
+        return ProgramRun.of(script, folder, Map.of(), arguments);
+    }
+}

@@ -1,0 +1,24 @@
+package io.cistern.examples;
+
+import io.cistern.Allocator;
+import io.cistern.Allocators;
+import io.cistern.DeviceBuffer;
+import io.cistern.cuda.Streams;
+
+/// Uses [ThirtyLinePlugin] by its name, as it would any other.
+public final class UseThirtyLinePlugin {
+    private UseThirtyLinePlugin() {}
+
+    /// Prints what it does.
+    public static void main(String[] arguments) {
+        Allocator plugin = Allocators.setCurrent("thirty-lines");
+        try (DeviceBuffer one = DeviceBuffer.allocate(1000, Streams.LEGACY_DEFAULT);
+                DeviceBuffer two = DeviceBuffer.allocate(3000, Streams.LEGACY_DEFAULT)) {
+            System.out.printf(
+                    "%s gave %d blocks of %d bytes in all%n",
+                    plugin.name(), plugin.statistics(0).liveBlocks(), one.byteSize() + two.byteSize());
+        }
+        System.out.printf(
+                "%s has %d blocks left%n", plugin.name(), plugin.statistics(0).liveBlocks());
+    }
+}

@@ -1,0 +1,86 @@
+package io.cistern.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/// Runs each example as its reader would: in a JVM of its own, with everything on the class path.
+class ExamplesTests {
+    private static final Path SOURCES = Path.of("src", "main");
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void quickStartReadsBackWhatItWroteAndFreesToTheFirstAllocator() throws Exception {
+        assertThat(run(QuickStart.class))
+                .containsExactly(
+                        "caching gave 1048576 bytes; 1048576 of them read 42",
+                        "caching has 0 bytes in use, 1048576 at its peak; current is direct");
+    }
+
+    @Test
+    void quickStartTakesTheAllocatorThatThePropertyNames() throws Exception {
+        assertThat(run(QuickStart.class, "-Dcistern.allocator=async"))
+                .contains("async gave 1048576 bytes; 1048576 of them read 42");
+    }
+
+    @Test
+    void thePluginIsFoundByItsNameAndMetered() throws Exception {
+        assertThat(run(UseThirtyLinePlugin.class))
+                .containsExactly("thirty-lines gave 2 blocks of 4000 bytes in all", "thirty-lines has 0 blocks left");
+    }
+
+    @Test
+    void thePluginHasThirtyLinesAtMost() throws IOException {
+        List<String> lines = Stream.of(
+                        SOURCES.resolve("java/io/cistern/examples/ThirtyLinePlugin.java"),
+                        SOURCES.resolve("resources/META-INF/services/io.cistern.spi.AllocatorProvider"))
+                .flatMap(ExamplesTests::code)
+                .toList();
+
+        assertThat(lines).hasSizeBetween(1, 30);
+    }
+
+    /// The lines of a file without imports, comments and blank ones.
+    private static Stream<String> code(Path file) {
+        try {
+            return Files.readAllLines(file).stream()
+                    .map(String::strip)
+                    .filter(line -> !line.isEmpty() && !line.startsWith("//") && !line.startsWith("import "));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private List<String> run(Class<?> example, String... options) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
+        command.addAll(List.of("--class-path", System.getProperty("java.class.path")));
+        command.addAll(List.of(options));
+        command.add(example.getName());
+        Path output = folder.resolve("output.txt");
+        ProcessBuilder builder =
+                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
+        builder.environment().remove("CISTERN_ALLOCATOR");
+        Process process = builder.start();
+        try {
+            assertThat(process.waitFor(1, TimeUnit.MINUTES)).as("ended in time").isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        List<String> lines = Files.readAllLines(output);
+        assertThat(process.exitValue()).as(() -> String.join("\n", lines)).isZero();
+        return lines;
+    }
+}
