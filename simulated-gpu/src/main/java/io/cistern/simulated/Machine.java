@@ -40,6 +40,8 @@ final class Machine implements AutoCloseable {
     private final StreamEngine engine = new StreamEngine(clock);
     private final AddressSpace space = new AddressSpace();
     private final StreamClock hostClock = new StreamClock();
+    /// What the host synchronised with: pools see that, but no answers of queries (as seen on an H200).
+    private final StreamClock synchronisedClock = new StreamClock();
     private final HazardTracker hazards = new HazardTracker(space, hostClock);
     private final CallCounts counts = new CallCounts();
     private final Faults faults = new Faults();
@@ -171,15 +173,26 @@ final class Machine implements AutoCloseable {
     }
 
     void hostSaw(StreamQueue stream) {
-        hostClock.include(stream.clock());
-        hostClock.include(stream, stream.completed());
+        hostSaw(through(stream));
     }
 
-    /// All work of a device was seen to be done.
-    void hostSawAll(int device) {
+    /// The host has waited for everything of `seen`.
+    void hostSynchronised(StreamClock seen) {
+        hostClock.include(seen);
+        synchronisedClock.include(seen);
+    }
+
+    private static StreamClock through(StreamQueue stream) {
+        StreamClock seen = stream.clock().copy();
+        seen.include(stream, stream.completed());
+        return seen;
+    }
+
+    /// The host has waited for all work of a device.
+    void hostSynchronisedAll(int device) {
         for (StreamQueue stream : allStreams) {
             if (stream.device() == device) {
-                hostSaw(stream);
+                hostSynchronised(through(stream));
             }
         }
         allStreams.removeIf(stream -> stream.device() == device && stream.gone());
@@ -197,7 +210,7 @@ final class Machine implements AutoCloseable {
             }
             return true;
         });
-        all.forEach(this::hostSaw);
+        all.forEach(each -> hostSynchronised(through(each)));
     }
 
     /// Whether a stream is idle; the legacy default stream is so only when all blocking streams are.
@@ -219,7 +232,7 @@ final class Machine implements AutoCloseable {
     /// What pools do after a synchronisation of the host.
     void poolsSynchronised(int device) {
         for (PoolSimulation pool : List.copyOf(devices.get(device).pools())) {
-            clock.advance(pool.synchronised(hostClock) * costs.poolPageReleaseNanos());
+            clock.advance(pool.synchronised(synchronisedClock) * costs.poolPageReleaseNanos());
             if (pool.gone()) {
                 devices.get(device).remove(pool);
             }
@@ -431,8 +444,8 @@ final class Machine implements AutoCloseable {
         return space;
     }
 
-    StreamClock hostClock() {
-        return hostClock;
+    StreamClock synchronisedClock() {
+        return synchronisedClock;
     }
 
     HazardTracker hazards() {

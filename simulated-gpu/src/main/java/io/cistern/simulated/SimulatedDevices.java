@@ -87,7 +87,7 @@ final class SimulatedDevices implements Devices {
     public void synchronize(int device) {
         machine.run(DriverCall.CONTEXT_SYNCHRONIZE, device, () -> "device=" + device, () -> {
             machine.drain(device);
-            machine.hostSawAll(device);
+            machine.hostSynchronisedAll(device);
             machine.poolsSynchronised(device);
         });
     }

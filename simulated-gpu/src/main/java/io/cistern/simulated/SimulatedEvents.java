@@ -67,7 +67,7 @@ final class SimulatedEvents implements Events {
             if (work != null) {
                 machine.waitUntil(device, work::done);
             }
-            machine.hostSaw(seen);
+            machine.hostSynchronised(seen);
             machine.poolsSynchronised(device);
         });
     }

@@ -45,7 +45,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             }
             found.destroy();
             machine.forget(pool);
-            found.synchronised(machine.hostClock());
+            found.synchronised(machine.synchronisedClock());
             if (found.gone()) {
                 state.remove(found);
             }
@@ -106,7 +106,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             long address = pool.allocate(
                     byteSize,
                     queue,
-                    machine.hostClock(),
+                    machine.synchronisedClock(),
                     work -> machine.enqueue(queue, Work.waitingFor(List.of(work))));
             long pages = (pool.reserved() - before) / PoolGrowth.PAGE_BYTES;
             machine.clock().advance(pages * machine.costs().poolPageNanos());
