@@ -23,11 +23,13 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
     private final MemoryPools pools;
     private final long releaseThreshold;
     private final AtomicLongArray poolOfDevice;
+    private final RefusedFrees refused;
 
     AsyncAllocator(CudaDriver driver, int deviceCount, long releaseThreshold) {
         this.driver = driver;
         this.pools = driver.pools();
         this.releaseThreshold = releaseThreshold;
+        this.refused = new RefusedFrees(pools);
         this.poolOfDevice = new AtomicLongArray(deviceCount);
     }
 
@@ -50,6 +52,7 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
     /// Only memory whose frees have completed can be handed to another stream or go back to the device.
     private long allocateOnceMore(long byteSize, int device, long pool, long stream) {
         driver.devices().synchronize(device);
+        refused.freeAgain(device);
         long returned = trim(device, 0);
         try {
             return pools.allocateFrom(device, pool, byteSize, stream);
@@ -70,7 +73,7 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
             pools.free(device, address, stream);
         } catch (CudaException failure) {
             if (!failure.result().endsContext()) {
-                throw failure;
+                refused.add(device, address);
             }
         }
     }
@@ -147,6 +150,7 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
     private void destroy(int device, long pool) {
         try {
             driver.devices().synchronize(device);
+            refused.freeAgain(device);
             pools.destroy(device, pool);
         } catch (CudaException failure) {
             if (!failure.result().endsContext()) {

@@ -24,6 +24,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.cuda.Streams;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.mockito.InOrder;
@@ -128,6 +129,20 @@ class AsyncAllocatorTest {
                 .when(pools)
                 .free(0, ADDRESS, STREAM);
         assertThatCode(() -> async.free(ADDRESS, 100, 0, STREAM)).doesNotThrowAnyException();
+    }
+
+    @Test
+    void aFreeThatTheDriverRefusesIsTriedAgainOnceAllWorkIsDone() {
+        async.allocate(100, 0, STREAM);
+        doThrow(new CudaException(DriverCall.MEM_FREE_ASYNC, CudaResult.UNKNOWN.code(), "in a test"))
+                .when(pools)
+                .free(0, ADDRESS, STREAM);
+        async.free(ADDRESS, 100, 0, STREAM);
+        async.close();
+        InOrder order = inOrder(pools, devices);
+        order.verify(devices).synchronize(0);
+        order.verify(pools).free(0, ADDRESS, Streams.LEGACY_DEFAULT);
+        order.verify(pools).destroy(0, POOL);
     }
 
     @Test

@@ -61,12 +61,13 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak {
     }
 
     private Growth growth(int device, Reserved reserved, RegionMap regions) {
+        long deviceBytes = driver.devices().totalBytes(device);
         return switch (source) {
             case PageSource physical -> new PageGrowth(
                     new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
                     regions,
-                    driver.devices().totalBytes(device));
-            case RangeSource plain -> new SegmentGrowth(device, plain, reserved, regions);
+                    deviceBytes);
+            case RangeSource plain -> new SegmentGrowth(device, plain, reserved, regions, deviceBytes);
         };
     }
 

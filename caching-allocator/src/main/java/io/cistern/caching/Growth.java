@@ -9,4 +9,10 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @throws io.cistern.DeviceOutOfMemoryException if the source has no more
     /// @throws io.cistern.cuda.CudaException for what else a driver call says; everything is as it was before
     long growAndAllocate(StreamShard shard, long byteSize);
+
+    /// Bytes that belong to no shard, because the driver would not take them back.
+    long refusedBytes();
+
+    /// Free blocks of this many bytes and more are not cut for requests much smaller than they are.
+    long keptWhole();
 }

@@ -44,6 +44,7 @@ final class PageArena extends Region {
         long page = pages.pageBytes(byteSize, shard.small);
         long end = from + byteSize;
         long mapped = from;
+        unmapLeftOver(from, end);
         try {
             while (mapped < end) {
                 long size = Math.min(page, end - mapped);
@@ -65,11 +66,7 @@ final class PageArena extends Region {
         try {
             pages.memory.map(pages.device, address, size, created);
         } catch (RuntimeException | Error failure) {
-            try {
-                pages.release(created, size);
-            } catch (RuntimeException second) {
-                failure.addSuppressed(second);
-            }
+            pages.release(created, size);
             throw failure;
         }
         enter(address, size, created);
@@ -83,15 +80,26 @@ final class PageArena extends Region {
         }
     }
 
+    /// Takes away what an earlier roll-back could not, because its unmap failed too.
+    private void unmapLeftOver(long from, long to) {
+        for (int slot = slot(from); slot < Math.min(slot(to), handle.length); slot++) {
+            if (handle[slot] != 0) {
+                int first = firstSlot(slot);
+                unmap(addressOf(first), addressOf(first + pageSlots[first]));
+            }
+        }
+    }
+
     private void unmap(long from, long to) {
         if (from < to) {
             pages.memory.unmap(pages.device, from, to - from);
         }
         for (int slot = slot(from); slot < slot(to); ) {
             int length = pageSlots[slot];
-            pages.release(handle[slot], length * slotBytes);
+            long gone = handle[slot];
             Arrays.fill(handle, slot, slot + length, 0);
             Arrays.fill(pageSlots, slot, slot + length, 0);
+            pages.release(gone, length * slotBytes);
             slot += length;
         }
     }

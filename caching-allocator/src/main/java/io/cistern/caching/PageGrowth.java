@@ -36,6 +36,17 @@ final class PageGrowth implements Growth {
         return shard.fillAndAllocate(gap, byteSize);
     }
 
+    @Override
+    public long refusedBytes() {
+        return pages.refusedBytes();
+    }
+
+    /// Nothing: the pages of what is left over can go back to the driver.
+    @Override
+    public long keptWhole() {
+        return Long.MAX_VALUE;
+    }
+
     private long reservation(StreamShard shard, long byteSize) {
         long usual = shard.small ? deviceBytes / 8 : deviceBytes / 8 * 9;
         return Sizes.roundUp(Math.max(usual, byteSize), pages.growthUnit());

@@ -1,8 +1,11 @@
 package io.cistern.caching;
 
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
+import java.util.ArrayList;
+import java.util.List;
 
 /// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live handles`.
 ///
@@ -14,6 +17,8 @@ final class PhysicalPages {
     private static final long LARGEST_PAGE = 20L << 20;
     private static final int SHARE_SHIFT = 5;
 
+    private record Handle(long value, long byteSize) {}
+
     final int device;
     final VirtualMemory memory;
     /// Multiple of all page sizes and addresses.
@@ -23,6 +28,7 @@ final class PhysicalPages {
     private final PageSource source;
     private final Reserved reserved;
     private final long fixedPageBytes;
+    private final List<Handle> refused = new ArrayList<>();
 
     /// Takes memory from a source.
     ///
@@ -59,9 +65,26 @@ final class PhysicalPages {
         return handle;
     }
 
-    void release(long handle, long byteSize) {
-        source.release(handle, byteSize, device);
-        reserved.destroyed(byteSize);
+    /// Drops a handle, and those that the driver would not take back before.
+    synchronized void release(long handle, long byteSize) {
+        refused.add(new Handle(handle, byteSize));
+        refused.removeIf(this::released);
+    }
+
+    /// A handle that stays is still reserved; the next release tries again.
+    private boolean released(Handle handle) {
+        try {
+            source.release(handle.value, handle.byteSize, device);
+        } catch (CudaException failure) {
+            return false;
+        }
+        reserved.destroyed(handle.byteSize);
+        return true;
+    }
+
+    /// Bytes of handles without a mapping that the driver would not take back.
+    synchronized long refusedBytes() {
+        return refused.stream().mapToLong(Handle::byteSize).sum();
     }
 
     Reserved reserved() {

@@ -30,8 +30,13 @@ final class PlainSegment extends Region {
 
     @Override
     void giveBack(long from, long to) {
-        regions.remove(this, address, byteSize);
-        source.release(segment);
+        regions.remove(this, address, byteSize); // before the addresses can come again for another shard
+        try {
+            source.release(segment);
+        } catch (RuntimeException | Error failure) {
+            regions.put(this, address, byteSize);
+            throw failure;
+        }
         reserved.released(segment.address(), segment.byteSize());
     }
 

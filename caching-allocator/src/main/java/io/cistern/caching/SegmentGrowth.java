@@ -15,12 +15,14 @@ final class SegmentGrowth implements Growth {
     private final RangeSource source;
     private final Reserved reserved;
     private final RegionMap regions;
+    private final long deviceBytes;
 
-    SegmentGrowth(int device, RangeSource source, Reserved reserved, RegionMap regions) {
+    SegmentGrowth(int device, RangeSource source, Reserved reserved, RegionMap regions, long deviceBytes) {
         this.device = device;
         this.source = source;
         this.reserved = reserved;
         this.regions = regions;
+        this.deviceBytes = deviceBytes;
     }
 
     @Override
@@ -30,6 +32,19 @@ final class SegmentGrowth implements Growth {
         reserved.acquired(segment.address(), segment.byteSize());
         regions.put(region, region.address, region.byteSize);
         return shard.addAndAllocate(region, byteSize);
+    }
+
+    /// None: such a segment stays with its shard.
+    @Override
+    public long refusedBytes() {
+        return 0;
+    }
+
+    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold it from every
+    /// other use.
+    @Override
+    public long keptWhole() {
+        return deviceBytes / 16;
     }
 
     private static long segmentBytes(StreamShard shard, long byteSize) {

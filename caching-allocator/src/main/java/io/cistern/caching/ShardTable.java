@@ -9,11 +9,13 @@ final class ShardTable {
     private static final int SMALLEST = 16;
 
     private final boolean small;
+    private final long keptWhole;
     /// Never changed once it is here.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
-    ShardTable(boolean small) {
+    ShardTable(boolean small, long keptWhole) {
         this.small = small;
+        this.keptWhole = keptWhole;
     }
 
     /// The shard of a stream, or null.
@@ -32,7 +34,7 @@ final class ShardTable {
     synchronized StreamShard open(long stream) {
         StreamShard shard = find(stream);
         if (shard == null) {
-            shard = new StreamShard(stream, small);
+            shard = new StreamShard(stream, small, keptWhole);
             List<StreamShard> all = all();
             all.add(shard);
             replace(all);

@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
 final class StreamShard {
     final long stream;
     final boolean small;
+    private final long keptWhole;
     final ReentrantLock driverLock = new ReentrantLock();
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -39,9 +40,13 @@ final class StreamShard {
     /// Guarded by the driver lock once the shard is closed.
     private long closingFence = Fences.PASSED;
 
-    StreamShard(long stream, boolean small) {
+    /// Makes an empty shard.
+    ///
+    /// @param keptWhole see [Growth#keptWhole]
+    StreamShard(long stream, boolean small, long keptWhole) {
         this.stream = stream;
         this.small = small;
+        this.keptWhole = keptWhole;
     }
 
     /// A gap without pages and the free blocks beside it, claimed: mapping `mapBytes` at `address` makes room for a request.
@@ -59,7 +64,7 @@ final class StreamShard {
         lock.lock();
         try {
             int block = bins.bestFit(byteSize);
-            if (block == Blocks.NONE) {
+            if (block == Blocks.NONE || wastes(block, byteSize)) {
                 return 0;
             }
             bins.remove(block);
@@ -67,6 +72,12 @@ final class StreamShard {
         } finally {
             lock.unlock();
         }
+    }
+
+    /// Whether a request would cut up a block that is worth more whole.
+    private boolean wastes(int block, long byteSize) {
+        long available = blocks.byteSize[block];
+        return available >= keptWhole && available - byteSize > byteSize / 8;
     }
 
     /// Whether an allocation should [settle][#settle] first.

@@ -43,7 +43,7 @@ class PageArenaTest {
         when(source.create(anyLong(), anyInt())).thenReturn(71L, 72L, 73L);
         when(driver.reserve(anyInt(), anyLong(), anyLong(), anyLong())).thenReturn(BASE);
         PhysicalPages pages = new PhysicalPages(0, driver, source, reserved, PAGE);
-        arena = PageArena.reserve(new StreamShard(0, true), 100 * PAGE, pages, new RegionMap());
+        arena = PageArena.reserve(new StreamShard(0, true, Long.MAX_VALUE), 100 * PAGE, pages, new RegionMap());
     }
 
     @Test
@@ -99,6 +99,27 @@ class PageArenaTest {
         doThrow(first).when(driver).setAccess(anyInt(), anyLong(), anyLong(), any(), any());
         doThrow(second).when(driver).unmap(anyInt(), anyLong(), anyLong());
         assertThatThrownBy(() -> arena.map(BASE, PAGE)).isSameAs(first).hasSuppressedException(second);
+    }
+
+    @Test
+    void whatARollBackLeftIsTakenAwayBeforeTheAddressesAreMappedAgain() {
+        CudaException failure = outOfMemory(DriverCall.MEM_SET_ACCESS);
+        doThrow(failure).doNothing().when(driver).setAccess(anyInt(), anyLong(), anyLong(), any(), any());
+        doThrow(outOfMemory(DriverCall.MEM_UNMAP)).doNothing().when(driver).unmap(anyInt(), anyLong(), anyLong());
+        assertThatThrownBy(() -> arena.map(BASE, PAGE)).isSameAs(failure);
+        arena.map(BASE, PAGE);
+        verify(source).release(71, PAGE, 0);
+        assertThat(reserved.bytes()).isEqualTo(PAGE);
+    }
+
+    @Test
+    void aHandleThatTheDriverWouldNotTakeBackIsReservedUntilItDoes() {
+        doThrow(outOfMemory(DriverCall.MEM_RELEASE)).doNothing().when(source).release(71, PAGE, 0);
+        arena.map(BASE, 2 * PAGE);
+        arena.giveBack(BASE, BASE + PAGE);
+        assertThat(reserved.bytes()).isEqualTo(2 * PAGE);
+        arena.giveBack(BASE + PAGE, BASE + 2 * PAGE);
+        assertThat(reserved.bytes()).isZero();
     }
 
     @Test

@@ -94,7 +94,7 @@ class SizeBinsTest {
         long address = nextAddress;
         nextAddress += byteSize;
         return new PlainSegment(
-                new StreamShard(0, true),
+                new StreamShard(0, true, Long.MAX_VALUE),
                 new TestRanges(0),
                 new Segment(address, byteSize, 0),
                 RESERVED,
