@@ -73,7 +73,7 @@ abstract class AllocationPart extends ConformancePart {
         for (int round = 0; round < 4; round++) {
             List<Block> blocks = new ArrayList<>();
             for (int i = 0; i < 50; i++) {
-                blocks.add(allocate((1 + i) * 100 * KIB, stream));
+                blocks.add(allocate((1L + i) * 100 * KIB, stream));
             }
             (round % 2 == 0 ? blocks : blocks.reversed()).forEach(this::free);
         }

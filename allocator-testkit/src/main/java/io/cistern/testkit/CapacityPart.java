@@ -142,7 +142,7 @@ abstract class CapacityPart extends ConformancePart {
         long stream = stream();
         List<Block> kept = new ArrayList<>();
         for (int i = 0; i < 40; i++) {
-            Block block = allocate((1 + i) * 200 * KIB, stream);
+            Block block = allocate((1L + i) * 200 * KIB, stream);
             if (i % 4 == 0) {
                 kept.add(block);
             } else {

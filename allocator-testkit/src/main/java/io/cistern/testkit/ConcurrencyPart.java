@@ -8,6 +8,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /// Several threads at once.
@@ -118,7 +119,7 @@ abstract class ConcurrencyPart extends ConformancePart {
             for (int i = 0; i < 50; i++) {
                 allocator.trim(DEVICE, 0);
                 allocator.statistics(DEVICE);
-                Thread.yield();
+                LockSupport.parkNanos(1);
             }
             return null;
         });

@@ -7,6 +7,7 @@ import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.launcher.Launcher;
 import org.junit.platform.launcher.LauncherDiscoveryRequest;
@@ -114,7 +115,7 @@ public final class GpuTests {
 
     /// Counts tests, and failures of whole classes too.
     private final class Tally implements TestExecutionListener {
-        private TestPlan plan;
+        private @Nullable TestPlan plan;
         private int passed;
         private int failed;
         private int skipped;
@@ -124,10 +125,14 @@ public final class GpuTests {
             plan = started;
         }
 
+        private String name(TestIdentifier test) {
+            return plan == null ? test.getDisplayName() : nameOf(plan, test);
+        }
+
         @Override
         public void executionSkipped(TestIdentifier test, String reason) {
             skipped++;
-            out.println("skipped: " + nameOf(plan, test) + ": " + reason);
+            out.println("skipped: " + name(test) + ": " + reason);
         }
 
         @Override
@@ -137,11 +142,11 @@ public final class GpuTests {
                 case ABORTED -> {
                     skipped++;
                     result.getThrowable()
-                            .ifPresent(reason -> out.println("skipped: " + nameOf(plan, test) + ": " + reason.getMessage()));
+                            .ifPresent(reason -> out.println("skipped: " + name(test) + ": " + reason.getMessage()));
                 }
                 case FAILED -> {
                     failed++;
-                    out.println("FAILED: " + nameOf(plan, test));
+                    out.println("FAILED: " + name(test));
                     result.getThrowable().ifPresent(failure -> failure.printStackTrace(out));
                 }
             }

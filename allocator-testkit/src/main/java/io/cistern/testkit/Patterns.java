@@ -32,6 +32,9 @@ public final class Patterns implements AutoCloseable {
     /// A 64-bit counter for each slot, then 8 bytes for the rest of each.
     private static final long SLOT_BYTES = 2L * SLOTS * Long.BYTES;
 
+    /// What the driver takes at once for small allocations: whoever leaks one byte beside us leaks a chunk that shows.
+    private static final long CHUNK = 2L << 20;
+
     private final CudaDriver driver;
     private final int device;
     private final MemoryKernels kernels;
@@ -50,7 +53,7 @@ public final class Patterns implements AutoCloseable {
         }
     }
 
-    /// Prepares for one device: takes 256 KiB of it by `cuMemAlloc` and loads the kernels.
+    /// Prepares for one device: takes 2 MiB of it by `cuMemAlloc` and loads the kernels.
     ///
     /// @param driver the driver
     /// @param device the device whose memory is to be checked
@@ -58,7 +61,7 @@ public final class Patterns implements AutoCloseable {
         this.driver = driver;
         this.device = device;
         this.kernels = MemoryKernels.load(driver, device);
-        this.counters = driver.memory().allocate(device, SLOT_BYTES);
+        this.counters = driver.memory().allocate(device, CHUNK);
         this.rests = counters + (long) SLOTS * Long.BYTES;
         clearSlots();
     }

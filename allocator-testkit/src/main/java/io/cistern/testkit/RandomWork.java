@@ -52,7 +52,7 @@ final class RandomWork {
     private void step() {
         long byteSize = nextSize();
         boolean full = myBytes + byteSize > mostBytes || mine.size() > 500;
-        if (mine.isEmpty() || !full && random.nextInt(100) < 52) {
+        if (mine.isEmpty() || (!full && random.nextInt(100) < 52)) {
             Block block = part.allocate(byteSize, nextStream());
             mine.add(block);
             myBytes += byteSize;

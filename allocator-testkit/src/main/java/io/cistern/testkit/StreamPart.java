@@ -39,7 +39,7 @@ abstract class StreamPart extends ConformancePart {
         List<Block> blocks = new ArrayList<>();
         for (int i = 0; i < 20; i++) {
             long stream = stream();
-            blocks.add(allocate((1 + i) * 100 * KIB, stream));
+            blocks.add(allocate((1L + i) * 100 * KIB, stream));
             order(stream, survivor);
             closeStream(stream);
         }

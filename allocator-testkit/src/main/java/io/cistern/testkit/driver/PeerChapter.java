@@ -27,7 +27,8 @@ abstract class PeerChapter extends VirtualMemoryChapter {
 
     @Test
     void reachIsMutual() {
-        assertThat(driver.peers().canAccess(PEER, DEVICE)).isTrue();
+        boolean back = driver.peers().canAccess(/* device= */ PEER, /* peer= */ DEVICE);
+        assertThat(back).isTrue();
     }
 
     @Test

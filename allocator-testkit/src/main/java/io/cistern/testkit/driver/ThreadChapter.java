@@ -10,6 +10,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /// Any thread may call: the context is there on platform threads and on virtual ones, whichever OS thread carries them.
@@ -44,7 +45,7 @@ abstract class ThreadChapter extends DriverChapter {
         }
     }
 
-    /// Work on a stream of its own that no other task may disturb, with a yield between any two calls.
+    /// Work on a stream of its own that no other task may disturb, parking between any two calls.
     private Callable<AddressRange> roundTrips(int task) {
         return () -> {
             long stream = driver.streams().create(DEVICE);
@@ -52,7 +53,7 @@ abstract class ThreadChapter extends DriverChapter {
             try (HostBytes bytes = HostBytes.pinned(driver, DEVICE, 64 * KIB)) {
                 for (int round = 0; round < ROUNDS; round++) {
                     driver.copies().fillBytes(DEVICE, address, (byte) (task + round), 64 * KIB, stream);
-                    Thread.yield();
+                    LockSupport.parkNanos(1);
                     assertThat(bytes.readFrom(address, stream).holdsOnly((byte) (task + round))).isTrue();
                 }
                 return driver.memory().range(DEVICE, address);
