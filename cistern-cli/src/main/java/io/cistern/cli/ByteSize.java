@@ -41,7 +41,7 @@ final class ByteSize {
     }
 
     private static long unit(char letter) {
-        return 1L << 10 * (UNITS.indexOf(letter) + 1);
+        return 1L << (10 * (UNITS.indexOf(letter) + 1));
     }
 
     private static IllegalArgumentException illegal(String text) {

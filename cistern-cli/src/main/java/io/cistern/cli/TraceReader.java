@@ -100,7 +100,7 @@ final class TraceReader {
                 default -> throw lines.error("op must be a or f");
             }
         } catch (IllegalArgumentException e) {
-            throw lines.error(e.getMessage());
+            throw lines.error(String.valueOf(e.getMessage()));
         }
     }
 

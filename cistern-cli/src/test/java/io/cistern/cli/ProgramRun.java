@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 import picocli.CommandLine;
 
@@ -63,8 +64,11 @@ record ProgramRun(int exitCode, String out, String err) {
         for (String entry : System.getProperty("java.class.path").split(":")) {
             Path part = Path.of(entry).toAbsolutePath();
             if (part.toString().matches(PROGRAM_PARTS) && !part.endsWith("test-classes")) {
-                String name = part.toString().endsWith(".jar") ? part.getFileName().toString() : "part" + number++;
-                Files.createSymbolicLink(lib.resolve(name), part);
+                if (Files.isDirectory(part)) { // A module path takes no link to a folder of classes.
+                    pack(part, lib.resolve("part" + number++ + ".jar"));
+                } else {
+                    Files.createSymbolicLink(lib.resolve(part.getFileName()), part);
+                }
             }
         }
         Files.createSymbolicLink(folder.resolve("runtime"), Path.of(System.getProperty("java.home")));
@@ -74,6 +78,15 @@ record ProgramRun(int exitCode, String out, String err) {
                 script,
                 java.nio.file.StandardCopyOption.COPY_ATTRIBUTES);
         return script;
+    }
+
+    private static void pack(Path classes, Path jar) {
+        ToolProvider tool = ToolProvider.findFirst("jar").orElseThrow();
+        int code = tool.run(
+                System.out, System.err, "--create", "--file", jar.toString(), "-C", classes.toString(), ".");
+        if (code != 0) {
+            throw new IllegalStateException("can't pack " + classes);
+        }
     }
 
     /// A trace file with the header and these rows.
