@@ -29,6 +29,7 @@ static char failing[64];
 static int failure;
 static int attribute_value = 1;
 static int retained[16];
+static int gate;
 static __thread u64 current;
 
 const char *fake_text(void) { return text; }
@@ -37,6 +38,7 @@ void fake_fail(const char *name, int code) { snprintf(failing, sizeof failing, "
 void fake_attributes(int value) { attribute_value = value; }
 void fake_set_context(u64 context) { current = context; }
 u64 fake_context(void) { return current; }
+void fake_gate(int open) { __atomic_store_n(&gate, open, __ATOMIC_RELEASE); }
 int fake_retained(int device) { return retained[device]; }
 
 static result call(const char *name, const char *format, ...) {
@@ -155,8 +157,9 @@ result cuStreamCreateWithPriority(u64 *s, unsigned f, int priority) { GIVE(s, 0x
 result cuStreamDestroy_v2(u64 s) { SAY("%llx", s); }
 #ifndef WITHOUT_STREAM_SYNCHRONIZE
 result cuStreamSynchronize(u64 s) {
-    if (s == 0xb10c) nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
-    SAY("%llx", s);
+    result code = call(__func__, "%llx", s);
+    while (s == 0xb10c && !__atomic_load_n(&gate, __ATOMIC_ACQUIRE)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return code;
 }
 #endif
 result cuStreamQuery(u64 s) { SAY("%llx", s); }

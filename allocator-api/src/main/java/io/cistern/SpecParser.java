@@ -18,8 +18,7 @@ import java.util.Map;
 /// ```
 ///
 /// Blanks may stand between any two of these parts. A bare text may hold `=` and `:`, so that a value can be a spec
-/// itself
-/// (`caching:source=pages:location=host`); one with a comma is quoted. Not thread-safe; used once.
+/// itself (`caching:source=pages:location=host`); one with a comma is quoted. Not thread-safe; used once.
 final class SpecParser {
     private static final char END = '\0';
 

@@ -6,6 +6,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,6 +26,16 @@ final class ScriptTests {
         script = ProgramRun.layOut(Files.createDirectories(folder.resolve("home")));
         jar = AcmePlugin.build(Files.createDirectories(folder.resolve("acme")));
         trace = ProgramRun.trace(folder, "tiny.csv", "a,0,1000,0", "a,1,3000000,1", "f,0,0,0", "a,2,500,0");
+    }
+
+    /// What the links lead to stays; JUnit would warn of each.
+    @AfterAll
+    static void removeLinks() throws IOException {
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path link : files.filter(Files::isSymbolicLink).toList()) {
+                Files.delete(link);
+            }
+        }
     }
 
     @Test
@@ -53,7 +65,7 @@ final class ScriptTests {
         assertThat(run.out())
                 .contains("\"allocator\":\"acme\"", "\"failures\":0", "\"mismatches\":0", "\"unreturnedBytes\":0")
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":9004500,")
-                .contains("\"requestedPeakBytes\":3001500");
+                .contains("\"requestedPeakBytes\":3001000");
         assertThat(run.err()).contains("acme closed: 9 segments acquired, 9 released");
     }
 

@@ -9,8 +9,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/// Allocates device memory from the current allocator, fills it, reads it back, and changes the allocator while a block
-/// lives.
+/// Allocates device memory from the current allocator, fills it, reads it back, and changes the allocator while a
+/// block lives.
 ///
 /// Runs on the GPU, or on the simulated one where there is none. Try it with `-Dcistern.allocator=async`.
 public final class QuickStart {

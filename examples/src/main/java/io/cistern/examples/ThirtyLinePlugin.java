@@ -7,8 +7,7 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
 /// A whole plug-in, with the one line in `META-INF/services/io.cistern.spi.AllocatorProvider` that names this class.
-/// The memory
-/// comes from a segment source; metering, limits and ownership come from the framework.
+/// The memory comes from a segment source; metering, limits and ownership come from the framework.
 public final class ThirtyLinePlugin implements AllocatorProvider {
     @Override
     public int spiVersion() {

@@ -8,8 +8,7 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 
 /// Stands before a plug-in's provider: answers what was found out at discovery, and turns what a provider must not do
-/// into
-/// something that says whose fault it is.
+/// into something that says whose fault it is.
 ///
 /// @param provider the plug-in's own
 /// @param found what discovery knows of it

@@ -19,7 +19,8 @@ import java.util.Spliterator;
 ///
 /// @param <P> the providers' type
 final class Discovery<P> {
-    /// Far more than the bad entries of any class path: a class loader that fails for ever must not hang the program.
+    /// Far more than the bad entries of any class path: a class loader that fails for ever must not hang the
+    /// program.
     private static final int MOST_ERRORS = 1000;
 
     private final Service<P> service;

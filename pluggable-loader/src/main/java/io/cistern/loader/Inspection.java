@@ -10,8 +10,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /// Makes one provider and asks it for SPI version, name and priority. The version comes first: nothing else that a
-/// provider of
-/// a newer SPI says can be relied on. Used once, by one thread.
+/// provider of a newer SPI says can be relied on. Used once, by one thread.
 ///
 /// @param <P> the provider's type
 final class Inspection<P> {

@@ -12,9 +12,8 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/// The providers of one kind by name. Where several claim a name none of them gets it, whoever came first; the others'
-/// names
-/// still work. Immutable.
+/// The providers of one kind by name. Where several claim a name none of them gets it, whoever came first; the
+/// others' names still work. Immutable.
 ///
 /// @param <P> the providers' type
 final class Providers<P> {

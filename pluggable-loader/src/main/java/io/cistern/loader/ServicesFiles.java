@@ -18,10 +18,8 @@ import java.util.TreeSet;
 import java.util.function.Predicate;
 
 /// The files `META-INF/services/SERVICE` that a class loader sees. [java.util.ServiceLoader] reads them, but when an
-/// entry is
-/// bad it does not say which JAR it is in, and when two JARs have the same class it silently takes the first: both are
-/// found
-/// here. What can't be read is left to the service loader to complain about.
+/// entry is bad it does not say which JAR it is in, and when two JARs have the same class it silently takes the
+/// first: both are found here. What can't be read is left to the service loader to complain about.
 final class ServicesFiles {
     /// A place where a bad entry was found.
     ///

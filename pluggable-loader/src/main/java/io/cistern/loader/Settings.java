@@ -4,9 +4,8 @@ import java.util.Optional;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/// Where a person can name the current allocator from outside the program. A blank value counts as not set, since that
-/// is how
-/// a script takes a variable back.
+/// Where a person can name the current allocator from outside the program. A blank value counts as not set, since
+/// that is how a script takes a variable back.
 ///
 /// @param properties the system properties by name
 /// @param variables the environment variables by name

@@ -18,8 +18,7 @@ import java.util.stream.Collectors;
 /// | priority | the highest above 0 of those that can run here; two of them with the same one: an error | an error |
 ///
 /// So an allocator that somebody named is never replaced in silence, and a JAR that is dropped in changes the default
-/// only
-/// through a priority above all others'. Immutable.
+/// only through a priority above all others'. Immutable.
 final class StartupChoice {
     static final String PROPERTY = "cistern.allocator";
     static final String VARIABLE = "CISTERN_ALLOCATOR";

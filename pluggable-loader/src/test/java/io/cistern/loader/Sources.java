@@ -36,9 +36,8 @@ final class Sources {
                 """.formatted(packageOf(className), simpleName(className), name);
     }
 
-    /// A plug-in that takes segments of the source `linear`, keeps the freed ones for the next request of that size on
-    /// that
-    /// stream, and gives all of them back when it is closed.
+    /// A plug-in that takes segments of the source `linear`, keeps the freed ones for the next request of that
+    /// size on that stream, and gives all of them back when it is closed.
     static String recycling(String className, String name) {
         return """
                 package %1$s;

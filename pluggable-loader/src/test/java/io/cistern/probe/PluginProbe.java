@@ -11,8 +11,7 @@ import io.cistern.spi.CatalogProvider;
 import java.util.ServiceLoader;
 
 /// A user's program, for a JVM of its own: tells what the loader finds and which allocator is current, allocates,
-/// changes the
-/// current allocator, frees, closes, and tells what became of the memory. One fact a line.
+/// changes the current allocator, frees, closes, and tells what became of the memory. One fact a line.
 public final class PluginProbe {
     private static final long MIB = 1 << 20;
 

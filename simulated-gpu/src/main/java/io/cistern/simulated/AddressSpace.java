@@ -2,6 +2,7 @@ package io.cistern.simulated;
 
 import io.cistern.cuda.CudaResult;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -62,11 +63,11 @@ final class AddressSpace {
         free.put(address, byteSize);
     }
 
-    TreeMap<Long, Long> reservations() {
+    NavigableMap<Long, Long> reservations() {
         return reservations;
     }
 
-    TreeMap<Long, Mapping> mappings() {
+    NavigableMap<Long, Mapping> mappings() {
         return mappings;
     }
 

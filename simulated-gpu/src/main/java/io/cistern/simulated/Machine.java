@@ -147,10 +147,13 @@ final class Machine implements AutoCloseable {
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
+        if (closed) {
+            throw new DriverFailure(CudaResult.DEINITIALIZED);
+        }
         throwSticky(device);
     }
 
-    void throwSticky(int device) {
+    private void throwSticky(int device) {
         CudaResult sticky = devices.get(device).stickyError();
         if (sticky != null) {
             throw new DriverFailure(sticky);
@@ -179,6 +182,7 @@ final class Machine implements AutoCloseable {
                 hostSaw(stream);
             }
         }
+        allStreams.removeIf(stream -> stream.device() == device && stream.gone());
     }
 
     /// Waits for all that was issued to a stream, and for what the legacy default stream stands for.
@@ -224,10 +228,21 @@ final class Machine implements AutoCloseable {
 
     /// Adds work to a stream, ordered with the legacy default stream where that applies.
     void enqueue(StreamQueue stream, Work work) {
+        order(stream);
+        engine.add(stream, work);
+    }
+
+    /// Orders a stream's next work with the legacy default stream, before anybody asks what it is ordered with.
+    void order(StreamQueue stream) {
         if (stream.blocking()) {
             orderWithLegacy(stream);
         }
-        engine.add(stream, work);
+    }
+
+    /// Says that the stream's next work uses a range.
+    void use(DriverCall call, StreamQueue stream, long address, long byteSize) {
+        order(stream);
+        hazards.use(call, stream, address, byteSize);
     }
 
     private void orderWithLegacy(StreamQueue stream) {
@@ -326,7 +341,7 @@ final class Machine implements AutoCloseable {
     void forget(long handle) {
         Object object = handles.remove(handle);
         if (object instanceof StreamQueue stream) {
-            allStreams.remove(stream);
+            stream.destroy();
         } else if (object instanceof PhysicalBlock block) {
             blockHandles.remove(block);
         }

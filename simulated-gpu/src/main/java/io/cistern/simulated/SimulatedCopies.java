@@ -29,10 +29,10 @@ final class SimulatedCopies implements Copies {
             require(byteSize > 0 && source.isNative() && source.address() != 0);
             machine.checkRange(call, device, target, byteSize, true);
             DeviceView view = machine.view(call, device);
-            machine.hazards().use(call, queue, target, byteSize);
+            machine.use(call, queue, target, byteSize);
             if (pinned(source)) {
                 machine.checkRange(call, device, source.address(), byteSize, false);
-                machine.hazards().use(call, queue, source.address(), byteSize);
+                machine.use(call, queue, source.address(), byteSize);
                 long from = source.address();
                 enqueue(device, queue, linkNanos(byteSize), () -> view.copy(view, from, target, byteSize));
                 return;
@@ -53,10 +53,10 @@ final class SimulatedCopies implements Copies {
             require(byteSize > 0 && target.isNative() && target.address() != 0);
             machine.checkRange(call, device, source, byteSize, false);
             DeviceView view = machine.view(call, device);
-            machine.hazards().use(call, queue, source, byteSize);
+            machine.use(call, queue, source, byteSize);
             if (pinned(target)) {
                 machine.checkRange(call, device, target.address(), byteSize, true);
-                machine.hazards().use(call, queue, target.address(), byteSize);
+                machine.use(call, queue, target.address(), byteSize);
                 long to = target.address();
                 enqueue(device, queue, linkNanos(byteSize), () -> view.copy(view, source, to, byteSize));
                 return;
@@ -86,8 +86,8 @@ final class SimulatedCopies implements Copies {
             }
             machine.checkRange(call, device, source, byteSize, false);
             machine.checkRange(call, device, target, byteSize, true);
-            machine.hazards().use(call, queue, source, byteSize);
-            machine.hazards().use(call, queue, target, byteSize);
+            machine.use(call, queue, source, byteSize);
+            machine.use(call, queue, target, byteSize);
             DeviceView view = machine.view(call, device);
             enqueue(
                     device,
@@ -111,8 +111,8 @@ final class SimulatedCopies implements Copies {
             }
             machine.checkRange(call, sourceDevice, source, byteSize, false);
             machine.checkRange(call, targetDevice, target, byteSize, true);
-            machine.hazards().use(call, queue, source, byteSize);
-            machine.hazards().use(call, queue, target, byteSize);
+            machine.use(call, queue, source, byteSize);
+            machine.use(call, queue, target, byteSize);
             DeviceView from = machine.view(call, sourceDevice);
             DeviceView to = machine.view(call, targetDevice);
             enqueue(
@@ -142,7 +142,7 @@ final class SimulatedCopies implements Copies {
             }
             require(byteSize > 0 && (call == DriverCall.MEMSET_D8_ASYNC || target % 4 == 0));
             machine.checkRange(call, device, target, byteSize, true);
-            machine.hazards().use(call, queue, target, byteSize);
+            machine.use(call, queue, target, byteSize);
             DeviceView view = machine.view(call, device);
             enqueue(
                     device,

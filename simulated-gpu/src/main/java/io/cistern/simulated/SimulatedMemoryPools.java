@@ -101,6 +101,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (byteSize < 0 || byteSize > machine.device(pool.device()).budget().totalBytes()) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
+            machine.order(queue);
             long before = pool.reserved();
             long address = pool.allocate(
                     byteSize,
@@ -133,6 +134,7 @@ final class SimulatedMemoryPools implements MemoryPools {
                 return;
             }
             Allocation allocation = SimulatedLinearMemory.liveAt(machine, call, device, address);
+            machine.order(queue);
             machine.hazards().free(call, queue, allocation);
             if (allocation.pool() == null) {
                 machine.space().remove(allocation);

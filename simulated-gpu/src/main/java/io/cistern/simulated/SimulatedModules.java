@@ -75,13 +75,29 @@ final class SimulatedModules implements Modules {
             KernelMemory memory = new KernelMemory(machine.view(call, device));
             KernelLaunch launch = new KernelLaunch(device, grid, List.of(arguments), memory);
             SimulatedKernel kernel = found.kernel();
-            for (AddressRange range : kernel.uses(launch)) {
-                machine.hazards().use(call, queue, range.address(), range.byteSize());
-            }
+            long nanos = prepare(found, queue, launch);
             Runnable effect = machine.effect(device, () -> kernel.run(launch));
-            machine.enqueue(
-                    queue, new Work(kernel.durationNanos(launch), effect, new Spinning(kernel, launch), List.of()));
+            machine.enqueue(queue, new Work(nanos, effect, new Spinning(kernel, launch), List.of()));
         });
+    }
+
+    /// Notes what the kernel will use, and says how long it will run.
+    private long prepare(Function function, StreamQueue queue, KernelLaunch launch) {
+        try {
+            for (AddressRange range : function.kernel().uses(launch)) {
+                machine.use(DriverCall.LAUNCH_KERNEL, queue, range.address(), range.byteSize());
+            }
+            return function.kernel().durationNanos(launch);
+        } catch (IndexOutOfBoundsException | ClassCastException wrongArguments) {
+            machine.hazards()
+                    .report(
+                            Misuse.Kind.BROKEN_KERNEL,
+                            DriverCall.LAUNCH_KERNEL,
+                            launch.device(),
+                            0,
+                            function.name() + " got wrong arguments: " + wrongArguments.getMessage());
+            throw new DriverFailure(CudaResult.INVALID_VALUE);
+        }
     }
 
     private record Module(int device, Set<String> entries) {}

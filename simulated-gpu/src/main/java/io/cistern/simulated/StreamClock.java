@@ -33,10 +33,6 @@ final class StreamClock {
         other.sequences.forEach((stream, sequence) -> sequences.merge(stream, sequence, Math::max));
     }
 
-    void forget(StreamQueue stream) {
-        sequences.remove(stream.id());
-    }
-
     StreamClock copy() {
         return new StreamClock(new HashMap<>(sequences));
     }

@@ -17,6 +17,7 @@ final class StreamQueue {
     private long issued;
     private long completed;
     private long freeNanos;
+    private boolean destroyed;
 
     StreamQueue(long handle, long id, int device, boolean blocking) {
         this.handle = handle;
@@ -53,6 +54,15 @@ final class StreamQueue {
 
     long completed() {
         return completed;
+    }
+
+    void destroy() {
+        destroyed = true;
+    }
+
+    /// Whether its handle is gone and all its work is done.
+    boolean gone() {
+        return destroyed && idle();
     }
 
     boolean idle() {

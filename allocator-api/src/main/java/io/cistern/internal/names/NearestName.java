@@ -7,9 +7,8 @@ import java.util.Locale;
 
 /// Puts the names that exist in the order in which somebody who mistyped one is likely to have meant them.
 ///
-/// The distance of two names is the number of single characters to insert, delete, replace or swap with their neighbour
-/// to
-/// get from one to the other (optimal string alignment), letter case aside.
+/// The distance of two names is the number of single characters to insert, delete, replace or swap with their
+/// neighbour to get from one to the other (optimal string alignment), letter case aside.
 public final class NearestName {
     private NearestName() {}
 

@@ -8,8 +8,7 @@ import java.util.regex.Pattern;
 /// Numbers of bytes as people write them: `1048576`, `64KiB`, `2MiB`, `0.5GiB`, `1TiB`.
 ///
 /// Units are binary and any letter case will do; a fraction needs a unit and is rounded down to whole bytes. `KB`,
-/// `MB`,
-/// `GB` are refused rather than guessed: 80 GB is 80·10⁹ on a data sheet and 80·2³⁰ in most people's heads, 7 %
+/// `MB`, `GB` are refused rather than guessed: 80 GB is 80·10⁹ on a data sheet and 80·2³⁰ in most people's heads, 7 %
 /// apart.
 public final class ByteSizes {
     /// The digits are bounded, so that a hostile text costs nothing; 2^63 has 19.
@@ -22,8 +21,8 @@ public final class ByteSizes {
     /// Reads a number of bytes.
     ///
     /// @return at least 0
-    /// @throws IllegalArgumentException if it is none, is negative, or exceeds 2^63 − 1; the message quotes the text
-    ///     and says what is legal
+    /// @throws IllegalArgumentException if it is none, is negative, or exceeds 2^63 − 1; the message quotes the
+    ///     text and says what is legal
     public static long parse(String text) {
         Matcher form = FORM.matcher(text.strip().toLowerCase(Locale.ROOT));
         if (!form.matches()) {

@@ -30,8 +30,8 @@ public final class SpecOptions implements AllocatorOptions {
 
     /// Called when the provider has opened.
     ///
-    /// @throws ConfigurationException if the spec has keys that were not asked for; names the first of
-    ///     them with what was asked for, the nearest first
+    /// @throws ConfigurationException if the spec has keys that were not asked for; names the first of them with
+    ///     what was asked for, the nearest first
     public void rejectUnread() {
         List<String> unread = spec.options().keySet().stream()
                 .filter(key -> !asked.contains(key))

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /// Which context is current before, during and after a call. The fake's primary contexts are 0xc0 and 0xc1.
@@ -157,16 +158,18 @@ final class ContextTests {
     }
 
     @Test
+    @Timeout(60)
     void aVirtualThreadThatWaitsForAStreamLeavesItsCarrier() throws Exception {
+        library.gate(false);
         library.record(true);
         Thread waiting = Thread.ofVirtual().start(() -> driver.streams().synchronize(1, 0xb10c));
-        // The fake blocks on this stream, and the thread shows whether it is parked or holds its carrier.
-        while (waiting.getState() == Thread.State.RUNNABLE || waiting.getState() == Thread.State.NEW) {
-            Thread.onSpinWait();
+        String call = "[c1] cuStreamSynchronize(b10c)";
+        // On its carrier it would be RUNNABLE for as long as the driver blocks.
+        while (!library.calls().contains(call) || waiting.getState() != Thread.State.WAITING) {
+            Thread.sleep(1);
         }
-        assertThat(waiting.getState()).isEqualTo(Thread.State.WAITING);
+        library.gate(true);
         waiting.join();
-        assertThat(library.calls()).contains("[c1] cuStreamSynchronize(b10c)");
     }
 
     @Test

@@ -82,6 +82,11 @@ final class FakeLibrary {
         callVoid("fake_attributes", value);
     }
 
+    /// Lets waits for the stream 0xb10c return, or not.
+    void gate(boolean open) {
+        callVoid("fake_gate", open ? 1 : 0);
+    }
+
     /// Makes a context current on this thread, behind the driver's back.
     void setContext(long context) {
         try {

@@ -1,0 +1,46 @@
+package io.cistern.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+final class CallCountsTest {
+    private static final int CALLS_PER_THREAD = 10_000;
+
+    private final CallCounts counts = new CallCounts();
+
+    @Test
+    void callsOfLivingEndedAndVirtualThreadsAllCount() throws InterruptedException {
+        for (int round = 1; round <= 3; round++) {
+            List<Thread> threads = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                threads.add(i % 2 == 0 ? Thread.ofPlatform().start(this::count) : Thread.ofVirtual().start(this::count));
+            }
+            count();
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            assertThat(counts.of(DriverCall.MEM_ALLOC_ASYNC)).isEqualTo(9L * CALLS_PER_THREAD * round);
+        }
+    }
+
+    @Test
+    void kindsAreSums() {
+        counts.count(DriverCall.MEM_ALLOC);
+        counts.count(DriverCall.EVENT_RECORD);
+        counts.count(DriverCall.EVENT_RECORD);
+        counts.count(DriverCall.MODULE_LOAD_DATA);
+        assertThat(counts.of(DriverCall.Kind.MEMORY)).isEqualTo(1);
+        assertThat(counts.of(DriverCall.Kind.STREAM)).isEqualTo(2);
+        assertThat(counts.of(DriverCall.Kind.OTHER)).isEqualTo(1);
+        assertThat(counts.ofAllocators()).isEqualTo(3);
+    }
+
+    private void count() {
+        for (int i = 0; i < CALLS_PER_THREAD; i++) {
+            counts.count(DriverCall.MEM_ALLOC_ASYNC);
+        }
+    }
+}
