@@ -6,8 +6,7 @@ import java.util.Arrays;
 ///
 /// 1. A free only puts the block on its stream's open list; nothing is recorded.
 /// 2. The next allocation of the shard *closes* the lists: one fence a stream, recorded later than all frees in its
-/// list and
-///    therefore covering them.
+///    list and therefore covering them.
 /// 3. Later allocations poll the fences, ever less often while none has passed.
 ///
 /// The open lists are guarded by the shard's lock, the closed ones by its driver lock, so that recording and polling
