@@ -12,8 +12,8 @@ import io.cistern.spi.ReservedPeak;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/// The driver's stream-ordered allocator on one pool a device. The pools belong to this allocator alone, so the settings of the
-/// devices' default pools, which other libraries may use, stay as they are.
+/// The driver's stream-ordered allocator on one pool a device. The pools belong to this allocator alone, so the
+/// settings of the devices' default pools, which other libraries may use, stay as they are.
 ///
 /// Reuse, within a stream and across streams, is the driver's doing. Each call is one driver call, without garbage.
 final class AsyncAllocator implements DeviceAllocator, ReservedPeak {

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
-/// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in [StreamShard]; physical
-/// memory in [PageArena] and [PhysicalPages].
+/// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in [StreamShard];
+/// physical memory in [PageArena] and [PhysicalPages].
 final class CachingAllocator implements DeviceAllocator, ReservedPeak {
     private final CudaDriver driver;
     private final StreamOrder order;

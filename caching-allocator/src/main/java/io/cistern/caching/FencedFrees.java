@@ -5,12 +5,12 @@ import java.util.Arrays;
 /// Blocks of a shard that were freed on other streams and wait until those have got past the free.
 ///
 /// 1. A free only puts the block on its stream's open list; nothing is recorded.
-/// 2. The next allocation of the shard *closes* the lists: one fence a stream, recorded later than all frees in its list and
-///    therefore covering them.
+/// 2. The next allocation of the shard *closes* the lists: one fence a stream, recorded later than all frees in its
+///    list and therefore covering them.
 /// 3. Later allocations poll the fences, ever less often while none has passed.
 ///
-/// The open lists are guarded by the shard's lock, the closed ones by its driver lock, so that recording and polling hold no
-/// short lock. Lists are linked through [Blocks#listNext].
+/// The open lists are guarded by the shard's lock, the closed ones by its driver lock, so that recording and polling
+/// hold no short lock. Lists are linked through [Blocks#listNext].
 final class FencedFrees {
     /// Most allocations between two polls.
     private static final int LONGEST_PAUSE = 64;
@@ -92,7 +92,8 @@ final class FencedFrees {
         }
     }
 
-    /// Asks or waits for every fence; those that passed are released and become [Fences#PASSED]. Under the driver lock alone.
+    /// Asks or waits for every fence; those that passed are released and become [Fences#PASSED]. Under the driver lock
+    /// alone.
     void poll(Fences fences, boolean wait) {
         for (int i = 0; i < closedCount; i++) {
             long asked = fence[i];

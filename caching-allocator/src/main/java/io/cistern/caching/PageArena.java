@@ -9,7 +9,7 @@ import java.util.Arrays;
 /// ```
 /// slot (2 MiB)    0    1    2    3    4    5    6  …
 /// handle          h0   h1   h1   h1   0    h2   0          the handle of the page that covers the slot, 0 for none
-/// pageSlots       1    3   -1   -2    0    1    0          its length at its first slot, the way back to it at the others
+/// pageSlots       1    3   -1   -2    0    1    0          at its first slot its length, elsewhere the way back
 /// ```
 ///
 /// Growing is create → map for each page, then one setAccess over all of them; what fails takes back what was done. The

@@ -9,7 +9,8 @@ abstract sealed class Region permits PageArena, PlainSegment {
     final StreamShard shard;
     /// Finds its live blocks by address; guarded by the shard's lock.
     final LiveIndex live;
-    /// The block at its start: always the same number, since a block joins the one before it. Guarded by the shard's lock.
+    /// The block at its start: always the same number, since a block joins the one before it. Guarded by the shard's
+    /// lock.
     int firstBlock = Blocks.NONE;
     /// The lower of two regions that share a slot of the [RegionMap]; written under the map's lock.
     @Nullable Region below;

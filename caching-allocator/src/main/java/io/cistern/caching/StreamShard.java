@@ -1,40 +1,29 @@
 package io.cistern.caching;
 
 import io.cistern.UnknownAddressException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// The blocks of one device, one stream and one kind of size, small or large.
 ///
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
-/// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a fence][FencedFrees].
-/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls are made for it
-///    without the lock, and then it is published, changed or as it was.
+/// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a
+/// fence][FencedFrees].
+/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls are made for
+///    it without the lock, and then it is published, changed or as it was.
 ///
 /// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is held by
 /// whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before `lock`.
-///
-/// **Invariants** ([#checkInvariants]): in every region the blocks tile its addresses; no two neighbours are both free or both
-/// holes; exactly the free blocks are in the bins, each in the bin of its size; exactly the live blocks are found by address;
-/// `mapped = live + free + fenced + claimed` bytes.
 final class StreamShard {
     final long stream;
     final boolean small;
-    private final long keptWhole;
     final ReentrantLock driverLock = new ReentrantLock();
 
     private final ReentrantLock lock = new ReentrantLock();
-    private final Blocks blocks = new Blocks();
-    private final SizeBins bins = new SizeBins(blocks);
-    private final Holes holes = new Holes(blocks);
-    private final FencedFrees fenced = new FencedFrees(blocks);
-    private final List<Region> regions = new ArrayList<>();
-    private long liveBytes;
-    private long liveBlocks;
+    private final BlockHeap heap;
+    private final FencedFrees fenced;
 
     private volatile boolean closed;
     /// Guarded by the driver lock once the shard is closed.
@@ -46,15 +35,9 @@ final class StreamShard {
     StreamShard(long stream, boolean small, long keptWhole) {
         this.stream = stream;
         this.small = small;
-        this.keptWhole = keptWhole;
+        this.heap = new BlockHeap(keptWhole);
+        this.fenced = new FencedFrees(heap.blocks);
     }
-
-    /// A gap without pages and the free blocks beside it, claimed: mapping `mapBytes` at `address` makes room for a request.
-    ///
-    /// @param hole the hole; its start is where pages are missing
-    /// @param before a claimed free block in front of it, or [Blocks#NONE]
-    /// @param after a claimed free block behind it, or [Blocks#NONE]
-    record Gap(PageArena arena, int hole, int before, int after, long address, long mapBytes) {}
 
     /// Takes a block of exactly this size.
     ///
@@ -63,21 +46,10 @@ final class StreamShard {
     long allocate(long byteSize) {
         lock.lock();
         try {
-            int block = bins.bestFit(byteSize);
-            if (block == Blocks.NONE || wastes(block, byteSize)) {
-                return 0;
-            }
-            bins.remove(block);
-            return handOut(block, byteSize);
+            return heap.allocate(byteSize);
         } finally {
             lock.unlock();
         }
-    }
-
-    /// Whether a request would cut up a block that is worth more whole.
-    private boolean wastes(int block, long byteSize) {
-        long available = blocks.byteSize[block];
-        return available >= keptWhole && available - byteSize > byteSize / 8;
     }
 
     /// Whether an allocation should [settle][#settle] first.
@@ -100,50 +72,16 @@ final class StreamShard {
     void free(Region region, long address, long lastStream, boolean ordered) {
         lock.lock();
         try {
-            int block = region.live.find(address);
-            if (block == Blocks.NONE || blocks.address[block] != address) {
-                throw new UnknownAddressException(address);
-            }
-            region.live.remove(address);
-            liveBytes -= blocks.byteSize[block];
-            liveBlocks--;
+            int block = heap.retire(region, address);
             if (ordered) {
-                makeFree(block);
+                heap.makeFree(block);
             } else {
-                blocks.state[block] = Blocks.FENCED;
+                heap.blocks.state[block] = Blocks.FENCED;
                 fenced.add(block, lastStream);
             }
         } finally {
             lock.unlock();
         }
-    }
-
-    private long handOut(int block, long byteSize) {
-        blocks.state[block] = Blocks.LIVE; // first, so that the rest does not join it again
-        if (blocks.byteSize[block] > byteSize) {
-            makeFree(blocks.split(block, byteSize));
-        }
-        long address = blocks.address[block];
-        blocks.region[block].live.put(address, block);
-        liveBytes += byteSize;
-        liveBlocks++;
-        return address;
-    }
-
-    private void makeFree(int block) {
-        int next = blocks.next[block];
-        if (blocks.is(next, Blocks.FREE)) {
-            bins.remove(next);
-            blocks.absorbNext(block);
-        }
-        int previous = blocks.previous[block];
-        if (blocks.is(previous, Blocks.FREE)) {
-            bins.remove(previous);
-            blocks.absorbNext(previous);
-            block = previous;
-        }
-        blocks.state[block] = Blocks.FREE;
-        bins.insert(block);
     }
 
     /// Moves blocks whose fences have passed to the free ones. Call with the driver lock and without `lock`.
@@ -179,8 +117,8 @@ final class StreamShard {
     private int freeList(int head) {
         int freed = 0;
         for (int block = head; block != Blocks.NONE; freed++) {
-            int next = blocks.listNext[block];
-            makeFree(block);
+            int next = heap.blocks.listNext[block];
+            heap.makeFree(block);
             block = next;
         }
         return freed;
@@ -190,8 +128,7 @@ final class StreamShard {
     void addHole(PageArena arena) {
         lock.lock();
         try {
-            regions.add(arena);
-            holes.insert(blocks.add(arena, Blocks.HOLE));
+            heap.addHole(arena);
         } finally {
             lock.unlock();
         }
@@ -203,8 +140,7 @@ final class StreamShard {
     long addAndAllocate(Region region, long byteSize) {
         lock.lock();
         try {
-            regions.add(region);
-            return handOut(blocks.add(region, Blocks.CLAIMED), byteSize);
+            return heap.addAndAllocate(region, byteSize);
         } finally {
             lock.unlock();
         }
@@ -214,75 +150,39 @@ final class StreamShard {
     ///
     /// @param unit what is mapped is a multiple of this, except at the end of a gap
     /// @return a gap, or null if no gap is large enough
-    @Nullable Gap claimGap(long byteSize, long unit) {
+    BlockHeap.@Nullable Gap claimGap(long byteSize, long unit) {
         lock.lock();
         try {
-            int hole = holes.fewestMissing(byteSize);
-            return hole == Blocks.NONE ? null : claim(hole, holes.missingAt(hole, byteSize), unit);
+            return heap.claimGap(byteSize, unit);
         } finally {
             lock.unlock();
         }
     }
 
-    private Gap claim(int hole, long missing, long unit) {
-        holes.remove(hole);
-        blocks.state[hole] = Blocks.CLAIMED;
-        long mapBytes = Math.min(Sizes.roundUp(missing, unit), blocks.byteSize[hole]);
-        int after = mapBytes == blocks.byteSize[hole] ? claimFree(blocks.next[hole]) : Blocks.NONE;
-        int before = claimFree(blocks.previous[hole]);
-        return new Gap((PageArena) blocks.region[hole], hole, before, after, blocks.address[hole], mapBytes);
-    }
-
-    private int claimFree(int block) {
-        if (!blocks.is(block, Blocks.FREE)) {
-            return Blocks.NONE;
-        }
-        bins.remove(block);
-        blocks.state[block] = Blocks.CLAIMED;
-        return block;
-    }
-
     /// Publishes a gap whose pages are there, and takes a block from it.
     ///
     /// @return the block's address
-    long fillAndAllocate(Gap gap, long byteSize) {
+    long fillAndAllocate(BlockHeap.Gap gap, long byteSize) {
         lock.lock();
         try {
-            int block = gap.hole;
-            if (gap.mapBytes < blocks.byteSize[block]) {
-                holes.insert(blocks.split(block, gap.mapBytes));
-            }
-            if (gap.after != Blocks.NONE) {
-                blocks.absorbNext(block);
-            }
-            if (gap.before != Blocks.NONE) {
-                blocks.absorbNext(gap.before);
-                block = gap.before;
-            }
-            return handOut(block, byteSize);
+            return heap.fillAndAllocate(gap, byteSize);
         } finally {
             lock.unlock();
         }
     }
 
     /// Puts a gap back as it was.
-    void abandon(Gap gap) {
+    void abandon(BlockHeap.Gap gap) {
         lock.lock();
         try {
-            holes.insert(gap.hole);
-            if (gap.after != Blocks.NONE) {
-                makeFree(gap.after);
-            }
-            if (gap.before != Blocks.NONE) {
-                makeFree(gap.before);
-            }
+            heap.abandon(gap);
         } finally {
             lock.unlock();
         }
     }
 
-    /// Gives idle memory back to the driver, if the stream has got past its last use. Call with the driver lock and without
-    /// `lock`.
+    /// Gives idle memory back to the driver, if the stream has got past its last use. Call with the driver lock and
+    /// without `lock`.
     ///
     /// @param wanted stop at this many bytes
     /// @param idle answers, with the blocks claimed, whether the work of the stream has finished
@@ -304,18 +204,13 @@ final class StreamShard {
     }
 
     private long giveBack(int block) {
-        Region region = blocks.region[block];
-        long from = blocks.address[block];
-        long to = blocks.end(block);
+        Region region = heap.blocks.region[block];
+        long from = heap.blocks.address[block];
+        long to = heap.blocks.end(block);
         region.giveBack(from, to);
         lock.lock();
         try {
-            if (region.keepsAddresses()) {
-                holes.publish(block);
-            } else {
-                blocks.remove(block);
-                regions.remove(region);
-            }
+            heap.gaveBack(block);
         } finally {
             lock.unlock();
         }
@@ -326,7 +221,7 @@ final class StreamShard {
         lock.lock();
         try {
             for (int i = from; i < claimed.length; i++) {
-                makeFree(claimed[i]);
+                heap.makeFree(claimed[i]);
             }
         } finally {
             lock.unlock();
@@ -336,46 +231,13 @@ final class StreamShard {
     private int[] claimIdle(long wanted) {
         lock.lock();
         try {
-            IntStream.Builder claimed = IntStream.builder();
-            long left = wanted;
-            for (int i = regions.size() - 1; i >= 0 && left > 0; i--) {
-                left -= claimIdle(regions.get(i), left, claimed);
-            }
-            return claimed.build().toArray();
+            return heap.claimIdle(wanted);
         } finally {
             lock.unlock();
         }
     }
 
-    private long claimIdle(Region region, long wanted, IntStream.Builder claimed) {
-        long bytes = 0;
-        for (int block = region.firstBlock; block != Blocks.NONE && bytes < wanted; block = blocks.next[block]) {
-            if (blocks.state[block] == Blocks.FREE) {
-                long end = region.returnableEnd(blocks.address[block], blocks.end(block));
-                long start = region.returnableStart(blocks.address[block], blocks.end(block), wanted - bytes);
-                if (start < end) {
-                    block = claimPart(block, start, end);
-                    claimed.add(block);
-                    bytes += end - start;
-                }
-            }
-        }
-        return bytes;
-    }
 
-    private int claimPart(int block, long start, long end) {
-        bins.remove(block);
-        if (end < blocks.end(block)) {
-            bins.insert(blocks.split(block, end - blocks.address[block]));
-        }
-        int part = block;
-        if (start > blocks.address[block]) {
-            part = blocks.split(block, start - blocks.address[block]);
-            bins.insert(block);
-        }
-        blocks.state[part] = Blocks.CLAIMED;
-        return part;
-    }
 
     /// The stream has ended: nothing is recorded on it any more.
     ///
@@ -411,15 +273,12 @@ final class StreamShard {
         List<Region> ended;
         lock.lock();
         try {
-            if (regions.stream().anyMatch(region -> !blocks.is(region.firstBlock, Blocks.HOLE)
-                    || blocks.next[region.firstBlock] != Blocks.NONE)) {
-                return false;
-            }
-            ended = List.copyOf(regions);
-            ended.forEach(region -> holes.remove(region.firstBlock));
-            regions.clear();
+            ended = heap.removeEmptyRegions();
         } finally {
             lock.unlock();
+        }
+        if (ended == null) {
+            return false;
         }
         ended.forEach(Region::close);
         fences.release(closingFence);
@@ -430,7 +289,7 @@ final class StreamShard {
     long liveBytes() {
         lock.lock();
         try {
-            return liveBytes;
+            return heap.liveBytes();
         } finally {
             lock.unlock();
         }
@@ -439,7 +298,7 @@ final class StreamShard {
     long largestFreeBytes() {
         lock.lock();
         try {
-            return bins.largest();
+            return heap.largestFreeBytes();
         } finally {
             lock.unlock();
         }
@@ -453,7 +312,7 @@ final class StreamShard {
         driverLock.lock();
         lock.lock();
         try {
-            return new ShardCheck(blocks, regions).check(bins.checkInvariants(), holes.count(), liveBytes, liveBlocks);
+            return heap.checkInvariants();
         } finally {
             lock.unlock();
             driverLock.unlock();

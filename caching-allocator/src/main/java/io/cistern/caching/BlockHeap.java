@@ -1,0 +1,238 @@
+package io.cistern.caching;
+
+import io.cistern.UnknownAddressException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/// The books of a shard: its regions, their blocks, and which of them are free, live or holes. Plain data, guarded by
+/// the shard's lock.
+///
+/// **Invariants** ([#checkInvariants]): in every region the blocks tile its addresses; no two neighbours are both free
+/// or both holes; exactly the free blocks are in the bins, each in the bin of its size; exactly the live blocks are
+/// found by address; `mapped = live + free + fenced + claimed` bytes.
+final class BlockHeap {
+    final Blocks blocks = new Blocks();
+    private final SizeBins bins = new SizeBins(blocks);
+    private final Holes holes = new Holes(blocks);
+    private final List<Region> regions = new ArrayList<>();
+    private final long keptWhole;
+    private long liveBytes;
+    private long liveBlocks;
+
+    BlockHeap(long keptWhole) {
+        this.keptWhole = keptWhole;
+    }
+
+    /// A hole and the free blocks beside it, claimed: mapping `mapBytes` at `address` makes room for a request.
+    ///
+    /// @param hole the hole; its start is where pages are missing
+    /// @param before a claimed free block in front of it, or [Blocks#NONE]
+    /// @param after a claimed free block behind it, or [Blocks#NONE]
+    record Gap(PageArena arena, int hole, int before, int after, long address, long mapBytes) {}
+
+    /// Takes a free block, whole or its first part.
+    ///
+    /// @return its address, or 0 if none fits
+    long allocate(long byteSize) {
+        int block = bins.bestFit(byteSize);
+        if (block == Blocks.NONE || wastes(block, byteSize)) {
+            return 0;
+        }
+        bins.remove(block);
+        return handOut(block, byteSize);
+    }
+
+    /// Whether a request would cut up a block that is worth more whole.
+    private boolean wastes(int block, long byteSize) {
+        long available = blocks.byteSize[block];
+        return available >= keptWhole && available - byteSize > byteSize / 8;
+    }
+
+    /// Takes a block out of the live ones.
+    ///
+    /// @return the block, whose state is for the caller to set
+    /// @throws UnknownAddressException if no live block starts there
+    int retire(Region region, long address) {
+        int block = region.live.find(address);
+        if (block == Blocks.NONE || blocks.address[block] != address) {
+            throw new UnknownAddressException(address);
+        }
+        region.live.remove(address);
+        liveBytes -= blocks.byteSize[block];
+        liveBlocks--;
+        return block;
+    }
+
+    private long handOut(int block, long byteSize) {
+        blocks.state[block] = Blocks.LIVE; // first, so that the rest does not join it again
+        if (blocks.byteSize[block] > byteSize) {
+            makeFree(blocks.split(block, byteSize));
+        }
+        long address = blocks.address[block];
+        blocks.region[block].live.put(address, block);
+        liveBytes += byteSize;
+        liveBlocks++;
+        return address;
+    }
+
+    /// Makes a block free, one with the free blocks beside it.
+    void makeFree(int block) {
+        int next = blocks.next[block];
+        if (blocks.is(next, Blocks.FREE)) {
+            bins.remove(next);
+            blocks.absorbNext(block);
+        }
+        int previous = blocks.previous[block];
+        if (blocks.is(previous, Blocks.FREE)) {
+            bins.remove(previous);
+            blocks.absorbNext(previous);
+            block = previous;
+        }
+        blocks.state[block] = Blocks.FREE;
+        bins.insert(block);
+    }
+
+    void addHole(PageArena arena) {
+        regions.add(arena);
+        holes.insert(blocks.add(arena, Blocks.HOLE));
+    }
+
+    long addAndAllocate(Region region, long byteSize) {
+        regions.add(region);
+        return handOut(blocks.add(region, Blocks.CLAIMED), byteSize);
+    }
+
+    @Nullable Gap claimGap(long byteSize, long unit) {
+        int hole = holes.fewestMissing(byteSize);
+        return hole == Blocks.NONE ? null : claim(hole, holes.missingAt(hole, byteSize), unit);
+    }
+
+    private Gap claim(int hole, long missing, long unit) {
+        holes.remove(hole);
+        blocks.state[hole] = Blocks.CLAIMED;
+        long mapBytes = Math.min(Sizes.roundUp(missing, unit), blocks.byteSize[hole]);
+        int after = mapBytes == blocks.byteSize[hole] ? claimFree(blocks.next[hole]) : Blocks.NONE;
+        int before = claimFree(blocks.previous[hole]);
+        return new Gap((PageArena) blocks.region[hole], hole, before, after, blocks.address[hole], mapBytes);
+    }
+
+    private int claimFree(int block) {
+        if (!blocks.is(block, Blocks.FREE)) {
+            return Blocks.NONE;
+        }
+        bins.remove(block);
+        blocks.state[block] = Blocks.CLAIMED;
+        return block;
+    }
+
+    long fillAndAllocate(Gap gap, long byteSize) {
+        int block = gap.hole;
+        if (gap.mapBytes < blocks.byteSize[block]) {
+            holes.insert(blocks.split(block, gap.mapBytes));
+        }
+        if (gap.after != Blocks.NONE) {
+            blocks.absorbNext(block);
+        }
+        if (gap.before != Blocks.NONE) {
+            blocks.absorbNext(gap.before);
+            block = gap.before;
+        }
+        return handOut(block, byteSize);
+    }
+
+    void abandon(Gap gap) {
+        holes.insert(gap.hole);
+        if (gap.after != Blocks.NONE) {
+            makeFree(gap.after);
+        }
+        if (gap.before != Blocks.NONE) {
+            makeFree(gap.before);
+        }
+    }
+
+    /// Claims what could go back to the driver, of the youngest regions first.
+    int[] claimIdle(long wanted) {
+        IntStream.Builder claimed = IntStream.builder();
+        long left = wanted;
+        for (int i = regions.size() - 1; i >= 0 && left > 0; i--) {
+            left -= claimIdle(regions.get(i), left, claimed);
+        }
+        return claimed.build().toArray();
+    }
+
+    private long claimIdle(Region region, long wanted, IntStream.Builder claimed) {
+        long bytes = 0;
+        for (int block = region.firstBlock; block != Blocks.NONE && bytes < wanted; block = blocks.next[block]) {
+            if (blocks.state[block] == Blocks.FREE) {
+                long end = region.returnableEnd(blocks.address[block], blocks.end(block));
+                long start = region.returnableStart(blocks.address[block], blocks.end(block), wanted - bytes);
+                if (start < end) {
+                    block = claimPart(block, start, end);
+                    claimed.add(block);
+                    bytes += end - start;
+                }
+            }
+        }
+        return bytes;
+    }
+
+    private int claimPart(int block, long start, long end) {
+        bins.remove(block);
+        if (end < blocks.end(block)) {
+            bins.insert(blocks.split(block, end - blocks.address[block]));
+        }
+        int part = block;
+        if (start > blocks.address[block]) {
+            part = blocks.split(block, start - blocks.address[block]);
+            bins.insert(block);
+        }
+        blocks.state[part] = Blocks.CLAIMED;
+        return part;
+    }
+
+    /// A claimed block whose memory went back.
+    void gaveBack(int block) {
+        Region region = blocks.region[block];
+        if (region.keepsAddresses()) {
+            holes.publish(block);
+        } else {
+            blocks.remove(block);
+            regions.remove(region);
+        }
+    }
+
+    /// Takes the regions out of a heap without memory.
+    ///
+    /// @return the regions, or null if there is memory left, in use or not
+    @Nullable List<Region> removeEmptyRegions() {
+        if (!regions.stream().allMatch(this::isOneHole)) {
+            return null;
+        }
+        List<Region> ended = List.copyOf(regions);
+        ended.forEach(region -> holes.remove(region.firstBlock));
+        regions.clear();
+        return ended;
+    }
+
+    private boolean isOneHole(Region region) {
+        return blocks.is(region.firstBlock, Blocks.HOLE) && blocks.next[region.firstBlock] == Blocks.NONE;
+    }
+
+    long liveBytes() {
+        return liveBytes;
+    }
+
+    long largestFreeBytes() {
+        return bins.largest();
+    }
+
+    /// Checks the invariants above.
+    ///
+    /// @return bytes that have memory
+    /// @throws IllegalStateException if one does not hold
+    long checkInvariants() {
+        return new ShardCheck(blocks, regions).check(bins.checkInvariants(), holes.count(), liveBytes, liveBlocks);
+    }
+}
