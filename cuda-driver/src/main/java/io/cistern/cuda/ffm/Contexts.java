@@ -1,6 +1,5 @@
 package io.cistern.cuda.ffm;
 
-import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import java.lang.System.Logger.Level;
@@ -21,6 +20,7 @@ import java.util.concurrent.locks.ReentrantLock;
 final class Contexts {
     private static final System.Logger LOG = System.getLogger(Contexts.class.getName());
 
+    private final DriverFunction count;
     private final DriverFunction retain;
     private final DriverFunction release;
     private final DriverFunction getCurrent;
@@ -37,16 +37,17 @@ final class Contexts {
     /// Written under the lock.
     private volatile boolean closed;
 
-    Contexts(DriverLibrary library, int count) {
+    Contexts(DriverLibrary library, int deviceCount) {
+        count = library.function(DriverCall.DEVICE_GET_COUNT, "L");
         retain = library.function(DriverCall.PRIMARY_CONTEXT_RETAIN, "LI");
         release = library.function(DriverCall.PRIMARY_CONTEXT_RELEASE, "I");
         getCurrent = library.function(DriverCall.CONTEXT_GET_CURRENT, "L");
         setCurrent = library.function(DriverCall.CONTEXT_SET_CURRENT, "L");
-        primary = new AtomicLongArray(count);
-        handles = new int[count];
+        primary = new AtomicLongArray(deviceCount);
+        handles = new int[deviceCount];
         DriverFunction get = library.function(DriverCall.DEVICE_GET, "LI");
         try (Frame frame = Frame.acquire()) {
-            for (int device = 0; device < count; device++) {
+            for (int device = 0; device < deviceCount; device++) {
                 get.check(get.call(frame.out(), device), "device", device);
                 handles[device] = frame.outInt();
             }
@@ -54,27 +55,38 @@ final class Contexts {
     }
 
     int count() {
-        requireOpen();
+        requireOpen(count);
         return handles.length;
     }
 
     /// The `CUdevice` of an ordinal.
-    int handle(int device) {
-        requireOpen();
-        requireKnown(device);
+    ///
+    /// @param attempted the call it is for, which a failure names
+    int handle(DriverFunction attempted, int device) {
+        requireOpen(attempted);
+        requireKnown(attempted, device);
         return handles[device];
     }
 
     /// The primary context of a device, retained until [#close].
     long primary(int device) {
-        requireKnown(device);
+        return primary(retain, device);
+    }
+
+    /// The primary context of a device, retained until [#close].
+    ///
+    /// @param attempted the call it is for, which a failure names
+    long primary(DriverFunction attempted, int device) {
+        requireKnown(attempted, device);
         long context = primary.get(device);
-        return context != 0 ? context : retain(device);
+        return context != 0 ? context : retain(attempted, device);
     }
 
     /// Makes a device's primary context current until the frame is closed.
-    Frame enter(int device) {
-        long wanted = primary(device);
+    ///
+    /// @param attempted the call it is for, which a failure names if that call can't even be tried
+    Frame enter(DriverFunction attempted, int device) {
+        long wanted = primary(attempted, device);
         Frame frame = Frame.acquire();
         int code = getCurrent.callBriefly(frame.contextOut());
         if (code != 0 || frame.context() != wanted) {
@@ -99,10 +111,10 @@ final class Contexts {
         setCurrent.check(setCurrent.callUncounted(foreign), "foreign context", foreign);
     }
 
-    private long retain(int device) {
+    private long retain(DriverFunction attempted, int device) {
         lock.lock();
         try {
-            requireOpen();
+            requireOpen(attempted);
             long context = primary.get(device);
             if (context == 0) {
                 try (Frame frame = Frame.acquire()) {
@@ -135,19 +147,16 @@ final class Contexts {
         }
     }
 
-    private void requireOpen() {
+    private void requireOpen(DriverFunction attempted) {
         if (closed) {
-            throw new CudaException(
-                    DriverCall.PRIMARY_CONTEXT_RETAIN, CudaResult.DEINITIALIZED.code(), "this driver was closed");
+            throw attempted.failed(CudaResult.DEINITIALIZED.code(), "this driver was closed");
         }
     }
 
-    private void requireKnown(int device) {
+    private void requireKnown(DriverFunction attempted, int device) {
         if (device < 0 || device >= handles.length) {
-            throw new CudaException(
-                    DriverCall.DEVICE_GET,
-                    CudaResult.INVALID_DEVICE.code(),
-                    "device=" + device + ", devices=" + handles.length);
+            throw attempted.failed(
+                    CudaResult.INVALID_DEVICE.code(), "device=" + device + ", devices=" + handles.length);
         }
     }
 }

@@ -43,7 +43,7 @@ final class NativeCopies implements Copies {
         if (byteSize == 0) {
             return;
         }
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(copy, device)) {
             int code = copy.call(target, source, byteSize, stream);
             copy.check(
                     code, "device, target, source, byteSize, stream", device, target, source, byteSize, stream);
@@ -56,9 +56,9 @@ final class NativeCopies implements Copies {
         if (byteSize == 0) {
             return;
         }
-        long targetContext = contexts.primary(targetDevice);
-        long sourceContext = contexts.primary(sourceDevice);
-        try (Frame _ = contexts.enter(sourceDevice)) {
+        long targetContext = contexts.primary(betweenDevices, targetDevice);
+        long sourceContext = contexts.primary(betweenDevices, sourceDevice);
+        try (Frame _ = contexts.enter(betweenDevices, sourceDevice)) {
             int code = betweenDevices.call(target, targetContext, source, sourceContext, byteSize, stream);
             betweenDevices.check(
                     code,
@@ -77,7 +77,7 @@ final class NativeCopies implements Copies {
         if (byteSize == 0) {
             return;
         }
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(fillBytes, device)) {
             // C widens an unsigned char in the caller.
             int code = fillBytes.call(target, value & 0xff, byteSize, stream);
             fillBytes.check(
@@ -90,7 +90,7 @@ final class NativeCopies implements Copies {
         if (count == 0) {
             return;
         }
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(fillWords, device)) {
             int code = fillWords.call(target, value, count, stream);
             fillWords.check(code, "device, target, value, count, stream", device, target, value, count, stream);
         }

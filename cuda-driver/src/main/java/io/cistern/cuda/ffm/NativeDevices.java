@@ -39,7 +39,7 @@ final class NativeDevices implements Devices {
 
     @Override
     public String name(int device) {
-        int handle = contexts.handle(device);
+        int handle = contexts.handle(getName, device);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment text = arena.allocate(NAME_BYTES);
             getName.check(getName.call(text.address(), NAME_BYTES, handle), "device", device);
@@ -49,7 +49,7 @@ final class NativeDevices implements Devices {
 
     @Override
     public String uuid(int device) {
-        int handle = contexts.handle(device);
+        int handle = contexts.handle(getUuid, device);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment uuid = arena.allocate(UUID_BYTES);
             getUuid.check(getUuid.call(uuid.address(), handle), "device", device);
@@ -66,7 +66,7 @@ final class NativeDevices implements Devices {
 
     @Override
     public long totalBytes(int device) {
-        int handle = contexts.handle(device);
+        int handle = contexts.handle(totalMem, device);
         try (Frame frame = Frame.acquire()) {
             totalMem.check(totalMem.call(frame.out(), handle), "device", device);
             return frame.outLong();
@@ -75,7 +75,7 @@ final class NativeDevices implements Devices {
 
     @Override
     public int attribute(int device, DeviceAttribute attribute) {
-        int handle = contexts.handle(device);
+        int handle = contexts.handle(getAttribute, device);
         try (Frame frame = Frame.acquire()) {
             int code = getAttribute.call(frame.out(), attribute.code(), handle);
             if (code == CudaResult.INVALID_VALUE.code()) {
@@ -94,7 +94,7 @@ final class NativeDevices implements Devices {
     @Override
     public void synchronize(int device) {
         BlockingCalls.run(() -> {
-            try (Frame _ = contexts.enter(device)) {
+            try (Frame _ = contexts.enter(synchronize, device)) {
                 synchronize.check(synchronize.call(), "device", device);
             }
         });

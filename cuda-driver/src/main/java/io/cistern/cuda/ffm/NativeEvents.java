@@ -40,7 +40,7 @@ final class NativeEvents implements Events {
     }
 
     private long create(int device, int flags) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(create, device)) {
             create.check(create.call(frame.out(), flags), "device, flags", device, flags);
             return frame.outLong();
         }
@@ -48,14 +48,14 @@ final class NativeEvents implements Events {
 
     @Override
     public void record(int device, long event, long stream) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(record, device)) {
             record.check(record.call(event, stream), "device, event, stream", device, event, stream);
         }
     }
 
     @Override
     public boolean hasPassed(int device, long event) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(query, device)) {
             int code = query.call(event);
             if (code == CudaResult.NOT_READY.code()) {
                 return false;
@@ -68,7 +68,7 @@ final class NativeEvents implements Events {
     @Override
     public void synchronize(int device, long event) {
         BlockingCalls.run(() -> {
-            try (Frame _ = contexts.enter(device)) {
+            try (Frame _ = contexts.enter(synchronize, device)) {
                 synchronize.check(synchronize.call(event), "device, event", device, event);
             }
         });
@@ -76,7 +76,7 @@ final class NativeEvents implements Events {
 
     @Override
     public float elapsedMillis(int device, long start, long end) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(elapsedTime, device)) {
             int code = elapsedTime.call(frame.out(), start, end);
             elapsedTime.check(code, "device, start, end", device, start, end);
             return frame.outFloat();
@@ -85,7 +85,7 @@ final class NativeEvents implements Events {
 
     @Override
     public void destroy(int device, long event) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(destroy, device)) {
             destroy.check(destroy.call(event), "device, event", device, event);
         }
     }

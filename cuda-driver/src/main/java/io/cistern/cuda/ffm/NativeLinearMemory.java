@@ -43,7 +43,7 @@ final class NativeLinearMemory implements LinearMemory {
 
     @Override
     public long allocate(int device, long byteSize) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(alloc, device)) {
             alloc.check(alloc.call(frame.out(), byteSize), "device, byteSize", device, byteSize);
             return frame.outLong();
         }
@@ -54,14 +54,14 @@ final class NativeLinearMemory implements LinearMemory {
         if (address == 0) {
             return;
         }
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(free, device)) {
             free.check(free.call(address), "device, address", device, address);
         }
     }
 
     @Override
     public MemoryInfo info(int device) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(getInfo, device)) {
             getInfo.check(getInfo.call(frame.out(), frame.secondOut()), "device", device);
             return new MemoryInfo(frame.outLong(), frame.secondOutLong());
         }
@@ -69,7 +69,7 @@ final class NativeLinearMemory implements LinearMemory {
 
     @Override
     public long freeBytes(int device) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(getInfo, device)) {
             getInfo.check(getInfo.call(frame.out(), frame.secondOut()), "device", device);
             return frame.outLong();
         }
@@ -77,7 +77,7 @@ final class NativeLinearMemory implements LinearMemory {
 
     @Override
     public AddressRange range(int device, long address) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(getRange, device)) {
             int code = getRange.call(frame.out(), frame.secondOut(), address);
             getRange.check(code, "device, address", device, address);
             return new AddressRange(frame.outLong(), frame.secondOutLong());
@@ -86,7 +86,7 @@ final class NativeLinearMemory implements LinearMemory {
 
     @Override
     public MemorySegment allocateHost(int device, long byteSize) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(hostAlloc, device)) {
             int code = hostAlloc.call(frame.out(), byteSize, ALLOC_PORTABLE_MAPPED);
             hostAlloc.check(code, "device, byteSize", device, byteSize);
             long address = frame.outLong();
@@ -116,7 +116,7 @@ final class NativeLinearMemory implements LinearMemory {
 
     @Override
     public void freeHost(int device, MemorySegment memory) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(hostFree, device)) {
             hostFree.check(hostFree.call(memory.address()), "device, address", device, memory.address());
         }
     }
@@ -124,7 +124,7 @@ final class NativeLinearMemory implements LinearMemory {
     @Override
     public void registerHost(int device, MemorySegment memory) {
         long address = HostMemory.address(memory, memory.byteSize());
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(hostRegister, device)) {
             int code = hostRegister.call(address, memory.byteSize(), REGISTER_PORTABLE_MAPPED);
             hostRegister.check(code, "device, address, byteSize", device, address, memory.byteSize());
         }
@@ -132,7 +132,7 @@ final class NativeLinearMemory implements LinearMemory {
 
     @Override
     public void unregisterHost(int device, MemorySegment memory) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(hostUnregister, device)) {
             int code = hostUnregister.call(memory.address());
             hostUnregister.check(code, "device, address", device, memory.address());
         }
@@ -140,7 +140,7 @@ final class NativeLinearMemory implements LinearMemory {
 
     @Override
     public long attribute(int device, PointerAttribute attribute, long address) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(pointerAttribute, device)) {
             int code = pointerAttribute.call(frame.zeroedOut(), attribute.code(), address);
             pointerAttribute.check(code, "device, attribute, address", device, attribute.code(), address);
             // The one attribute that may be negative; it has 32 bits.

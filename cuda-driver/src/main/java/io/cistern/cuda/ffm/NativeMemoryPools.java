@@ -46,7 +46,7 @@ final class NativeMemoryPools implements MemoryPools {
         MemoryLocation location = properties.location();
         // A pool of host memory names no device: any context will do.
         int device = location.type() == MemoryLocation.Type.DEVICE ? location.id() : 0;
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(create, device)) {
             create(frame, properties);
             return frame.outLong();
         }
@@ -72,15 +72,15 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public void destroy(int device, long pool) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(destroy, device)) {
             destroy.check(destroy.call(pool), "device, pool", device, pool);
         }
     }
 
     @Override
     public long defaultPool(int device) {
-        int handle = contexts.handle(device);
-        try (Frame frame = contexts.enter(device)) {
+        int handle = contexts.handle(getDefault, device);
+        try (Frame frame = contexts.enter(getDefault, device)) {
             getDefault.check(getDefault.call(frame.out(), handle), "device", device);
             return frame.outLong();
         }
@@ -88,8 +88,8 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public long currentPool(int device) {
-        int handle = contexts.handle(device);
-        try (Frame frame = contexts.enter(device)) {
+        int handle = contexts.handle(getCurrent, device);
+        try (Frame frame = contexts.enter(getCurrent, device)) {
             getCurrent.check(getCurrent.call(frame.out(), handle), "device", device);
             return frame.outLong();
         }
@@ -97,15 +97,15 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public void setCurrentPool(int device, long pool) {
-        int handle = contexts.handle(device);
-        try (Frame _ = contexts.enter(device)) {
+        int handle = contexts.handle(setCurrent, device);
+        try (Frame _ = contexts.enter(setCurrent, device)) {
             setCurrent.check(setCurrent.call(handle, pool), "device, pool", device, pool);
         }
     }
 
     @Override
     public long allocate(int device, long byteSize, long stream) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(alloc, device)) {
             int code = alloc.call(frame.out(), byteSize, stream);
             alloc.check(code, "device, byteSize, stream", device, byteSize, stream);
             return frame.outLong();
@@ -114,7 +114,7 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public long allocateFrom(int device, long pool, long byteSize, long stream) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(allocFrom, device)) {
             int code = allocFrom.call(frame.out(), byteSize, pool, stream);
             allocFrom.check(code, "device, pool, byteSize, stream", device, pool, byteSize, stream);
             return frame.outLong();
@@ -123,14 +123,14 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public void free(int device, long address, long stream) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(free, device)) {
             free.check(free.call(address, stream), "device, address, stream", device, address, stream);
         }
     }
 
     @Override
     public long attribute(int device, long pool, PoolAttribute attribute) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(getAttribute, device)) {
             int code = getAttribute.call(pool, attribute.code(), frame.zeroedOut());
             getAttribute.check(code, "device, pool, attribute", device, pool, attribute.code());
             return attribute.isInt() ? frame.outInt() : frame.outLong();
@@ -139,7 +139,7 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public void setAttribute(int device, long pool, PoolAttribute attribute, long value) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(setAttribute, device)) {
             // Little-endian: the low half is where the driver reads an int.
             frame.setOut(value);
             int code = setAttribute.call(pool, attribute.code(), frame.out());
@@ -149,14 +149,14 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public void trimTo(int device, long pool, long keepBytes) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(trimTo, device)) {
             trimTo.check(trimTo.call(pool, keepBytes), "device, pool, keepBytes", device, pool, keepBytes);
         }
     }
 
     @Override
     public void setAccess(int device, long pool, int peer, AccessRights rights) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(setAccess, device)) {
             int code = setAccess.call(pool, Structs.access(frame, MemoryLocation.device(peer), rights), 1L);
             setAccess.check(code, "device, pool, peer, rights", device, pool, peer, rights.code());
         }
@@ -164,7 +164,7 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public AccessRights access(int device, long pool, int peer) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(getAccess, device)) {
             int code = getAccess.call(frame.zeroedOut(), pool, Structs.location(frame, MemoryLocation.device(peer)));
             getAccess.check(code, "device, pool, peer", device, pool, peer);
             return AccessRights.of(frame.outInt());

@@ -26,7 +26,7 @@ final class NativeModules implements Modules {
     public long load(int device, String ptx) {
         try (Arena arena = Arena.ofConfined()) {
             long text = arena.allocateFrom(ptx).address();
-            try (Frame frame = contexts.enter(device)) {
+            try (Frame frame = contexts.enter(load, device)) {
                 int code = load.call(frame.out(), text);
                 if (code != 0) {
                     throw load.failed(code, "device=" + device + ", PTX of " + ptx.length() + " characters");
@@ -38,7 +38,7 @@ final class NativeModules implements Modules {
 
     @Override
     public void unload(int device, long module) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(unload, device)) {
             unload.check(unload.call(module), "device, module", device, module);
         }
     }
@@ -47,7 +47,7 @@ final class NativeModules implements Modules {
     public long function(int device, long module, String name) {
         try (Arena arena = Arena.ofConfined()) {
             long text = arena.allocateFrom(name).address();
-            try (Frame frame = contexts.enter(device)) {
+            try (Frame frame = contexts.enter(getFunction, device)) {
                 int code = getFunction.call(frame.out(), module, text);
                 if (code != 0) {
                     throw getFunction.failed(code, Arguments.text("device, module", device, module) + ", name=" + name);
@@ -61,7 +61,7 @@ final class NativeModules implements Modules {
     public void launch(int device, long function, Grid grid, long stream, Object... arguments) {
         try (Arena arena = Arena.ofConfined()) {
             long parameters = parameters(arena, arguments);
-            try (Frame _ = contexts.enter(device)) {
+            try (Frame _ = contexts.enter(launch, device)) {
                 int code = launch.launch(
                         function, grid.blocks(), grid.threads(), grid.sharedBytes(), stream, parameters);
                 launch.check(

@@ -19,8 +19,8 @@ final class NativePeers implements Peers {
 
     @Override
     public boolean canAccess(int device, int peer) {
-        int handle = contexts.handle(device);
-        int peerHandle = contexts.handle(peer);
+        int handle = contexts.handle(canAccess, device);
+        int peerHandle = contexts.handle(canAccess, peer);
         try (Frame frame = Frame.acquire()) {
             canAccess.check(canAccess.call(frame.out(), handle, peerHandle), "device, peer", device, peer);
             return frame.outInt() != 0;
@@ -29,16 +29,16 @@ final class NativePeers implements Peers {
 
     @Override
     public void enable(int device, int peer) {
-        long peerContext = contexts.primary(peer);
-        try (Frame _ = contexts.enter(device)) {
+        long peerContext = contexts.primary(enable, peer);
+        try (Frame _ = contexts.enter(enable, device)) {
             enable.check(enable.call(peerContext, 0), "device, peer", device, peer);
         }
     }
 
     @Override
     public void disable(int device, int peer) {
-        long peerContext = contexts.primary(peer);
-        try (Frame _ = contexts.enter(device)) {
+        long peerContext = contexts.primary(disable, peer);
+        try (Frame _ = contexts.enter(disable, device)) {
             disable.check(disable.call(peerContext), "device, peer", device, peer);
         }
     }

@@ -35,7 +35,7 @@ final class NativeStreams implements Streams {
 
     @Override
     public long create(int device) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(create, device)) {
             create.check(create.call(frame.out(), NON_BLOCKING), "device", device);
             return frame.outLong();
         }
@@ -44,7 +44,7 @@ final class NativeStreams implements Streams {
     @Override
     public long create(int device, boolean nonBlocking, int priority) {
         int flags = nonBlocking ? NON_BLOCKING : BLOCKING;
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(createWithPriority, device)) {
             int code = createWithPriority.call(frame.out(), flags, priority);
             createWithPriority.check(code, "device, flags, priority", device, flags, priority);
             return frame.outLong();
@@ -53,7 +53,7 @@ final class NativeStreams implements Streams {
 
     @Override
     public void destroy(int device, long stream) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(destroy, device)) {
             destroy.check(destroy.call(stream), "device, stream", device, stream);
         }
     }
@@ -69,14 +69,14 @@ final class NativeStreams implements Streams {
     }
 
     private void synchronizeHere(int device, long stream) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(synchronize, device)) {
             synchronize.check(synchronize.call(stream), "device, stream", device, stream);
         }
     }
 
     @Override
     public boolean isIdle(int device, long stream) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(query, device)) {
             int code = query.call(stream);
             if (code == CudaResult.NOT_READY.code()) {
                 return false;
@@ -88,14 +88,14 @@ final class NativeStreams implements Streams {
 
     @Override
     public void await(int device, long stream, long event) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(waitEvent, device)) {
             waitEvent.check(waitEvent.call(stream, event, 0), "device, stream, event", device, stream, event);
         }
     }
 
     @Override
     public long id(int device, long stream) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(getId, device)) {
             getId.check(getId.call(stream, frame.out()), "device, stream", device, stream);
             return frame.outLong();
         }
@@ -106,7 +106,7 @@ final class NativeStreams implements Streams {
         long entryPoint = HostFunctions.entryPoint();
         long key = HostFunctions.keep(function);
         boolean launched = false;
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(launchHost, device)) {
             launchHost.check(launchHost.call(stream, entryPoint, key), "device, stream", device, stream);
             launched = true;
         } finally {

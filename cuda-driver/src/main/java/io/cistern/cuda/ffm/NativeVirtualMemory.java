@@ -39,7 +39,7 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public long granularity(PhysicalMemory memory, boolean recommended) {
-        try (Frame frame = contexts.enter(memory.device())) {
+        try (Frame frame = contexts.enter(getGranularity, memory.device())) {
             return granularity(frame, memory, recommended);
         }
     }
@@ -67,7 +67,7 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public long reserve(int device, long byteSize, long byteAlignment, long hint) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(reserve, device)) {
             int code = reserve.call(frame.out(), byteSize, byteAlignment, hint, 0L);
             reserve.check(
                     code, "device, byteSize, byteAlignment, hint", device, byteSize, byteAlignment, hint);
@@ -77,7 +77,7 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public void freeReservation(int device, long address, long byteSize) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(freeReservation, device)) {
             int code = freeReservation.call(address, byteSize);
             freeReservation.check(code, "device, address, byteSize", device, address, byteSize);
         }
@@ -85,7 +85,7 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public long create(long byteSize, PhysicalMemory memory) {
-        try (Frame frame = contexts.enter(memory.device())) {
+        try (Frame frame = contexts.enter(create, memory.device())) {
             return create(frame, byteSize, memory);
         }
     }
@@ -113,14 +113,14 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public void release(int device, long handle) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(release, device)) {
             release.check(release.call(handle), "device, handle", device, handle);
         }
     }
 
     @Override
     public void map(int device, long address, long byteSize, long handle) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(map, device)) {
             int code = map.call(address, byteSize, 0L, handle, 0L);
             map.check(code, "device, address, byteSize, handle", device, address, byteSize, handle);
         }
@@ -128,7 +128,7 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public void unmap(int device, long address, long byteSize) {
-        try (Frame _ = contexts.enter(device)) {
+        try (Frame _ = contexts.enter(unmap, device)) {
             int code = unmap.call(address, byteSize);
             unmap.check(code, "device, address, byteSize", device, address, byteSize);
         }
@@ -136,7 +136,7 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public void setAccess(int device, long address, long byteSize, MemoryLocation accessor, AccessRights rights) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(setAccess, device)) {
             int code = setAccess.call(address, byteSize, Structs.access(frame, accessor, rights), 1L);
             setAccess.check(
                     code,
@@ -152,7 +152,7 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public AccessRights access(int device, long address, MemoryLocation accessor) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(getAccess, device)) {
             int code = getAccess.call(frame.zeroedOut(), Structs.location(frame, accessor), address);
             getAccess.check(
                     code,
@@ -167,7 +167,7 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public long retainHandle(int device, long address) {
-        try (Frame frame = contexts.enter(device)) {
+        try (Frame frame = contexts.enter(retainHandle, device)) {
             int code = retainHandle.call(frame.out(), address);
             retainHandle.check(code, "device, address", device, address);
             return frame.outLong();

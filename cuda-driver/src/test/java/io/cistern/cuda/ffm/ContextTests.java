@@ -6,6 +6,7 @@ import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,6 +14,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -129,11 +131,16 @@ final class ContextTests {
         driver.close();
         assertThat(library.retained(0)).isZero();
         assertThat(library.retained(1)).isZero();
-        assertThatThrownBy(() -> driver.memory().allocate(0, 1))
+        refusedAfterClose(DriverCall.MEM_ALLOC, () -> driver.memory().allocate(0, 1));
+        refusedAfterClose(DriverCall.MEM_FREE, () -> driver.memory().free(1, 0x10));
+        refusedAfterClose(DriverCall.DEVICE_TOTAL_MEM, () -> driver.devices().totalBytes(0));
+        refusedAfterClose(DriverCall.CONTEXT_SYNCHRONIZE, () -> driver.devices().synchronize(0));
+    }
+
+    private static void refusedAfterClose(DriverCall attempted, ThrowingCallable call) {
+        assertThatThrownBy(call)
                 .asInstanceOf(type(CudaException.class))
-                .returns(CudaResult.DEINITIALIZED, CudaException::result);
-        assertThatThrownBy(() -> driver.devices().totalBytes(0))
-                .asInstanceOf(type(CudaException.class))
+                .returns(attempted, CudaException::call)
                 .returns(CudaResult.DEINITIALIZED, CudaException::result);
     }
 
