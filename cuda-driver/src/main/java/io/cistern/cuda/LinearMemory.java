@@ -12,6 +12,10 @@ public interface LinearMemory {
 
     /// Frees memory from [#allocate] (`cuMemFree_v2`). Waits for all running work of the device. Address 0 does nothing.
     ///
+    /// Memory of a pool is taken too, without waiting, but the pool goes on counting it in
+    /// [PoolAttribute#USED_CURRENT], over synchronisations too (seen with driver 580); [MemoryPools#free] is the way that
+    /// keeps its books right.
+    ///
     /// @throws CudaException [CudaResult#INVALID_VALUE] for an address that is not the start of a live allocation
     void free(int device, long address);
 

@@ -14,7 +14,7 @@ public enum PoolAttribute {
     RESERVED_CURRENT(5, false),
     /// Most bytes the pool held since the last reset.
     RESERVED_HIGH(6, false),
-    /// Bytes handed out.
+    /// Bytes handed out and not taken back by [MemoryPools#free].
     USED_CURRENT(7, false),
     /// Most bytes handed out since the last reset.
     USED_HIGH(8, false);

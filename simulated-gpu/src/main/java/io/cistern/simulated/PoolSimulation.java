@@ -28,7 +28,8 @@ import java.util.function.Consumer;
 /// 4. When the host synchronises, idle pages go back to the device, highest address first, while more than the threshold is
 ///    reserved. Trimming does the same with its own limit.
 ///
-/// Invariants: `reserved = 32 MiB × backed pages`; `used = Σ bytes asked for of live blocks`.
+/// Invariants: `reserved = 32 MiB × backed pages`; `used = Σ bytes asked for of live blocks and of
+/// those that `cuMemFree` took`.
 /// Pending blocks do not merge before they are idle. Guarded by the machine's lock.
 final class PoolSimulation {
     private final long handle;
@@ -103,6 +104,11 @@ final class PoolSimulation {
         live--;
         used -= byteSize;
         pending.computeIfAbsent(stream, _ -> new PendingRanges()).add(address, rounded, stream.issued());
+    }
+
+    /// Leaves bytes among the used ones that are not live any more.
+    void countAsUsed(long byteSize) {
+        used += byteSize;
     }
 
     /// Makes pending memory idle whose frees meet the condition.

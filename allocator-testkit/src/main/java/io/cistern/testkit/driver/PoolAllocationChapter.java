@@ -95,15 +95,17 @@ abstract class PoolAllocationChapter extends DriverChapter {
     }
 
     @Test
-    void theSynchronousFreeTakesMemoryOfAPoolToo() {
+    void theSynchronousFreeTakesMemoryOfAPoolTooButThePoolStillCountsIt() {
         long stream = stream();
         long pool = pool();
         long address = driver.pools().allocateFrom(DEVICE, pool, 64 * MIB, stream);
         synchronize(stream);
         driver.memory().free(DEVICE, address);
         driver.devices().synchronize(DEVICE);
-        assertThat(driver.pools().attribute(DEVICE, pool, PoolAttribute.USED_CURRENT)).isZero();
+        assertThat(driver.pools().attribute(DEVICE, pool, PoolAttribute.USED_CURRENT)).isEqualTo(64 * MIB);
         assertFails(() -> driver.memory().free(DEVICE, address), DriverCall.MEM_FREE, CudaResult.INVALID_VALUE);
+        assertFails(
+                () -> driver.pools().free(DEVICE, address, stream), DriverCall.MEM_FREE_ASYNC, CudaResult.INVALID_VALUE);
     }
 
     @Test
