@@ -25,12 +25,18 @@ final class BlockHeap {
         this.keptWhole = keptWhole;
     }
 
+    /// What a request that must grow its shard can have.
+    sealed interface Room permits Found, Gap {}
+
+    /// A block that fits after all, handed out: frees take no driver lock, so one came since the search that failed.
+    record Found(long address) implements Room {}
+
     /// A hole and the free blocks beside it, claimed: mapping `mapBytes` at `address` makes room for a request.
     ///
     /// @param hole the hole; its start is where pages are missing
     /// @param before a claimed free block in front of it, or [Blocks#NONE]
     /// @param after a claimed free block behind it, or [Blocks#NONE]
-    record Gap(PageArena arena, int hole, int before, int after, long address, long mapBytes) {}
+    record Gap(PageArena arena, int hole, int before, int after, long address, long mapBytes) implements Room {}
 
     /// Takes a free block, whole or its first part.
     ///
@@ -104,7 +110,12 @@ final class BlockHeap {
         return handOut(blocks.add(region, Blocks.CLAIMED), byteSize);
     }
 
-    @Nullable Gap claimGap(long byteSize, long unit) {
+    /// Searches once more, and claims a gap if that fails; so bytes are missing in every gap.
+    @Nullable Room findOrClaimGap(long byteSize, long unit) {
+        long address = allocate(byteSize);
+        if (address != 0) {
+            return new Found(address);
+        }
         int hole = holes.fewestMissing(byteSize);
         return hole == Blocks.NONE ? null : claim(hole, holes.missingAt(hole, byteSize), unit);
     }

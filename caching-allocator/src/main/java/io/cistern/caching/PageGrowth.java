@@ -22,11 +22,17 @@ final class PageGrowth implements Growth {
         if (byteSize > deviceBytes && pages.onDevice) {
             throw new DeviceOutOfMemoryException(byteSize, pages.device, "the device has " + deviceBytes);
         }
-        BlockHeap.Gap gap = shard.claimGap(byteSize, pages.growthUnit());
-        if (gap == null) {
-            shard.addHole(PageArena.reserve(shard, reservation(shard, byteSize), pages, regions));
-            return growAndAllocate(shard, byteSize);
-        }
+        return switch (shard.findOrClaimGap(byteSize, pages.growthUnit())) {
+            case BlockHeap.Found found -> found.address();
+            case BlockHeap.Gap gap -> fill(shard, gap, byteSize);
+            case null -> {
+                shard.addHole(PageArena.reserve(shard, reservation(shard, byteSize), pages, regions));
+                yield growAndAllocate(shard, byteSize);
+            }
+        };
+    }
+
+    private static long fill(StreamShard shard, BlockHeap.Gap gap, long byteSize) {
         try {
             gap.arena().map(gap.address(), gap.mapBytes());
         } catch (RuntimeException | Error failure) {

@@ -146,14 +146,15 @@ final class StreamShard {
         }
     }
 
-    /// Claims the gap where the fewest bytes are missing for a request, the lowest among equals. Under the driver lock.
+    /// Takes a block if there is one by now, and else claims the gap where the fewest bytes are missing for it, the lowest
+    /// among equals. Under the driver lock.
     ///
     /// @param unit what is mapped is a multiple of this, except at the end of a gap
-    /// @return a gap, or null if no gap is large enough
-    BlockHeap.@Nullable Gap claimGap(long byteSize, long unit) {
+    /// @return a block, a gap, or null if no gap is large enough
+    BlockHeap.@Nullable Room findOrClaimGap(long byteSize, long unit) {
         lock.lock();
         try {
-            return heap.claimGap(byteSize, unit);
+            return heap.findOrClaimGap(byteSize, unit);
         } finally {
             lock.unlock();
         }

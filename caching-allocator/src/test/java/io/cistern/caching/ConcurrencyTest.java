@@ -42,6 +42,35 @@ class ConcurrencyTest {
         assertThat(context.order.openFences()).isZero();
     }
 
+    /// Each trim makes others grow, while still others free: a search may miss what is there before the growth.
+    @Test
+    void manyVirtualThreadsGrowWhileOthersFree() throws Exception {
+        pages.capacity = 1L << 34;
+        try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
+            List<Future<?>> done = new ArrayList<>();
+            for (int task = 0; task < 200; task++) {
+                done.add(executor.submit(this::allocateFreeAndTrim));
+            }
+            for (Future<?> each : done) {
+                each.get();
+            }
+        }
+        caching.checkInvariants();
+        caching.close();
+        assertThat(pages.live).isEmpty();
+    }
+
+    private void allocateFreeAndTrim() {
+        for (int i = 0; i < 200; i++) {
+            long address = caching.allocate((2L + i % 3) << 20, 0, 0x1000);
+            Thread.yield();
+            caching.free(address, 0, 0, 0x1000);
+            if (i % 4 == 0) {
+                caching.trim(0, 0);
+            }
+        }
+    }
+
     private Void allocateAndFree(SplittableRandom random) {
         List<Long> mine = new ArrayList<>();
         for (int i = 0; i < OPERATIONS; i++) {

@@ -1,7 +1,10 @@
 package io.cistern.caching;
 
+import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.ArgumentMatchers.anyInt;
 import static org.mockito.ArgumentMatchers.anyLong;
+import static org.mockito.ArgumentMatchers.eq;
+import static org.mockito.Mockito.doThrow;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
 import static org.mockito.Mockito.withSettings;
@@ -35,6 +38,9 @@ final class TestContext implements AllocatorContext, EventSink {
         AtomicLong next = new AtomicLong(1L << 40);
         when(memory.reserve(anyInt(), anyLong(), anyLong(), anyLong()))
                 .thenAnswer(call -> next.getAndAdd(call.getArgument(1)));
+        doThrow(new AssertionError("a range of 0 bytes"))
+                .when(memory)
+                .setAccess(anyInt(), anyLong(), eq(0L), any(), any());
         when(devices.totalBytes(0)).thenReturn(TOTAL_BYTES);
         when(driver.virtualMemory()).thenReturn(memory);
         when(driver.devices()).thenReturn(devices);

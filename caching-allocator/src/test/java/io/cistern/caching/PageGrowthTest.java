@@ -1,0 +1,74 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.Mockito.mock;
+
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.PhysicalMemory;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.EventSink;
+import io.cistern.spi.PageSource;
+import io.cistern.spi.PageTraits;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// Growing while others free: a free takes no driver lock, so it may come between a thread's search and its growth.
+class PageGrowthTest {
+    private static final long MIB = 1L << 20;
+
+    private final SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1L << 30).build();
+    private final RegionMap regions = new RegionMap();
+    private final Reserved reserved = new Reserved(0, mock(EventSink.class));
+    private final PageGrowth growth = new PageGrowth(
+            new PhysicalPages(0, gpu.virtualMemory(), new GpuPages(gpu), reserved, 0), regions, 1L << 30);
+    private final StreamShard shard = new StreamShard(0, false, Long.MAX_VALUE);
+
+    @AfterEach
+    void close() {
+        shard.checkInvariants();
+        assertThat(gpu.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    @Test
+    void aBlockFreedAfterTheSearchIsTakenAndNothingIsMapped() {
+        long address = growth.growAndAllocate(shard, 4 * MIB);
+        free(address);
+        assertThat(growth.growAndAllocate(shard, 4 * MIB)).isEqualTo(address);
+        free(address);
+        assertThat(growth.growAndAllocate(shard, 3 * MIB)).isEqualTo(address);
+        assertThat(reserved.bytes()).isEqualTo(4 * MIB);
+    }
+
+    @Test
+    void aBlockFreedAfterTheSearchThatIsTooSmallIsMadeLarger() {
+        long address = growth.growAndAllocate(shard, 4 * MIB);
+        free(address);
+        assertThat(growth.growAndAllocate(shard, 6 * MIB)).isEqualTo(address);
+        assertThat(reserved.bytes()).isEqualTo(6 * MIB);
+        assertThat(gpu.virtualMemory().access(0, address + 6 * MIB - 1, MemoryLocation.device(0)))
+                .isEqualTo(AccessRights.READ_WRITE);
+    }
+
+    private void free(long address) {
+        shard.free(regions.find(address), address, 0, true);
+    }
+
+    private record GpuPages(SimulatedGpu gpu) implements PageSource {
+        @Override
+        public PageTraits traits(int device) {
+            return new PageTraits(2 * MIB, "device", "none", false);
+        }
+
+        @Override
+        public long create(long byteSize, int device) {
+            return gpu.virtualMemory().create(byteSize, PhysicalMemory.onDevice(device));
+        }
+
+        @Override
+        public void release(long handle, long byteSize, int device) {
+            gpu.virtualMemory().release(device, handle);
+        }
+    }
+}
