@@ -9,18 +9,35 @@ import io.cistern.spi.DeviceAllocator;
 /// How much the driver reserves behind a small allocation is its own affair, so `reservedBytes` is unknown here.
 final class DirectAllocator implements DeviceAllocator {
     private final CudaDriver driver;
+    private final OwedFrees frees;
 
     DirectAllocator(CudaDriver driver) {
         this.driver = driver;
+        this.frees = new OwedFrees(driver);
     }
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
+        frees.retry();
         return Linear.allocate(driver, byteSize, device);
     }
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        Linear.free(driver, address, device);
+        frees.retry();
+        frees.free(address, byteSize, device);
+    }
+
+    /// {@inheritDoc}
+    ///
+    /// Nothing is idle here but what the driver would not take back before.
+    @Override
+    public long trim(int device, long keepBytes) {
+        return frees.retry();
+    }
+
+    @Override
+    public void close() {
+        frees.retry();
     }
 }

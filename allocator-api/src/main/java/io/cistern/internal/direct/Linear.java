@@ -37,7 +37,7 @@ final class Linear {
         try {
             driver.memory().free(device, address);
         } catch (CudaException failure) {
-            if (!DeadContext.explains(failure)) {
+            if (!failure.result().endsContext()) {
                 throw failure;
             }
         }

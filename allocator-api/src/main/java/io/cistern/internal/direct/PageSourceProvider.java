@@ -69,7 +69,7 @@ public final class PageSourceProvider implements SegmentSourceProvider {
             try {
                 driver.virtualMemory().release(device, handle);
             } catch (CudaException failure) {
-                if (!DeadContext.explains(failure)) {
+                if (!failure.result().endsContext()) {
                     throw failure;
                 }
             }
