@@ -39,6 +39,7 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
         if (pool == NO_POOL) {
             pool = openPool(device);
         }
+        refused.freeAgainOn(device, stream);
         try {
             return pools.allocateFrom(device, pool, byteSize, stream);
         } catch (CudaException failure) {
@@ -69,13 +70,19 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
+        refused.freeAgainOn(device, stream);
         try {
             pools.free(device, address, stream);
         } catch (CudaException failure) {
             if (!failure.result().endsContext()) {
-                refused.add(device, address);
+                refused.add(device, address, stream, failure);
             }
         }
+    }
+
+    @Override
+    public void streamClosing(int device, long stream) {
+        refused.streamClosing(device, stream);
     }
 
     private synchronized long openPool(int device) {

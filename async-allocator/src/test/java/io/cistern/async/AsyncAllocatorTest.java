@@ -146,6 +146,49 @@ class AsyncAllocatorTest {
     }
 
     @Test
+    void aFreeThatTheDriverRefusesIsTriedAgainWithTheNextCallOnItsStream() {
+        async.allocate(100, 0, STREAM);
+        refuseFree(CudaResult.UNKNOWN);
+        async.free(ADDRESS, 100, 0, STREAM);
+        async.allocate(100, 0, STREAM + 8);
+        verify(pools, times(1)).free(0, ADDRESS, STREAM);
+        async.allocate(100, 0, STREAM);
+        async.allocate(100, 0, STREAM);
+        verify(pools, times(2)).free(0, ADDRESS, STREAM);
+    }
+
+    @Test
+    void aFreeThatTheDriverRefusesIsNotTriedOnTheNextStreamWithTheSameHandle() {
+        async.allocate(100, 0, STREAM);
+        CudaException failure = refusal(CudaResult.UNKNOWN);
+        doThrow(failure, failure).doNothing().when(pools).free(0, ADDRESS, STREAM);
+        async.free(ADDRESS, 100, 0, STREAM);
+        async.streamClosing(0, STREAM);
+        async.allocate(100, 0, STREAM);
+        verify(pools, times(2)).free(0, ADDRESS, STREAM);
+        async.close();
+        verify(pools).free(0, ADDRESS, Streams.LEGACY_DEFAULT);
+    }
+
+    @Test
+    void anAddressThatTheDriverDoesNotKnowIsNotTriedAgain() {
+        async.allocate(100, 0, STREAM);
+        refuseFree(CudaResult.INVALID_VALUE);
+        async.free(ADDRESS, 100, 0, STREAM);
+        async.allocate(100, 0, STREAM);
+        async.close();
+        verify(pools, times(1)).free(anyInt(), anyLong(), anyLong());
+    }
+
+    private void refuseFree(CudaResult result) {
+        doThrow(refusal(result)).doNothing().when(pools).free(0, ADDRESS, STREAM);
+    }
+
+    private static CudaException refusal(CudaResult result) {
+        return new CudaException(DriverCall.MEM_FREE_ASYNC, result.code(), "in a test");
+    }
+
+    @Test
     void trimTellsWhatWentBack() {
         async.allocate(100, 0, STREAM);
         when(pools.attribute(0, POOL, PoolAttribute.RESERVED_CURRENT)).thenReturn(64L << 20, 32L << 20);
