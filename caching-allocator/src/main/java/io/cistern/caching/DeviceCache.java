@@ -131,6 +131,7 @@ final class DeviceCache {
     }
 
     long trim(long keepBytes) {
+        growth.releaseRefused();
         long returned = sweepClosed();
         for (StreamShard shard : shards()) {
             long excess = reserved.bytes() - keepBytes;
@@ -221,6 +222,7 @@ final class DeviceCache {
                 }
             }
         }
+        growth.releaseRefused();
     }
 
     /// Checks the shards, and that what is reserved is what they have.

@@ -13,6 +13,9 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// Bytes that belong to no shard, because the driver would not take them back.
     long refusedBytes();
 
+    /// Tries again to give those back.
+    void releaseRefused();
+
     /// Free blocks of this many bytes and more are not cut for requests much smaller than they are.
     long keptWhole();
 }

@@ -1,7 +1,9 @@
 package io.cistern.caching;
 
 import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryLocation;
+import java.lang.System.Logger.Level;
 import java.util.Arrays;
 
 /// A large reservation of addresses onto which pages are mapped where blocks need them.
@@ -15,6 +17,8 @@ import java.util.Arrays;
 /// Growing is create → map for each page, then one setAccess over all of them; what fails takes back what was done. The
 /// tables are touched only under the shard's driver lock.
 final class PageArena extends Region {
+    private static final System.Logger LOG = System.getLogger(PageArena.class.getName());
+
     private final PhysicalPages pages;
     private final RegionMap regions;
     private final long slotBytes;
@@ -165,9 +169,14 @@ final class PageArena extends Region {
         return true;
     }
 
+    /// What the driver will not take back are addresses, of which there are plenty.
     @Override
     void close() {
-        pages.memory.freeReservation(pages.device, address, byteSize);
+        try {
+            pages.memory.freeReservation(pages.device, address, byteSize);
+        } catch (CudaException failure) {
+            LOG.log(Level.WARNING, "{0} bytes of addresses stay reserved: {1}", byteSize, failure.getMessage());
+        }
     }
 
     /// Checks that the two tables describe whole pages, and that a slot has memory exactly if no hole covers it.

@@ -47,6 +47,11 @@ final class PageGrowth implements Growth {
         return pages.refusedBytes();
     }
 
+    @Override
+    public void releaseRefused() {
+        pages.releaseRefused();
+    }
+
     /// Nothing: the pages of what is left over can go back to the driver.
     @Override
     public long keptWhole() {

@@ -1,11 +1,14 @@
 package io.cistern.caching;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live handles`.
 ///
@@ -16,6 +19,7 @@ final class PhysicalPages {
     /// Where pages stop growing: 20 MiB cost about as much to create and map as 2 MiB do, 512 MiB three times as much.
     private static final long LARGEST_PAGE = 20L << 20;
     private static final int SHARE_SHIFT = 5;
+    private static final System.Logger LOG = System.getLogger(PhysicalPages.class.getName());
 
     private record Handle(long value, long byteSize) {}
 
@@ -67,19 +71,31 @@ final class PhysicalPages {
 
     /// Drops a handle, and those that the driver would not take back before.
     synchronized void release(long handle, long byteSize) {
-        refused.add(new Handle(handle, byteSize));
-        refused.removeIf(this::released);
+        releaseRefused();
+        Handle gone = new Handle(handle, byteSize);
+        CudaException refusal = refusal(gone);
+        if (refusal != null) {
+            LOG.log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
+            refused.add(gone);
+        }
     }
 
-    /// A handle that stays is still reserved; the next release tries again.
-    private boolean released(Handle handle) {
+    /// Tries again what the driver would not take back; until it does, that is still reserved.
+    synchronized void releaseRefused() {
+        refused.removeIf(handle -> refusal(handle) == null);
+    }
+
+    /// A handle that the driver does not know holds nothing, and its number may come again for another one.
+    private @Nullable CudaException refusal(Handle handle) {
         try {
             source.release(handle.value, handle.byteSize, device);
         } catch (CudaException failure) {
-            return false;
+            if (failure.result() != CudaResult.INVALID_VALUE) {
+                return failure;
+            }
         }
         reserved.destroyed(handle.byteSize);
-        return true;
+        return null;
     }
 
     /// Bytes of handles without a mapping that the driver would not take back.

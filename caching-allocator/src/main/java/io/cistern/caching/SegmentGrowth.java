@@ -40,6 +40,9 @@ final class SegmentGrowth implements Growth {
         return 0;
     }
 
+    @Override
+    public void releaseRefused() {}
+
     /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold it
     /// from every other use.
     @Override

@@ -1,6 +1,8 @@
 package io.cistern.caching;
 
 import io.cistern.UnknownAddressException;
+import io.cistern.cuda.CudaException;
+import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -17,6 +19,8 @@ import org.jspecify.annotations.Nullable;
 /// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is held by
 /// whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before `lock`.
 final class StreamShard {
+    private static final System.Logger LOG = System.getLogger(StreamShard.class.getName());
+
     final long stream;
     final boolean small;
     final ReentrantLock driverLock = new ReentrantLock();
@@ -28,6 +32,8 @@ final class StreamShard {
     private volatile boolean closed;
     /// Guarded by the driver lock once the shard is closed.
     private long closingFence = Fences.PASSED;
+    /// One warning is enough. Guarded by the driver lock.
+    private boolean refusalLogged;
 
     /// Makes an empty shard.
     ///
@@ -198,10 +204,23 @@ final class StreamShard {
                     bytes += giveBack(claimed[done]);
                 }
             }
+        } catch (CudaException refusal) {
+            keepRefused(refusal);
         } finally {
             restore(claimed, done);
         }
         return bytes;
+    }
+
+    /// What the driver would not take back is free as before, and goes with a later call.
+    private void keepRefused(CudaException refusal) {
+        if (refusal.result().endsContext()) {
+            throw refusal;
+        }
+        if (!refusalLogged) {
+            refusalLogged = true;
+            LOG.log(Level.WARNING, "idle memory stays reserved for now: {0}", refusal.getMessage());
+        }
     }
 
     private long giveBack(int block) {
@@ -237,8 +256,6 @@ final class StreamShard {
             lock.unlock();
         }
     }
-
-
 
     /// The stream has ended: nothing is recorded on it any more.
     ///
