@@ -13,6 +13,7 @@ import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
+import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -21,6 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// option says `auto`, the widest handle type that the device claims is tried with one granule, since a claim is not
 /// enough (fabric handles also need an IMEX channel).
 final class VmmSource implements PageSource {
+    private static final System.Logger LOG = System.getLogger(VmmSource.class.getName());
+
     private static final List<HandleType> WIDEST_FIRST =
             List.of(HandleType.FABRIC, HandleType.POSIX_FILE_DESCRIPTOR, HandleType.NONE);
 
@@ -89,14 +92,22 @@ final class VmmSource implements PageSource {
 
     private boolean works(PhysicalMemory memory) {
         try {
-            long handle = virtualMemory.create(virtualMemory.granularity(memory, false), memory);
-            virtualMemory.release(memory.device(), handle);
+            dropTrial(virtualMemory.create(virtualMemory.granularity(memory, false), memory), memory.device());
             return true;
         } catch (CudaException refused) {
             if (refused.result() == CudaResult.OUT_OF_MEMORY) {
                 throw new DeviceOutOfMemoryException(0, memory.device(), "source vmm can't try handle types", refused);
             }
             return false;
+        }
+    }
+
+    /// Such handles work, whether or not the driver takes this one back.
+    private void dropTrial(long handle, int device) {
+        try {
+            virtualMemory.release(device, handle);
+        } catch (CudaException refused) {
+            LOG.log(Level.WARNING, "the granule created to try a handle type stays reserved: {0}", refused.getMessage());
         }
     }
 
