@@ -7,9 +7,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryLocation;
 import java.util.ArrayList;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
@@ -48,25 +46,19 @@ final class Machine implements AutoCloseable {
     private final Kernels kernels = new Kernels();
     private final CallCosts costs;
     private final List<DeviceState> devices = new ArrayList<>();
-    private final Map<Long, Object> handles = new HashMap<>();
-    private final Map<PhysicalBlock, Long> blockHandles = new HashMap<>();
-    private final Set<StreamQueue> allStreams = new java.util.LinkedHashSet<>();
-    private final Map<Thread, Map<Integer, StreamQueue>> perThread = new java.util.WeakHashMap<>();
+    private final HandleTable handles = new HandleTable(hazards);
+    private final StreamTable streams = new StreamTable(engine, handles, hazards);
     private final HostCallbacks callbacks = new HostCallbacks(this);
-    private long lastHandle = 0x5500_0000_0000L;
-    private long lastStreamId = 6;
     private boolean closed;
 
     Machine(int deviceCount, long totalBytes, long contextBytes, CallCosts costs) {
         this.costs = costs;
         for (int ordinal = 0; ordinal < deviceCount; ordinal++) {
-            StreamQueue legacy = new StreamQueue(io.cistern.cuda.Streams.LEGACY_DEFAULT, ++lastStreamId, ordinal, true);
-            long pool = newHandle();
-            DeviceState device =
-                    new DeviceState(ordinal, new MemoryBudget(totalBytes, contextBytes), space, legacy, pool);
+            long pool = handles.next();
+            MemoryBudget budget = new MemoryBudget(totalBytes, contextBytes);
+            DeviceState device = new DeviceState(ordinal, budget, space, streams.addLegacy(), pool);
             handles.put(pool, device.defaultPool());
             devices.add(device);
-            allStreams.add(legacy);
         }
     }
 
@@ -190,17 +182,12 @@ final class Machine implements AutoCloseable {
 
     /// The host has waited for all work of a device.
     void hostSynchronisedAll(int device) {
-        for (StreamQueue stream : allStreams) {
-            if (stream.device() == device) {
-                hostSynchronised(through(stream));
-            }
-        }
-        allStreams.removeIf(stream -> stream.device() == device && stream.gone());
+        streams.finished(device, stream -> hostSynchronised(through(stream)));
     }
 
     /// Waits for all that was issued to a stream, and for what the legacy default stream stands for.
     void awaitAll(StreamQueue stream) {
-        List<StreamQueue> all = group(stream);
+        List<StreamQueue> all = streams.group(stream);
         long[] last = all.stream().mapToLong(StreamQueue::issued).toArray();
         waitUntil(stream.device(), () -> {
             for (int i = 0; i < last.length; i++) {
@@ -213,22 +200,6 @@ final class Machine implements AutoCloseable {
         all.forEach(each -> hostSynchronised(through(each)));
     }
 
-    /// Whether a stream is idle; the legacy default stream is so only when all blocking streams are.
-    boolean idle(StreamQueue stream) {
-        return group(stream).stream().allMatch(StreamQueue::idle);
-    }
-
-    private List<StreamQueue> group(StreamQueue stream) {
-        if (devices.get(stream.device()).legacy() != stream) {
-            return List.of(stream);
-        }
-        List<StreamQueue> group = new ArrayList<>(List.of(stream));
-        engine.active().stream()
-                .filter(other -> other != stream && other.blocking() && other.device() == stream.device())
-                .forEach(group::add);
-        return group;
-    }
-
     /// What pools do after a synchronisation of the host.
     void poolsSynchronised(int device) {
         for (PoolSimulation pool : List.copyOf(devices.get(device).pools())) {
@@ -239,134 +210,10 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Adds work to a stream, ordered with the legacy default stream where that applies.
-    void enqueue(StreamQueue stream, Work work) {
-        order(stream);
-        engine.add(stream, work);
-    }
-
-    /// Orders a stream's next work with the legacy default stream, before anybody asks what it is ordered with.
-    void order(StreamQueue stream) {
-        if (stream.blocking()) {
-            orderWithLegacy(stream);
-        }
-    }
-
     /// Says that the stream's next work uses a range.
     void use(DriverCall call, StreamQueue stream, long address, long byteSize) {
-        order(stream);
+        streams.order(stream);
         hazards.use(call, stream, address, byteSize);
-    }
-
-    private void orderWithLegacy(StreamQueue stream) {
-        StreamQueue legacy = devices.get(stream.device()).legacy();
-        List<Work> waits = new ArrayList<>();
-        if (stream != legacy) {
-            follow(stream, legacy, waits);
-        } else {
-            for (StreamQueue other : List.copyOf(engine.active())) {
-                if (other != legacy && other.blocking() && other.device() == legacy.device()) {
-                    follow(legacy, other, waits);
-                }
-            }
-        }
-        if (!waits.isEmpty()) {
-            engine.add(stream, Work.waitingFor(waits));
-        }
-    }
-
-    private static void follow(StreamQueue stream, StreamQueue before, List<Work> waits) {
-        if (!stream.clock().covers(before, before.issued())) {
-            Work last = before.tail();
-            if (last != null) {
-                waits.add(last);
-            }
-            stream.clock().include(before.clock());
-            stream.clock().include(before, before.issued());
-        }
-    }
-
-    /// The stream that a handle names on a device.
-    StreamQueue stream(DriverCall call, int device, long handle) {
-        if (handle == 0 || handle == io.cistern.cuda.Streams.LEGACY_DEFAULT) {
-            return devices.get(device).legacy();
-        }
-        if (handle == io.cistern.cuda.Streams.PER_THREAD_DEFAULT) {
-            return perThread
-                    .computeIfAbsent(Thread.currentThread(), _ -> new HashMap<>())
-                    .computeIfAbsent(device, _ -> perThreadStream(device));
-        }
-        StreamQueue stream = find(StreamQueue.class, handle, CudaResult.INVALID_HANDLE, call, device);
-        if (stream.device() != device) {
-            foreign(call, device, "stream 0x" + Long.toHexString(handle) + " belongs to device " + stream.device());
-        }
-        return stream;
-    }
-
-    private StreamQueue perThreadStream(int device) {
-        StreamQueue stream =
-                new StreamQueue(io.cistern.cuda.Streams.PER_THREAD_DEFAULT, ++lastStreamId, device, true);
-        allStreams.add(stream);
-        return stream;
-    }
-
-    private void foreign(DriverCall call, int device, String description) {
-        hazards.report(Misuse.Kind.FOREIGN_HANDLE, call, device, 0, description);
-        throw new DriverFailure(CudaResult.INVALID_HANDLE);
-    }
-
-    /// The live object behind a handle; anything else is reported and fails with `otherwise`.
-    <T> T find(Class<T> type, long handle, CudaResult otherwise, DriverCall call, int device) {
-        Object found = handles.get(handle);
-        if (!type.isInstance(found)) {
-            hazards.report(
-                    Misuse.Kind.FOREIGN_HANDLE,
-                    call,
-                    device,
-                    0,
-                    "0x" + Long.toHexString(handle) + " is no live handle of that kind");
-            throw new DriverFailure(otherwise);
-        }
-        return type.cast(found);
-    }
-
-    long newHandle() {
-        lastHandle += 64;
-        return lastHandle;
-    }
-
-    /// Gives an object a handle.
-    long register(Object object) {
-        long handle = newHandle();
-        put(handle, object);
-        return handle;
-    }
-
-    void put(long handle, Object object) {
-        handles.put(handle, object);
-        if (object instanceof StreamQueue stream) {
-            allStreams.add(stream);
-        } else if (object instanceof PhysicalBlock block) {
-            blockHandles.put(block, handle);
-        }
-    }
-
-    void forget(long handle) {
-        Object object = handles.remove(handle);
-        if (object instanceof StreamQueue stream) {
-            stream.destroy();
-        } else if (object instanceof PhysicalBlock block) {
-            blockHandles.remove(block);
-        }
-    }
-
-    /// The handle of physical memory that has one.
-    long handleOf(PhysicalBlock block) {
-        return java.util.Objects.requireNonNull(blockHandles.get(block));
-    }
-
-    long nextStreamId() {
-        return ++lastStreamId;
     }
 
     /// Checks, at the time of the call, a range that a fill or copy names, as the driver does: inside one live allocation, or
@@ -438,6 +285,14 @@ final class Machine implements AutoCloseable {
 
     StreamEngine engine() {
         return engine;
+    }
+
+    HandleTable handles() {
+        return handles;
+    }
+
+    StreamTable streams() {
+        return streams;
     }
 
     AddressSpace space() {

@@ -22,7 +22,7 @@ final class SimulatedCopies implements Copies {
     public void toDevice(int device, long target, MemorySegment source, long byteSize, long stream) {
         DriverCall call = DriverCall.MEMCPY_HTOD_ASYNC;
         machine.run(call, device, () -> describe(device, target, source.address(), byteSize, stream), () -> {
-            StreamQueue queue = machine.stream(call, device, stream);
+            StreamQueue queue = machine.streams().find(call, device, stream);
             if (byteSize == 0) {
                 return;
             }
@@ -46,7 +46,7 @@ final class SimulatedCopies implements Copies {
     public void toHost(int device, MemorySegment target, long source, long byteSize, long stream) {
         DriverCall call = DriverCall.MEMCPY_DTOH_ASYNC;
         machine.run(call, device, () -> describe(device, target.address(), source, byteSize, stream), () -> {
-            StreamQueue queue = machine.stream(call, device, stream);
+            StreamQueue queue = machine.streams().find(call, device, stream);
             if (byteSize == 0) {
                 return;
             }
@@ -80,7 +80,7 @@ final class SimulatedCopies implements Copies {
     public void onDevice(int device, long target, long source, long byteSize, long stream) {
         DriverCall call = DriverCall.MEMCPY_DTOD_ASYNC;
         machine.run(call, device, () -> describe(device, target, source, byteSize, stream), () -> {
-            StreamQueue queue = machine.stream(call, device, stream);
+            StreamQueue queue = machine.streams().find(call, device, stream);
             if (byteSize == 0) {
                 return;
             }
@@ -105,7 +105,7 @@ final class SimulatedCopies implements Copies {
             if (targetDevice < 0 || targetDevice >= machine.deviceCount()) {
                 throw new DriverFailure(CudaResult.INVALID_DEVICE);
             }
-            StreamQueue queue = machine.stream(call, sourceDevice, stream);
+            StreamQueue queue = machine.streams().find(call, sourceDevice, stream);
             if (byteSize == 0) {
                 return;
             }
@@ -136,7 +136,7 @@ final class SimulatedCopies implements Copies {
 
     private void fill(DriverCall call, int device, long target, int word, long byteSize, long stream) {
         machine.run(call, device, () -> describe(device, target, word, byteSize, stream), () -> {
-            StreamQueue queue = machine.stream(call, device, stream);
+            StreamQueue queue = machine.streams().find(call, device, stream);
             if (byteSize == 0) {
                 return;
             }
@@ -153,7 +153,7 @@ final class SimulatedCopies implements Copies {
     }
 
     private void enqueue(int device, StreamQueue queue, long nanos, Runnable effect) {
-        machine.enqueue(queue, Work.of(nanos, machine.effect(device, effect)));
+        machine.streams().enqueue(queue, Work.of(nanos, machine.effect(device, effect)));
     }
 
     private long linkNanos(long byteSize) {

@@ -29,19 +29,19 @@ final class SimulatedEvents implements Events {
                 DriverCall.EVENT_CREATE,
                 device,
                 () -> "device=" + device + ", timed=" + timed,
-                () -> machine.register(new EventMark(device, timed)));
+                () -> machine.handles().register(new EventMark(device, timed)));
     }
 
     @Override
     public void record(int device, long event, long stream) {
         machine.run(DriverCall.EVENT_RECORD, device, () -> describe(device, event), () -> {
             EventMark mark = find(DriverCall.EVENT_RECORD, device, event);
-            StreamQueue queue = machine.stream(DriverCall.EVENT_RECORD, device, stream);
+            StreamQueue queue = machine.streams().find(DriverCall.EVENT_RECORD, device, stream);
             if (mark.device() != device) {
                 throw new DriverFailure(CudaResult.INVALID_HANDLE);
             }
             Work marker = Work.marker();
-            machine.enqueue(queue, marker);
+            machine.streams().enqueue(queue, marker);
             mark.record(queue, marker);
         });
     }
@@ -93,12 +93,12 @@ final class SimulatedEvents implements Events {
     public void destroy(int device, long event) {
         machine.run(DriverCall.EVENT_DESTROY, device, () -> describe(device, event), () -> {
             find(DriverCall.EVENT_DESTROY, device, event);
-            machine.forget(event);
+            machine.handles().forget(event);
         });
     }
 
     private EventMark find(DriverCall call, int device, long event) {
-        return machine.find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device);
+        return machine.handles().find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device);
     }
 
     private static String describe(int device, long event) {

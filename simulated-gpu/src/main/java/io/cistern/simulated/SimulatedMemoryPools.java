@@ -29,8 +29,8 @@ final class SimulatedMemoryPools implements MemoryPools {
                 throw new DriverFailure(CudaResult.NOT_SUPPORTED);
             }
             require(properties.maxByteSize() >= 0);
-            long handle = machine.newHandle();
-            machine.put(handle, machine.device(device).newPool(handle, properties));
+            long handle = machine.handles().next();
+            machine.handles().put(handle, machine.device(device).newPool(handle, properties));
             return handle;
         });
     }
@@ -44,7 +44,7 @@ final class SimulatedMemoryPools implements MemoryPools {
                 state.setCurrentPool(state.defaultPool());
             }
             found.destroy();
-            machine.forget(pool);
+            machine.handles().forget(pool);
             found.synchronised(machine.synchronisedClock());
             if (found.gone()) {
                 state.remove(found);
@@ -93,7 +93,7 @@ final class SimulatedMemoryPools implements MemoryPools {
 
     private long allocate(DriverCall call, int device, long byteSize, long stream, Supplier<PoolSimulation> from) {
         return machine.call(call, device, () -> describe(device, byteSize, stream), () -> {
-            StreamQueue queue = machine.stream(call, device, stream);
+            StreamQueue queue = machine.streams().find(call, device, stream);
             PoolSimulation pool = from.get();
             if (byteSize == 0) {
                 return 0L;
@@ -101,13 +101,13 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (byteSize < 0 || byteSize > machine.device(pool.device()).budget().totalBytes()) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
-            machine.order(queue);
+            machine.streams().order(queue);
             long before = pool.reserved();
             long address = pool.allocate(
                     byteSize,
                     queue,
                     machine.synchronisedClock(),
-                    work -> machine.enqueue(queue, Work.waitingFor(List.of(work))));
+                    work -> machine.streams().enqueue(queue, Work.waitingFor(List.of(work))));
             long pages = (pool.reserved() - before) / PoolGrowth.PAGE_BYTES;
             machine.clock().advance(pages * machine.costs().poolPageNanos());
             machine.space()
@@ -129,16 +129,16 @@ final class SimulatedMemoryPools implements MemoryPools {
     public void free(int device, long address, long stream) {
         DriverCall call = DriverCall.MEM_FREE_ASYNC;
         machine.run(call, device, () -> describe(device, address, stream), () -> {
-            StreamQueue queue = machine.stream(call, device, stream);
+            StreamQueue queue = machine.streams().find(call, device, stream);
             if (address == 0) {
                 return;
             }
             Allocation allocation = SimulatedLinearMemory.liveAt(machine, call, device, address);
-            machine.order(queue);
+            machine.streams().order(queue);
             machine.hazards().free(call, queue, allocation);
             if (allocation.pool() == null) {
                 machine.space().remove(allocation);
-                machine.enqueue(queue, Work.of(0, () -> SimulatedLinearMemory.release(machine, allocation)));
+                machine.streams().enqueue(queue, Work.of(0, () -> SimulatedLinearMemory.release(machine, allocation)));
                 return;
             }
             free(machine, allocation, queue);
@@ -148,7 +148,7 @@ final class SimulatedMemoryPools implements MemoryPools {
     private static void free(Machine machine, Allocation allocation, StreamQueue queue) {
         PoolSimulation pool = java.util.Objects.requireNonNull(allocation.pool());
         machine.space().remove(allocation);
-        machine.enqueue(queue, Work.marker());
+        machine.streams().enqueue(queue, Work.marker());
         pool.free(allocation.address(), allocation.byteSize(), queue);
     }
 
@@ -205,7 +205,7 @@ final class SimulatedMemoryPools implements MemoryPools {
     }
 
     private PoolSimulation find(DriverCall call, int device, long pool) {
-        return machine.find(PoolSimulation.class, pool, CudaResult.INVALID_VALUE, call, device);
+        return machine.handles().find(PoolSimulation.class, pool, CudaResult.INVALID_VALUE, call, device);
     }
 
     private static String describe(int device, long value, long stream) {

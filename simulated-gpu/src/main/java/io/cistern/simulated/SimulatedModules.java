@@ -38,7 +38,7 @@ final class SimulatedModules implements Modules {
                     .results()
                     .map((MatchResult match) -> match.group(1))
                     .collect(Collectors.toUnmodifiableSet());
-            return machine.register(new Module(device, entries));
+            return machine.handles().register(new Module(device, entries));
         });
     }
 
@@ -46,8 +46,8 @@ final class SimulatedModules implements Modules {
     public void unload(int device, long module) {
         DriverCall call = DriverCall.MODULE_UNLOAD;
         machine.run(call, device, () -> "module=" + module, () -> {
-            machine.find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
-            machine.forget(module);
+            machine.handles().find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
+            machine.handles().forget(module);
         });
     }
 
@@ -55,12 +55,12 @@ final class SimulatedModules implements Modules {
     public long function(int device, long module, String name) {
         DriverCall call = DriverCall.MODULE_GET_FUNCTION;
         return machine.call(call, device, () -> "module=" + module + ", name=" + name, () -> {
-            Module found = machine.find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
+            Module found = machine.handles().find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
             SimulatedKernel kernel = machine.kernels().find(name);
             if (!found.entries().contains(name) || kernel == null) {
                 throw new DriverFailure(CudaResult.NOT_FOUND);
             }
-            return machine.register(new Function(device, name, kernel));
+            return machine.handles().register(new Function(device, name, kernel));
         });
     }
 
@@ -68,8 +68,8 @@ final class SimulatedModules implements Modules {
     public void launch(int device, long function, Grid grid, long stream, Object... arguments) {
         DriverCall call = DriverCall.LAUNCH_KERNEL;
         machine.run(call, device, () -> "function=" + function + ", " + grid + ", stream=" + stream, () -> {
-            Function found = machine.find(Function.class, function, CudaResult.INVALID_HANDLE, call, device);
-            StreamQueue queue = machine.stream(call, device, stream);
+            Function found = machine.handles().find(Function.class, function, CudaResult.INVALID_HANDLE, call, device);
+            StreamQueue queue = machine.streams().find(call, device, stream);
             require(grid.blocks() > 0 && grid.threads() > 0 && grid.threads() <= MOST_THREADS);
             require(grid.sharedBytes() >= 0 && grid.sharedBytes() <= MOST_SHARED_BYTES);
             KernelMemory memory = new KernelMemory(machine.view(call, device));
@@ -77,7 +77,7 @@ final class SimulatedModules implements Modules {
             SimulatedKernel kernel = found.kernel();
             long nanos = prepare(found, queue, launch);
             Runnable effect = machine.effect(device, () -> kernel.run(launch));
-            machine.enqueue(queue, new Work(nanos, effect, new Spinning(kernel, launch), List.of()));
+            machine.streams().enqueue(queue, new Work(nanos, effect, new Spinning(kernel, launch), List.of()));
         });
     }
 

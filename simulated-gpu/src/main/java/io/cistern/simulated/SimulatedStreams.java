@@ -25,9 +25,7 @@ final class SimulatedStreams implements Streams {
 
     private long create(DriverCall call, int device, boolean nonBlocking) {
         return machine.call(call, device, () -> "device=" + device, () -> {
-            long handle = machine.newHandle();
-            machine.put(handle, new StreamQueue(handle, machine.nextStreamId(), device, !nonBlocking));
-            return handle;
+            return machine.streams().create(device, !nonBlocking);
         });
     }
 
@@ -37,15 +35,14 @@ final class SimulatedStreams implements Streams {
             if (stream >= 0 && stream <= PER_THREAD_DEFAULT) {
                 throw new DriverFailure(CudaResult.INVALID_HANDLE);
             }
-            machine.stream(DriverCall.STREAM_DESTROY, device, stream);
-            machine.forget(stream);
+            machine.streams().destroy(machine.streams().find(DriverCall.STREAM_DESTROY, device, stream), stream);
         });
     }
 
     @Override
     public void synchronize(int device, long stream) {
         machine.run(DriverCall.STREAM_SYNCHRONIZE, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.stream(DriverCall.STREAM_SYNCHRONIZE, device, stream);
+            StreamQueue queue = machine.streams().find(DriverCall.STREAM_SYNCHRONIZE, device, stream);
             machine.awaitAll(queue);
             machine.poolsSynchronised(device);
         });
@@ -54,8 +51,8 @@ final class SimulatedStreams implements Streams {
     @Override
     public boolean isIdle(int device, long stream) {
         return machine.call(DriverCall.STREAM_QUERY, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.stream(DriverCall.STREAM_QUERY, device, stream);
-            if (!machine.idle(queue)) {
+            StreamQueue queue = machine.streams().find(DriverCall.STREAM_QUERY, device, stream);
+            if (!machine.streams().idle(queue)) {
                 return false;
             }
             machine.hostSaw(queue);
@@ -66,13 +63,13 @@ final class SimulatedStreams implements Streams {
     @Override
     public void await(int device, long stream, long event) {
         machine.run(DriverCall.STREAM_WAIT_EVENT, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.stream(DriverCall.STREAM_WAIT_EVENT, device, stream);
-            EventMark mark = machine.find(
+            StreamQueue queue = machine.streams().find(DriverCall.STREAM_WAIT_EVENT, device, stream);
+            EventMark mark = machine.handles().find(
                     EventMark.class, event, CudaResult.INVALID_HANDLE, DriverCall.STREAM_WAIT_EVENT, device);
             queue.clock().include(mark.clock());
             Work work = mark.work();
             if (work != null && !work.done()) {
-                machine.enqueue(queue, Work.waitingFor(List.of(work)));
+                machine.streams().enqueue(queue, Work.waitingFor(List.of(work)));
             }
         });
     }
@@ -83,15 +80,15 @@ final class SimulatedStreams implements Streams {
                 DriverCall.STREAM_GET_ID,
                 device,
                 () -> describe(device, stream),
-                () -> machine.stream(DriverCall.STREAM_GET_ID, device, stream).id());
+                () -> machine.streams().find(DriverCall.STREAM_GET_ID, device, stream).id());
     }
 
     @Override
     public void launchHostFunction(int device, long stream, Runnable function) {
         machine.run(DriverCall.LAUNCH_HOST_FUNC, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.stream(DriverCall.LAUNCH_HOST_FUNC, device, stream);
+            StreamQueue queue = machine.streams().find(DriverCall.LAUNCH_HOST_FUNC, device, stream);
             Gate gate = machine.callbacks().gateFor(function);
-            machine.enqueue(queue, new Work(machine.costs().deviceLatencyNanos(), () -> {}, gate, List.of()));
+            machine.streams().enqueue(queue, new Work(machine.costs().deviceLatencyNanos(), () -> {}, gate, List.of()));
             machine.callbacks().start();
         });
     }

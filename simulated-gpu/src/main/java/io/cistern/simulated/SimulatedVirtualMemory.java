@@ -73,7 +73,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             PhysicalBlock block = new PhysicalBlock(
                     byteSize, location, memory.handleTypes(), new ByteContents(byteSize), budget);
             block.retain();
-            return machine.register(block);
+            return machine.handles().register(block);
         });
     }
 
@@ -85,7 +85,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             block.release();
             machine.spend(DriverCall.MEM_RELEASE, block.byteSize());
             if (block.unused()) {
-                machine.forget(handle);
+                machine.handles().forget(handle);
             }
         });
     }
@@ -117,7 +117,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
                 machine.hazards().unmap(mapping, device);
                 machine.space().unmap(mapping);
                 if (mapping.block().unused()) {
-                    machine.forget(machine.handleOf(mapping.block()));
+                    machine.handles().forget(machine.handles().handleOf(mapping.block()));
                 }
             }
             charge(DriverCall.MEM_UNMAP, whole);
@@ -172,7 +172,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
                 DriverCall.MEM_RETAIN_ALLOCATION_HANDLE, device, () -> describe(device, address, 0), () -> {
                     PhysicalBlock block = virtualAt(address).block();
                     block.retain();
-                    return machine.handleOf(block);
+                    return machine.handles().handleOf(block);
                 });
     }
 
@@ -183,7 +183,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
     }
 
     private PhysicalBlock find(DriverCall call, int device, long handle) {
-        return machine.find(PhysicalBlock.class, handle, CudaResult.INVALID_VALUE, call, device);
+        return machine.handles().find(PhysicalBlock.class, handle, CudaResult.INVALID_VALUE, call, device);
     }
 
     private static String describe(int device, long address, long byteSize) {

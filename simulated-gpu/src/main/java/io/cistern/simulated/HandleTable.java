@@ -1,0 +1,61 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Objects;
+
+/// The live objects of a machine by the handles that programs have for them. Guarded by the machine's lock.
+final class HandleTable {
+    private final HazardTracker hazards;
+    private final Map<Long, Object> objects = new HashMap<>();
+    private final Map<PhysicalBlock, Long> blockHandles = new HashMap<>();
+    private long lastHandle = 0x5500_0000_0000L;
+
+    HandleTable(HazardTracker hazards) {
+        this.hazards = hazards;
+    }
+
+    /// A handle that nobody ever had, for [#put].
+    long next() {
+        lastHandle += 64;
+        return lastHandle;
+    }
+
+    /// Gives an object a handle.
+    long register(Object object) {
+        long handle = next();
+        put(handle, object);
+        return handle;
+    }
+
+    void put(long handle, Object object) {
+        objects.put(handle, object);
+        if (object instanceof PhysicalBlock block) {
+            blockHandles.put(block, handle);
+        }
+    }
+
+    void forget(long handle) {
+        if (objects.remove(handle) instanceof PhysicalBlock block) {
+            blockHandles.remove(block);
+        }
+    }
+
+    /// The live object behind a handle; anything else is reported and fails with `otherwise`.
+    <T> T find(Class<T> type, long handle, CudaResult otherwise, DriverCall call, int device) {
+        Object found = objects.get(handle);
+        if (!type.isInstance(found)) {
+            String description = "0x" + Long.toHexString(handle) + " is no live handle of that kind";
+            hazards.report(Misuse.Kind.FOREIGN_HANDLE, call, device, 0, description);
+            throw new DriverFailure(otherwise);
+        }
+        return type.cast(found);
+    }
+
+    /// The handle of physical memory that has one.
+    long handleOf(PhysicalBlock block) {
+        return Objects.requireNonNull(blockHandles.get(block));
+    }
+}

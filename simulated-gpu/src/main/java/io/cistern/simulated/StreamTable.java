@@ -1,0 +1,148 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Streams;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.function.Consumer;
+
+/// The streams of a machine, and the order between the legacy default stream of a device and its blocking streams: work of
+/// the one follows all earlier work of the others. Guarded by the machine's lock.
+final class StreamTable {
+    private final StreamEngine engine;
+    private final HandleTable handles;
+    private final HazardTracker hazards;
+    /// The legacy default streams, by device.
+    private final List<StreamQueue> legacy = new ArrayList<>();
+    /// All that exist, and those destroyed with work that the host has not waited for.
+    private final Set<StreamQueue> all = new LinkedHashSet<>();
+
+    private final Map<Thread, Map<Integer, StreamQueue>> perThread = new WeakHashMap<>();
+    private long lastId = 6;
+
+    StreamTable(StreamEngine engine, HandleTable handles, HazardTracker hazards) {
+        this.engine = engine;
+        this.handles = handles;
+        this.hazards = hazards;
+    }
+
+    /// The legacy default stream of the next device.
+    StreamQueue addLegacy() {
+        StreamQueue stream = add(Streams.LEGACY_DEFAULT, legacy.size(), true);
+        legacy.add(stream);
+        return stream;
+    }
+
+    private StreamQueue add(long handle, int device, boolean blocking) {
+        StreamQueue stream = new StreamQueue(handle, ++lastId, device, blocking);
+        all.add(stream);
+        return stream;
+    }
+
+    /// Makes a stream.
+    ///
+    /// @return its handle
+    long create(int device, boolean blocking) {
+        long handle = handles.next();
+        handles.put(handle, add(handle, device, blocking));
+        return handle;
+    }
+
+    void destroy(StreamQueue stream, long handle) {
+        handles.forget(handle);
+        stream.destroy();
+    }
+
+    /// The stream that a handle names on a device.
+    StreamQueue find(DriverCall call, int device, long handle) {
+        if (handle == 0 || handle == Streams.LEGACY_DEFAULT) {
+            return legacy.get(device);
+        }
+        if (handle == Streams.PER_THREAD_DEFAULT) {
+            return perThread
+                    .computeIfAbsent(Thread.currentThread(), _ -> new HashMap<>())
+                    .computeIfAbsent(device, _ -> add(Streams.PER_THREAD_DEFAULT, device, true));
+        }
+        StreamQueue stream = handles.find(StreamQueue.class, handle, CudaResult.INVALID_HANDLE, call, device);
+        if (stream.device() != device) {
+            String description = "stream 0x" + Long.toHexString(handle) + " belongs to device " + stream.device();
+            hazards.report(Misuse.Kind.FOREIGN_HANDLE, call, device, 0, description);
+            throw new DriverFailure(CudaResult.INVALID_HANDLE);
+        }
+        return stream;
+    }
+
+    /// Shows every stream of a device whose work has all been waited for, and lets go of those that are destroyed.
+    void finished(int device, Consumer<StreamQueue> action) {
+        for (StreamQueue stream : all) {
+            if (stream.device() == device) {
+                action.accept(stream);
+            }
+        }
+        all.removeIf(stream -> stream.device() == device && stream.gone());
+    }
+
+    /// Whether a stream is idle; the legacy default stream is so only when all blocking streams are.
+    boolean idle(StreamQueue stream) {
+        return group(stream).stream().allMatch(StreamQueue::idle);
+    }
+
+    /// A stream, and those that the legacy default stream stands for.
+    List<StreamQueue> group(StreamQueue stream) {
+        if (legacy.get(stream.device()) != stream) {
+            return List.of(stream);
+        }
+        List<StreamQueue> group = new ArrayList<>(List.of(stream));
+        engine.active().stream()
+                .filter(other -> other != stream && other.blocking() && other.device() == stream.device())
+                .forEach(group::add);
+        return group;
+    }
+
+    /// Adds work to a stream, ordered with the legacy default stream where that applies.
+    void enqueue(StreamQueue stream, Work work) {
+        order(stream);
+        engine.add(stream, work);
+    }
+
+    /// Orders a stream's next work with the legacy default stream, before anybody asks what it is ordered with.
+    void order(StreamQueue stream) {
+        if (stream.blocking()) {
+            orderWithLegacy(stream);
+        }
+    }
+
+    private void orderWithLegacy(StreamQueue stream) {
+        StreamQueue first = legacy.get(stream.device());
+        List<Work> waits = new ArrayList<>();
+        if (stream != first) {
+            follow(stream, first, waits);
+        } else {
+            for (StreamQueue other : List.copyOf(engine.active())) {
+                if (other != stream && other.blocking() && other.device() == stream.device()) {
+                    follow(stream, other, waits);
+                }
+            }
+        }
+        if (!waits.isEmpty()) {
+            engine.add(stream, Work.waitingFor(waits));
+        }
+    }
+
+    private static void follow(StreamQueue stream, StreamQueue before, List<Work> waits) {
+        if (!stream.clock().covers(before, before.issued())) {
+            Work last = before.tail();
+            if (last != null) {
+                waits.add(last);
+            }
+            stream.clock().include(before.clock());
+            stream.clock().include(before, before.issued());
+        }
+    }
+}
