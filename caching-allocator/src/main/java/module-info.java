@@ -1,4 +1,5 @@
-/// The caching allocator: keeps what it got from the driver, splits it, and merges it again. Found by its name, `caching`.
+/// The caching allocator: keeps what it got from the driver, splits it, and merges it again. Found by its name,
+/// `caching`.
 @org.jspecify.annotations.NullMarked
 module io.cistern.caching {
     requires static org.jspecify;

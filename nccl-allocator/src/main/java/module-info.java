@@ -1,5 +1,5 @@
-/// Segment sources for collective communication. `vmm` gives physical memory by handles that other processes and network cards
-/// can be given.
+/// Segment sources for collective communication. `vmm` gives physical memory by handles that other processes and
+/// network cards can be given.
 @org.jspecify.annotations.NullMarked
 module io.cistern.nccl {
     requires static org.jspecify;

@@ -15,11 +15,12 @@ import org.junit.jupiter.api.Nested;
 /// }
 /// ```
 ///
-/// The allocator runs behind [DeviceMemory], as programs use it, on a new simulated GPU for each test. Whoever overrides
-/// [#openDriver()] with a real driver runs the same tests on a GPU. After every test all memory must be back with the driver,
-/// and the simulated GPU must have seen no misuse.
+/// The allocator runs behind [DeviceMemory], as programs use it, on a new simulated GPU for each test. Whoever
+/// overrides [#openDriver()] with a real driver runs the same tests on a GPU. After every test all memory must be
+/// back with the driver, and the simulated GPU must have seen no misuse.
 ///
-/// Random tests begin with one fixed seed, or with the one in the system property `cistern.testkit.seed`; a failure prints it.
+/// Random tests begin with one fixed seed, or with the one in the system property `cistern.testkit.seed`; a failure
+/// prints it.
 public abstract class AllocatorConformance {
     private static final int SIMULATED_DEVICES = 2;
     private static final long SIMULATED_CAPACITY = 1L << 30;

@@ -8,8 +8,8 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// The conformance suite for every allocator that is found and can run, each by its name, and for the caching one over every
-/// segment source. Nobody needs to enrol, and if nobody is found, that is a failure.
+/// The conformance suite for every allocator that is found and can run, each by its name, and for the caching one
+/// over every segment source. Nobody needs to enrol, and if nobody is found, that is a failure.
 ///
 /// Runs on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or `auto`.
 @ParameterizedClass(name = "{0}", allowZeroInvocations = false)

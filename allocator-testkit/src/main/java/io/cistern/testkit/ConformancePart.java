@@ -15,8 +15,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 
-/// One part of the conformance suite. Before each test it opens driver, device memory and allocator; after each it verifies
-/// and frees what the test left, announces and destroys the streams, closes, and checks that nothing is missing.
+/// One part of the conformance suite. Before each test it opens driver, device memory and allocator; after each it
+/// verifies and frees what the test left, announces and destroys the streams, closes, and checks that nothing is
+/// missing.
 ///
 /// Invariant at the end of every test: `free bytes after = free bytes before`, and no misuse was seen.
 @Timeout(180)

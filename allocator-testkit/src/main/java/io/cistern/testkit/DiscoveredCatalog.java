@@ -11,7 +11,8 @@ import java.util.List;
 import java.util.ServiceLoader;
 import java.util.stream.Stream;
 
-/// The allocators and sources on the class path or module path: the loader's catalogue, or without it the plain providers.
+/// The allocators and sources on the class path or module path: the loader's catalogue, or without it the plain
+/// providers.
 final class DiscoveredCatalog {
     /// The allocator that can build on any source.
     private static final String ON_ANY_SOURCE = "caching";

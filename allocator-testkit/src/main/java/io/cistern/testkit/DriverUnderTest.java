@@ -6,8 +6,8 @@ import java.util.Comparator;
 import java.util.ServiceLoader;
 import org.jspecify.annotations.Nullable;
 
-/// The driver that the GPU suites run on: `cuda`, which is the default and fails without a GPU, `simulated`, or `auto` for
-/// the best there is.
+/// The driver that the GPU suites run on: `cuda`, which is the default and fails without a GPU, `simulated`, or
+/// `auto` for the best there is.
 final class DriverUnderTest {
     static final String PROPERTY = "cistern.testkit.driver";
     static final String AUTO = "auto";

@@ -7,16 +7,17 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Writes patterns into device memory and checks later that they are still there, both in stream order, so that a check finds
-/// whoever wrote there in between: a block that overlaps, a block handed out again too early, a page mapped twice.
+/// Writes patterns into device memory and checks later that they are still there, both in stream order, so that a
+/// check finds whoever wrote there in between: a block that overlaps, a block handed out again too early, a page
+/// mapped twice.
 ///
 /// ```text
 /// block of n bytes:   seed, seed+1, seed+2, …  as 32-bit words      the rest of 0 to 3 bytes: the seed's lowest byte
 /// large block:        EDGE of such words | words that all are the seed | EDGE of such words
 /// ```
 ///
-/// Each check has a slot of its own on the device: a counter for words and room for the rest. [#mismatches()] waits for the
-/// device, reads all slots at once and names the blocks that were spoilt.
+/// Each check has a slot of its own on the device: a counter for words and room for the rest. [#mismatches()] waits
+/// for the device, reads all slots at once and names the blocks that were spoilt.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Patterns implements AutoCloseable {
@@ -32,7 +33,8 @@ public final class Patterns implements AutoCloseable {
     /// A 64-bit counter for each slot, then 8 bytes for the rest of each.
     private static final long SLOT_BYTES = 2L * SLOTS * Long.BYTES;
 
-    /// What the driver takes at once for small allocations: whoever leaks one byte beside us leaks a chunk that shows.
+    /// What the driver takes at once for small allocations: whoever leaks one byte beside us leaks a chunk that
+    /// shows.
     private static final long CHUNK = 2L << 20;
 
     private final CudaDriver driver;

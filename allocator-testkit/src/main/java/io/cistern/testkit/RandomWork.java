@@ -4,8 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/// Random allocations and frees on some streams, by one thread. Sizes are spread evenly over their powers of two; a third of
-/// the frees happens on another stream than the allocation, after an event. Contents are checked at every free.
+/// Random allocations and frees on some streams, by one thread. Sizes are spread evenly over their powers of two; a
+/// third of the frees happens on another stream than the allocation, after an event. Contents are checked at every
+/// free.
 final class RandomWork {
     private final ConformancePart part;
     private final long seed;

@@ -6,8 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.lang.foreign.ValueLayout;
 
-/// Holds streams until the host lets them go: what comes before is done, what comes after cannot start. With it a test
-/// decides what has finished and what has not, and needs no timing.
+/// Holds streams until the host lets them go: what comes before is done, what comes after cannot start. With it a
+/// test decides what has finished and what has not, and needs no timing.
 ///
 /// Streams are held by a kernel that waits for a word of pinned memory. Calls that wait for running work, `cuMemFree`
 /// among them, must not be made by the thread that will let go.

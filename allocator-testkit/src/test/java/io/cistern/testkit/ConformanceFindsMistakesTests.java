@@ -19,7 +19,8 @@ import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 
-/// A suite that passes everything proves nothing: broken allocators must fail it, in the test that is about their mistake.
+/// A suite that passes everything proves nothing: broken allocators must fail it, in the test that is about their
+/// mistake.
 class ConformanceFindsMistakesTests {
     private static Function<CudaDriver, DeviceAllocator> maker = BrokenAllocators.Sound::new;
 

@@ -14,8 +14,8 @@ import java.util.Arrays;
 /// pageSlots       1    3   -1   -2    0    1    0          at its first slot its length, elsewhere the way back
 /// ```
 ///
-/// Growing is create → map for each page, then one setAccess over all of them; what fails takes back what was done. The
-/// tables are touched only under the shard's driver lock.
+/// Growing is create → map for each page, then one setAccess over all of them; what fails takes back what was done.
+/// The tables are touched only under the shard's driver lock.
 final class PageArena extends Region {
     private static final System.Logger LOG = System.getLogger(PageArena.class.getName());
 

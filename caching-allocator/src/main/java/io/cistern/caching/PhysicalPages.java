@@ -10,13 +10,15 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live handles`.
+/// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live
+/// handles`.
 ///
-/// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a page
-/// is 2 MiB while little is reserved, grows to 1/32 of what is reserved, and ends at 20 MiB. The last page of a growth
-/// is cut to what is needed, so larger pages do not reserve more.
+/// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a
+/// page is 2 MiB while little is reserved, grows to 1/32 of what is reserved, and ends at 20 MiB. The last page of a
+/// growth is cut to what is needed, so larger pages do not reserve more.
 final class PhysicalPages {
-    /// Where pages stop growing: 20 MiB cost about as much to create and map as 2 MiB do, 512 MiB three times as much.
+    /// Where pages stop growing: 20 MiB cost about as much to create and map as 2 MiB do, 512 MiB three times as
+    /// much.
     private static final long LARGEST_PAGE = 20L << 20;
     private static final int SHARE_SHIFT = 5;
     private static final System.Logger LOG = System.getLogger(PhysicalPages.class.getName());

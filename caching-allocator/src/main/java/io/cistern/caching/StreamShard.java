@@ -13,11 +13,11 @@ import org.jspecify.annotations.Nullable;
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
 /// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a
 /// fence][FencedFrees].
-/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls are made for
-///    it without the lock, and then it is published, changed or as it was.
+/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls are made
+/// for it without the lock, and then it is published, changed or as it was.
 ///
-/// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is held by
-/// whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before `lock`.
+/// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is held
+/// by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before `lock`.
 final class StreamShard {
     private static final System.Logger LOG = System.getLogger(StreamShard.class.getName());
 
@@ -152,8 +152,8 @@ final class StreamShard {
         }
     }
 
-    /// Takes a block if there is one by now, and else claims the gap where the fewest bytes are missing for it, the lowest
-    /// among equals. Under the driver lock.
+    /// Takes a block if there is one by now, and else claims the gap where the fewest bytes are missing for it, the
+    /// lowest among equals. Under the driver lock.
     ///
     /// @param unit what is mapped is a multiple of this, except at the end of a gap
     /// @return a block, a gap, or null if no gap is large enough

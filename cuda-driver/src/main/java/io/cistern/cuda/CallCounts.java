@@ -3,8 +3,8 @@ package io.cistern.cuda;
 import java.util.Arrays;
 import java.util.concurrent.atomic.LongAdder;
 
-/// Counters of driver calls since the driver was opened; failed calls count too. Setting and reading the current context
-/// does not count. Weakly consistent: a sum read while other threads call may miss their latest calls.
+/// Counters of driver calls since the driver was opened; failed calls count too. Setting and reading the current
+/// context does not count. Weakly consistent: a sum read while other threads call may miss their latest calls.
 // The ordinal only indexes the array of this very run.
 @SuppressWarnings("EnumOrdinal")
 public final class CallCounts {
@@ -37,7 +37,8 @@ public final class CallCounts {
         return sum;
     }
 
-    /// What an allocator asks of the driver: calls that move memory and calls that order work, queries of them included.
+    /// What an allocator asks of the driver: calls that move memory and calls that order work, queries of them
+    /// included.
     public long ofAllocators() {
         return of(DriverCall.Kind.MEMORY) + of(DriverCall.Kind.STREAM);
     }

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 
 /// Copies and fills, in stream order. Zero bytes do nothing.
 ///
-/// Host memory must be native and stay alive until the stream has passed the copy; from memory that is not pinned the driver
-/// may copy before the call returns.
+/// Host memory must be native and stay alive until the stream has passed the copy; from memory that is not pinned the
+/// driver may copy before the call returns.
 public interface Copies {
     /// Copies from the host to a device (`cuMemcpyHtoDAsync_v2`).
     void toDevice(int device, long target, MemorySegment source, long byteSize, long stream);

@@ -5,7 +5,8 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/// The `CUresult` codes that memory code meets, by their names in `cuda.h` without the `CUDA_` and `CUDA_ERROR_` prefix.
+/// The `CUresult` codes that memory code meets, by their names in `cuda.h` without the `CUDA_` and `CUDA_ERROR_`
+/// prefix.
 public enum CudaResult {
     SUCCESS(0),
     INVALID_VALUE(1),

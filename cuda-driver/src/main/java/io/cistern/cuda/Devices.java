@@ -2,7 +2,8 @@ package io.cistern.cuda;
 
 /// Devices and their primary contexts. Device ordinals run from 0 to [#count()] − 1.
 ///
-/// Every method that takes a device throws [CudaException] with [CudaResult#INVALID_DEVICE] for an ordinal out of range.
+/// Every method that takes a device throws [CudaException] with [CudaResult#INVALID_DEVICE] for an ordinal out of
+/// range.
 public interface Devices {
     /// How many devices the driver sees (`cuDeviceGetCount`).
     int count();

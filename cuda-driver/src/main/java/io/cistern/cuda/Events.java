@@ -19,8 +19,8 @@ public interface Events {
 
     /// Milliseconds between two timed marks (`cuEventElapsedTime`).
     ///
-    /// @throws CudaException [CudaResult#NOT_READY] if one was not passed, [CudaResult#INVALID_HANDLE] if one is untimed or
-    ///     was never recorded
+    /// @throws CudaException [CudaResult#NOT_READY] if one was not passed, [CudaResult#INVALID_HANDLE] if one is
+    ///     untimed or was never recorded
     float elapsedMillis(int device, long start, long end);
 
     /// Destroys an event (`cuEventDestroy_v2`); waits that were already made for it stay.

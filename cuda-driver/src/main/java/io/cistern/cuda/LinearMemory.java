@@ -10,11 +10,12 @@ public interface LinearMemory {
     /// @throws CudaException [CudaResult#OUT_OF_MEMORY] when the device has no such range
     long allocate(int device, long byteSize);
 
-    /// Frees memory from [#allocate] (`cuMemFree_v2`). Waits for all running work of the device. Address 0 does nothing.
+    /// Frees memory from [#allocate] (`cuMemFree_v2`). Waits for all running work of the device. Address 0 does
+    /// nothing.
     ///
     /// Memory of a pool is taken too, without waiting, but the pool goes on counting it in
-    /// [PoolAttribute#USED_CURRENT], over synchronisations too (seen with driver 580); [MemoryPools#free] is the way that
-    /// keeps its books right.
+    /// [PoolAttribute#USED_CURRENT], over synchronisations too (seen with driver 580); [MemoryPools#free] is the way
+    /// that keeps its books right.
     ///
     /// @throws CudaException [CudaResult#INVALID_VALUE] for an address that is not the start of a live allocation
     void free(int device, long address);
@@ -32,7 +33,8 @@ public interface LinearMemory {
 
     /// Allocates pinned host memory that all devices see (`cuMemHostAlloc` with `PORTABLE | DEVICEMAP`).
     ///
-    /// @return a native segment of `byteSize` bytes whose address is also its device address; it lives until [#freeHost]
+    /// @return a native segment of `byteSize` bytes whose address is also its device address; it lives until
+    ///     [#freeHost]
     MemorySegment allocateHost(int device, long byteSize);
 
     /// Frees pinned host memory (`cuMemFreeHost`).

@@ -2,7 +2,8 @@ package io.cistern.cuda;
 
 /// Kernels from PTX text.
 ///
-/// On the simulated GPU a kernel is a Java function registered under its name; the text is searched for `.entry` names.
+/// On the simulated GPU a kernel is a Java function registered under its name; the text is searched for `.entry`
+/// names.
 public interface Modules {
     /// Loads a module from PTX text (`cuModuleLoadData`).
     ///
@@ -19,8 +20,8 @@ public interface Modules {
 
     /// Launches a kernel in stream order (`cuLaunchKernel`).
     ///
-    /// @param arguments each a `Long` (also for pointers), `Integer`, `Float`, `Double`, `Short` or `Byte`, as the kernel's
-    ///     signature has them
+    /// @param arguments each a `Long` (also for pointers), `Integer`, `Float`, `Double`, `Short` or `Byte`, as the
+    ///     kernel's signature has them
     void launch(int device, long function, Grid grid, long stream, Object... arguments);
 
     /// The shape of a launch.

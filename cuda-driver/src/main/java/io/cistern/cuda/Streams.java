@@ -26,14 +26,14 @@ public interface Streams {
     /// Whether all work of the stream is done (`cuStreamQuery`).
     boolean isIdle(int device, long stream);
 
-    /// Makes later work of the stream wait for what the event recorded last (`cuStreamWaitEvent`); an event never recorded
-    /// is no wait.
+    /// Makes later work of the stream wait for what the event recorded last (`cuStreamWaitEvent`); an event never
+    /// recorded is no wait.
     void await(int device, long stream, long event);
 
     /// A number that no other stream of this process ever has, unlike the handle (`cuStreamGetId`, driver 12.0).
     long id(int device, long stream);
 
-    /// Runs code on the host when the stream gets there (`cuLaunchHostFunc`). The code must not call the driver; what it
-    /// throws is swallowed.
+    /// Runs code on the host when the stream gets there (`cuLaunchHostFunc`). The code must not call the driver; what
+    /// it throws is swallowed.
     void launchHostFunction(int device, long stream, Runnable function);
 }

@@ -2,9 +2,9 @@ package io.cistern.cuda;
 
 /// Address ranges, physical memory, and the mappings between them (CUDA 10.2).
 ///
-/// A range is reserved, physical memory is created, mapped into the range as a whole handle, and opened to devices. One
-/// handle may be mapped at several addresses. None of these calls waits for running work, so whoever unmaps must know by
-/// other means that the memory is no longer in use.
+/// A range is reserved, physical memory is created, mapped into the range as a whole handle, and opened to devices.
+/// One handle may be mapped at several addresses. None of these calls waits for running work, so whoever unmaps must
+/// know by other means that the memory is no longer in use.
 public interface VirtualMemory {
     /// The multiple that sizes and addresses must have (`cuMemGetAllocationGranularity`).
     ///
@@ -39,18 +39,19 @@ public interface VirtualMemory {
 
     /// Opens a mapped range to a device, or closes it (`cuMemSetAccess`).
     ///
-    /// Call it for mappings that lie side by side. A driver looks at the two ends of the range only: of driver 580 it is
-    /// known that a hole at the end is refused, and that one in the middle is not.
+    /// Call it for mappings that lie side by side. A driver looks at the two ends of the range only: of driver 580 it
+    /// is known that a hole at the end is refused, and that one in the middle is not.
     ///
     /// @param address the start of a mapping
     /// @param byteSize bytes up to the end of that mapping or of a later one; not 0
-    /// @throws CudaException [CudaResult#INVALID_VALUE] if the range begins or ends inside a mapping, or ends where nothing
-    ///     is mapped; then no rights have changed
+    /// @throws CudaException [CudaResult#INVALID_VALUE] if the range begins or ends inside a mapping, or ends where
+    ///     nothing is mapped; then no rights have changed
     void setAccess(int device, long address, long byteSize, MemoryLocation accessor, AccessRights rights);
 
     /// What a place may do with the memory at an address (`cuMemGetAccess`).
     AccessRights access(int device, long address, MemoryLocation accessor);
 
-    /// The handle mapped at an address, with one more reference that [#release] drops (`cuMemRetainAllocationHandle`).
+    /// The handle mapped at an address, with one more reference that [#release] drops
+    /// (`cuMemRetainAllocationHandle`).
     long retainHandle(int device, long address);
 }

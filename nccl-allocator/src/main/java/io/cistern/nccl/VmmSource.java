@@ -18,9 +18,9 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// Physical memory by handles. What a device's memory is like is settled once, when the device is first used: where an
-/// option says `auto`, the widest handle type that the device claims is tried with one granule, since a claim is not
-/// enough (fabric handles also need an IMEX channel).
+/// Physical memory by handles. What a device's memory is like is settled once, when the device is first used: where
+/// an option says `auto`, the widest handle type that the device claims is tried with one granule, since a claim is
+/// not enough (fabric handles also need an IMEX channel).
 final class VmmSource implements PageSource {
     private static final System.Logger LOG = System.getLogger(VmmSource.class.getName());
 

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 /// 0x0200_0000_0000      0x5000_0000_0000          0x7000_0000_0000      0x7e00_0000_0000
 ///        | more, when needed   |  programs, their heaps  | all memory at first |  the system's own mappings
 /// ```
-/// Three maps by address: ranges that are taken, mappings of physical memory inside them, and live allocations. Pinned host
-/// memory is mapped and allocated at its own native address, outside the taken ranges.
+/// Three maps by address: ranges that are taken, mappings of physical memory inside them, and live allocations.
+/// Pinned host memory is mapped and allocated at its own native address, outside the taken ranges.
 final class AddressSpace {
     private static final long FIRST = 0x7000_0000_0000L;
     private static final long BYTE_SIZE = 0x0e00_0000_0000L;

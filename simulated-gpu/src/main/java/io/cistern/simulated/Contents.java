@@ -2,7 +2,8 @@ package io.cistern.simulated;
 
 import java.lang.foreign.MemorySegment;
 
-/// The bytes of one piece of memory, by offset. A fill's word lies on multiples of 4 from offset 0, lowest byte first.
+/// The bytes of one piece of memory, by offset. A fill's word lies on multiples of 4 from offset 0, lowest byte
+/// first.
 interface Contents {
     /// Sets bytes to a repeated word; byte `i` becomes byte `i mod 4` of the word.
     void fill(long offset, long byteSize, int word);

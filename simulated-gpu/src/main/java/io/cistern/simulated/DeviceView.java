@@ -3,8 +3,8 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 
-/// Memory as running work sees it: by address, across mappings, with access checked. What is not mapped, or not open to the
-/// device, is an illegal address.
+/// Memory as running work sees it: by address, across mappings, with access checked. What is not mapped, or not open
+/// to the device, is an illegal address.
 record DeviceView(Machine machine, DriverCall call, int device) {
     /// Handles one piece of a range that lies in one mapping.
     interface Piece {

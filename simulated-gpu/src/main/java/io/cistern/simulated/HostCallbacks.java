@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Runs host functions on a thread of their own, as the driver does, one after the other.
 ///
-/// The thread also keeps time going: while host functions are outstanding and the program makes no driver call, the work in
-/// front of them still runs, as it would on hardware. It ends when nothing is outstanding.
+/// The thread also keeps time going: while host functions are outstanding and the program makes no driver call, the
+/// work in front of them still runs, as it would on hardware. It ends when nothing is outstanding.
 final class HostCallbacks implements AutoCloseable {
     /// How long the program may be silent before the clock moves on without it.
     private static final long SILENCE_MILLIS = 1;

@@ -4,8 +4,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// The kernels that a simulated GPU can run, by name. Those of [io.cistern.cuda.kernels] are there from the start. Safe for
-/// use by many threads.
+/// The kernels that a simulated GPU can run, by name. Those of [io.cistern.cuda.kernels] are there from the start.
+/// Safe for use by many threads.
 public final class Kernels {
     private final Map<String, SimulatedKernel> byName = new ConcurrentHashMap<>();
 
@@ -13,7 +13,8 @@ public final class Kernels {
         MemoryKernelFunctions.registerIn(this);
     }
 
-    /// Adds a kernel or replaces the one of that name. A module's text must have an entry of the name for it to be found.
+    /// Adds a kernel or replaces the one of that name. A module's text must have an entry of the name for it to be
+    /// found.
     ///
     /// @param name the name of the `.entry` in the module
     /// @param kernel what it does

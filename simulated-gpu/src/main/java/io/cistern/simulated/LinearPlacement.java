@@ -6,12 +6,12 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/// Where `cuMemAlloc` puts memory, as observed on an H200 with driver 580 (addresses and `cuMemGetInfo` of thousands of
-/// calls):
+/// Where `cuMemAlloc` puts memory, as observed on an H200 with driver 580 (addresses and `cuMemGetInfo` of thousands
+/// of calls):
 ///
 /// 1. Physical memory comes in chunks of whole 2 MiB.
-/// 2. A request of at most 2 MiB takes the best fit (lowest address among equals) of the free parts of all shared chunks of
-///    2 MiB, in multiples of 512 bytes; if none fits, a new shared chunk.
+/// 2. A request of at most 2 MiB takes the best fit (lowest address among equals) of the free parts of all shared
+/// chunks of 2 MiB, in multiples of 512 bytes; if none fits, a new shared chunk.
 /// 3. A larger request gets a chunk of its own, rounded up to 2 MiB; its rest is not used by others.
 /// 4. A chunk that nothing is left in goes back at once.
 final class LinearPlacement {

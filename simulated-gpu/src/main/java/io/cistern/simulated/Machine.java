@@ -17,9 +17,10 @@ import java.util.function.Supplier;
 
 /// All of a simulated machine: devices, streams, memory and the clock, under one lock.
 ///
-/// Each driver call goes through [#call]: count it, let it cost its time, run the work that is due by then, fail if a fault
-/// was asked for or the context is poisoned, and only then do what the call does. A thread that waits for work moves the
-/// clock itself; where the work is held by a gate (a latch, a host function) it lets go of the lock and looks again.
+/// Each driver call goes through [#call]: count it, let it cost its time, run the work that is due by then, fail if a
+/// fault was asked for or the context is poisoned, and only then do what the call does. A thread that waits for work
+/// moves the clock itself; where the work is held by a gate (a latch, a host function) it lets go of the lock and
+/// looks again.
 final class Machine implements AutoCloseable {
     /// Calls that need no context, and so still work when it is poisoned (as on an H200 after an illegal address).
     private static final Set<DriverCall> WITHOUT_CONTEXT = EnumSet.range(DriverCall.INIT, DriverCall.CONTEXT_GET_CURRENT);
@@ -123,8 +124,8 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Waits until the condition holds, moving the clock to the work that makes it hold; fails with the sticky error of the
-    /// device if there is one then.
+    /// Waits until the condition holds, moving the clock to the work that makes it hold; fails with the sticky error
+    /// of the device if there is one then.
     void waitUntil(int device, BooleanSupplier condition) {
         boolean interrupted = false;
         while (!condition.getAsBoolean() && !closed) {
@@ -216,8 +217,8 @@ final class Machine implements AutoCloseable {
         hazards.use(call, stream, address, byteSize);
     }
 
-    /// Checks, at the time of the call, a range that a fill or copy names, as the driver does: inside one live allocation, or
-    /// inside mappings that the device may use.
+    /// Checks, at the time of the call, a range that a fill or copy names, as the driver does: inside one live
+    /// allocation, or inside mappings that the device may use.
     void checkRange(DriverCall call, int device, long address, long byteSize, boolean write) {
         Allocation allocation = space.allocationAt(address);
         if (allocation != null && address + byteSize > allocation.end()) {
@@ -242,7 +243,8 @@ final class Machine implements AutoCloseable {
         throw new DriverFailure(CudaResult.INVALID_VALUE);
     }
 
-    /// Runs an effect on memory for a device; an illegal address poisons its context, and a poisoned context does nothing.
+    /// Runs an effect on memory for a device; an illegal address poisons its context, and a poisoned context does
+    /// nothing.
     Runnable effect(int device, Runnable effect) {
         return () -> {
             DeviceState state = devices.get(device);

@@ -7,8 +7,8 @@ import java.util.TreeSet;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
-/// What one stream has freed to a pool and perhaps not yet passed: ranges that merge with each other, each with the number of
-/// its latest free.
+/// What one stream has freed to a pool and perhaps not yet passed: ranges that merge with each other, each with the
+/// number of its latest free.
 ///
 /// Invariant: the three views hold the same ranges, which neither overlap nor touch.
 final class PendingRanges {

@@ -10,7 +10,8 @@ import java.lang.foreign.ValueLayout;
 
 /// [Copies] over the model.
 ///
-/// Copies from pageable host memory take the bytes at the call, copies to it wait for the stream, as the driver may do.
+/// Copies from pageable host memory take the bytes at the call, copies to it wait for the stream, as the driver may
+/// do.
 final class SimulatedCopies implements Copies {
     private final Machine machine;
 

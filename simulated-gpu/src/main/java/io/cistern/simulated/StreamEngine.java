@@ -6,12 +6,13 @@ import org.jspecify.annotations.Nullable;
 
 /// Runs the work of all streams of a machine in the order of virtual time.
 ///
-/// 1. Only heads of streams can run; a head is due when its stream is free, it was issued, and all it waits for is done.
-/// 2. Of all heads, the one that is due first goes first (on equal times, the stream that became active first), and its
-///    effect on memory happens at that time. Whatever follows it in its stream is due later, so effects come in the order of
-///    virtual time.
-/// 3. [#runUntilNow] runs what is due up to the clock; [#step] moves the clock to the next thing that is due, for a host thread
-///    that waits.
+/// 1. Only heads of streams can run; a head is due when its stream is free, it was issued, and all it waits for is
+/// done.
+/// 2. Of all heads, the one that is due first goes first (on equal times, the stream that became active first), and
+/// its effect on memory happens at that time. Whatever follows it in its stream is due later, so effects come in the
+/// order of virtual time.
+/// 3. [#runUntilNow] runs what is due up to the clock; [#step] moves the clock to the next thing that is due, for a
+/// host thread that waits.
 ///
 /// Engines (copy, compute) are not modelled: work of different streams overlaps without slowing each other down.
 /// Guarded by the machine's lock.

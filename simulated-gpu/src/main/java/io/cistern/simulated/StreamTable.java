@@ -12,8 +12,8 @@ import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.Consumer;
 
-/// The streams of a machine, and the order between the legacy default stream of a device and its blocking streams: work of
-/// the one follows all earlier work of the others. Guarded by the machine's lock.
+/// The streams of a machine, and the order between the legacy default stream of a device and its blocking streams:
+/// work of the one follows all earlier work of the others. Guarded by the machine's lock.
 final class StreamTable {
     private final StreamEngine engine;
     private final HandleTable handles;

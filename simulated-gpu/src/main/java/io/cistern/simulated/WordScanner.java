@@ -4,7 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
-/// Counts the words of consecutive runs that differ from `first + step × index`. Words may be cut by the borders of runs.
+/// Counts the words of consecutive runs that differ from `first + step × index`. Words may be cut by the borders of
+/// runs.
 final class WordScanner implements Contents.RunSink {
     private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 

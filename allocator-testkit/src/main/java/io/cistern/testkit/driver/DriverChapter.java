@@ -16,7 +16,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 
-/// One chapter of the contract: opens the driver before each test and takes back afterwards what the test got from here.
+/// One chapter of the contract: opens the driver before each test and takes back afterwards what the test got from
+/// here.
 @Timeout(120)
 abstract class DriverChapter {
     static final int DEVICE = 0;

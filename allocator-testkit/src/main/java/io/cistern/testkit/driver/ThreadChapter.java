@@ -13,7 +13,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
-/// Any thread may call: the context is there on platform threads and on virtual ones, whichever OS thread carries them.
+/// Any thread may call: the context is there on platform threads and on virtual ones, whichever OS thread carries
+/// them.
 abstract class ThreadChapter extends DriverChapter {
     private static final int ROUNDS = 50;
 

@@ -6,8 +6,8 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/// Makes calls that wait for the GPU. A virtual thread would hold its carrier meanwhile, so its call goes to a platform
-/// thread and it parks; the threads are made when first needed and go when idle.
+/// Makes calls that wait for the GPU. A virtual thread would hold its carrier meanwhile, so its call goes to a
+/// platform thread and it parks; the threads are made when first needed and go when idle.
 final class BlockingCalls {
     private BlockingCalls() {}
 

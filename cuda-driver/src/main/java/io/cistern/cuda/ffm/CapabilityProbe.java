@@ -33,8 +33,8 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
-/// Asks the driver what it and its devices can do: symbols first, then attributes, then, where an attribute is known to
-/// say yes too often, a real try. Makes no context, so that asking costs no device memory.
+/// Asks the driver what it and its devices can do: symbols first, then attributes, then, where an attribute is known
+/// to say yes too often, a real try. Makes no context, so that asking costs no device memory.
 final class CapabilityProbe {
     /// A virtual GPU's profile ends its name, for example `NVIDIA A100-40C`, or begins it with `GRID`.
     private static final Pattern VIRTUAL_GPU = Pattern.compile("^GRID .*|.*-\\d+[ABCQ]$");

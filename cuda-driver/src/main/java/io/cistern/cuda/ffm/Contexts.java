@@ -8,15 +8,16 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /// The devices' primary contexts, and which one is current while a call is made.
 ///
-/// The driver keeps the current context per OS thread, and a virtual thread changes its OS thread when it parks. So each
-/// call asks what is current, sets its own if need be, and gives a foreign one back, with nothing in between that parks:
+/// The driver keeps the current context per OS thread, and a virtual thread changes its OS thread when it parks. So
+/// each call asks what is current, sets its own if need be, and gives a foreign one back, with nothing in between
+/// that parks:
 ///
 /// 1. find the primary context, retained at first use (a lock: may park);
 /// 2. take a frame (may make one);
 /// 3. `cuCtxGetCurrent`; `cuCtxSetCurrent` if it is another one;
 /// 4. the call itself;
-/// 5. `cuCtxSetCurrent` of the foreign context, if there was one. Without one the primary context stays current, so that
-///    the next call finds it.
+/// 5. `cuCtxSetCurrent` of the foreign context, if there was one. Without one the primary context stays current, so
+/// that the next call finds it.
 final class Contexts {
     private static final System.Logger LOG = System.getLogger(Contexts.class.getName());
 

@@ -12,7 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/// The loaded driver library and the addresses of its functions. Once loaded it stays: a driver can't be unloaded safely.
+/// The loaded driver library and the addresses of its functions. Once loaded it stays: a driver can't be unloaded
+/// safely.
 final class DriverLibrary {
     /// Names another library, by its name or its path.
     static final String PROPERTY = "cistern.cuda.library";

@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
 /// context  out    second   a struct, up to 128 bytes   a location
 /// ```
 ///
-/// A platform thread has a frame of its own. Virtual threads, of which there may be millions, take one from a few slots
-/// and put it back: no call parks while it has a frame, so no more are in use than there are carriers. Either way a
-/// frame is used again and again, and a call makes no garbage.
+/// A platform thread has a frame of its own. Virtual threads, of which there may be millions, take one from a few
+/// slots and put it back: no call parks while it has a frame, so no more are in use than there are carriers. Either
+/// way a frame is used again and again, and a call makes no garbage.
 final class Frame implements AutoCloseable {
     private static final long CONTEXT = 0;
     private static final long OUT = 8;

@@ -14,8 +14,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /// Java code that a stream runs when it gets there.
 ///
 /// C calls one function with a word of the caller's. That function is one stub for all, which lives as long as the
-/// program (a stub can't be freed by the code it is running), and the word is the key under which the code is kept until
-/// it has run. The driver calls on a thread of its own.
+/// program (a stub can't be freed by the code it is running), and the word is the key under which the code is kept
+/// until it has run. The driver calls on a thread of its own.
 final class HostFunctions {
     private static final System.Logger LOG = System.getLogger(HostFunctions.class.getName());
     private static final ConcurrentMap<Long, Runnable> WAITING = new ConcurrentHashMap<>();
