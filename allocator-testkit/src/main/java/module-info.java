@@ -1,5 +1,5 @@
-/// Tests that every allocator and every driver must pass ([io.cistern.testkit], [io.cistern.testkit.driver]), for the
-/// project itself and for third parties, with a main class that runs them on a GPU without a build tool.
+/// Tests that every allocator and every driver must pass ([io.cistern.testkit], [io.cistern.testkit.driver]), for
+/// the project itself and for third parties, with a main class that runs them on a GPU without a build tool.
 ///
 /// Open, since JUnit finds and calls test methods by reflection.
 @org.jspecify.annotations.NullMarked

@@ -38,7 +38,9 @@ abstract class BasicPart extends ConformancePart {
     void addressesAreMultiplesOf256() {
         long stream = stream();
         for (long byteSize = 1; byteSize <= 32 * MIB; byteSize = byteSize * 5 / 2 + 1) {
-            assertThat(allocate(byteSize, stream).address() % 256).as("%s bytes", byteSize).isZero();
+            assertThat(allocate(byteSize, stream).address() % 256)
+                    .as("%s bytes", byteSize)
+                    .isZero();
         }
     }
 

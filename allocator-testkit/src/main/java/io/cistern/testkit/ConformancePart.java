@@ -144,7 +144,9 @@ abstract class ConformancePart {
     Block allocate(long byteSize, int device, long stream) {
         long address = allocator.allocate(byteSize, device, stream);
         assertThat(address).as("address for %s bytes", byteSize).isNotZero();
-        assertThat(address % 256).as("alignment of 0x%x for %s bytes", address, byteSize).isZero();
+        assertThat(address % 256)
+                .as("alignment of 0x%x for %s bytes", address, byteSize)
+                .isZero();
         Block block = new Block(address, byteSize, device, stream, nextSeed.addAndGet(7919));
         live.add(block);
         patterns.get(device).write(address, byteSize, block.seed(), stream);

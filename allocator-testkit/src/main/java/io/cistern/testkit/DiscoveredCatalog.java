@@ -36,17 +36,20 @@ final class DiscoveredCatalog {
                         .toList());
     }
 
-    /// The specs of all allocators that can run on a driver: each by its name, and the caching one over each source.
+    /// The specs of all allocators that can run on a driver: each by its name, and the caching one over each
+    /// source.
     static List<String> runnableSpecs(CudaDriver driver) {
         Catalog catalog = find();
         try (DeviceMemory memory = DeviceMemory.open(driver, catalog)) {
             DeviceEnvironment environment = memory.environment();
             List<String> allocators = names(catalog, Catalog.Kind.ALLOCATOR)
-                    .filter(name -> catalog.allocator(name).availability(environment).available())
+                    .filter(name ->
+                            catalog.allocator(name).availability(environment).available())
                     .toList();
             Stream<String> onSources = names(catalog, Catalog.Kind.SOURCE)
                     .filter(_ -> allocators.contains(ON_ANY_SOURCE))
-                    .filter(name -> catalog.source(name).availability(environment).available())
+                    .filter(name ->
+                            catalog.source(name).availability(environment).available())
                     .map(name -> ON_ANY_SOURCE + ":source=" + name);
             return Stream.concat(allocators.stream(), onSources).toList();
         }

@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /// Driver calls that fail on demand, on the simulated GPU alone: whatever fails, live blocks keep their contents,
-/// frees do not throw, and when the driver works again so does the allocator. A failed attempt to obtain memory loses
-/// nothing.
+/// frees do not throw, and when the driver works again so does the allocator. A failed attempt to obtain memory
+/// loses nothing.
 abstract class FaultPart extends ConformancePart {
     /// Calls that return memory: what one of them refuses to take back may stay lost.
     private static final Set<DriverCall> RETURNING = EnumSet.of(

@@ -49,7 +49,9 @@ public final class GpuTests {
         for (int i = 0; i < arguments.length; i++) {
             if (arguments[i].equals("--list")) {
                 list = true;
-            } else if (arguments[i].equals("--driver") && i + 1 < arguments.length && DRIVERS.contains(arguments[i + 1])) {
+            } else if (arguments[i].equals("--driver")
+                    && i + 1 < arguments.length
+                    && DRIVERS.contains(arguments[i + 1])) {
                 driver = arguments[++i];
             } else {
                 out.println(USAGE);
@@ -79,7 +81,8 @@ public final class GpuTests {
         try (CudaDriver driver = DriverUnderTest.open()) {
             DiscoveredCatalog.runnableSpecs(driver).forEach(spec -> out.println("allocator: " + spec));
         }
-        TestPlan plan = LauncherFactory.create().discover(request(ChosenDriverContract.class, CatalogConformance.class));
+        TestPlan plan =
+                LauncherFactory.create().discover(request(ChosenDriverContract.class, CatalogConformance.class));
         plan.accept(new TestPlan.Visitor() {
             @Override
             public void visit(TestIdentifier test) {

@@ -21,7 +21,8 @@ import java.util.List;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Patterns implements AutoCloseable {
-    /// Blocks above this size are filled rather than counted through: a simulated GPU keeps a fill without its bytes.
+    /// Blocks above this size are filled rather than counted through: a simulated GPU keeps a fill without its
+    /// bytes.
     private static final long LARGE = 4L << 20;
 
     /// Two pages of the smallest kind at each end of a large block: neighbours touch ends first.

@@ -3,14 +3,14 @@ package io.cistern.testkit;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.kernels.MemoryKernels;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.VarHandle;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 
 /// Holds streams until the host lets them go: what comes before is done, what comes after cannot start. With it a
 /// test decides what has finished and what has not, and needs no timing.
 ///
-/// Streams are held by a kernel that waits for a word of pinned memory. Calls that wait for running work, `cuMemFree`
-/// among them, must not be made by the thread that will let go.
+/// Streams are held by a kernel that waits for a word of pinned memory. Calls that wait for running work,
+/// `cuMemFree` among them, must not be made by the thread that will let go.
 ///
 /// **Threads.** Any thread may let go.
 public final class StreamLatch implements AutoCloseable {

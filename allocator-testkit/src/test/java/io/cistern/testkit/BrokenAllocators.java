@@ -60,7 +60,8 @@ final class BrokenAllocators {
 
         @Override
         public synchronized void free(long address, long byteSize, int device, long stream) {
-            idle.computeIfAbsent(new Shape(byteSize, device), _ -> new ArrayDeque<>()).push(address);
+            idle.computeIfAbsent(new Shape(byteSize, device), _ -> new ArrayDeque<>())
+                    .push(address);
         }
 
         @Override

@@ -83,7 +83,8 @@ class ConformanceFindsMistakesTests {
 
     @Test
     void memoryOfTheWrongDeviceIsFound() {
-        assertThat(failuresOf("DeviceTests", BrokenAllocators.KnowsOneDevice::new)).contains("memoryComesFromTheDeviceAskedFor");
+        assertThat(failuresOf("DeviceTests", BrokenAllocators.KnowsOneDevice::new))
+                .contains("memoryComesFromTheDeviceAskedFor");
     }
 
     @Test

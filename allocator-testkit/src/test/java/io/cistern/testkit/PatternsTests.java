@@ -45,7 +45,10 @@ class PatternsTests {
             patterns.write(address, byteSize, 0x1122_3344, stream);
             driver.copies().fillBytes(0, address + offset, (byte) 0x99, 1, stream);
             patterns.verify(address, byteSize, 0x1122_3344, stream);
-            assertThat(patterns.mismatches()).as("offset %s", offset).singleElement().asString()
+            assertThat(patterns.mismatches())
+                    .as("offset %s", offset)
+                    .singleElement()
+                    .asString()
                     .contains("block 0x" + Long.toHexString(address));
         }
     }

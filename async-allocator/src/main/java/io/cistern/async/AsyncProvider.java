@@ -11,8 +11,8 @@ import io.cistern.spi.DeviceEnvironment;
 
 /// Provides `async`: `cuMemAllocFromPoolAsync` on a pool of its own for each device.
 ///
-/// Option `release_threshold`: the bytes that a pool keeps over a synchronisation; `keep_all` (the default), `zero`,
-/// or a number of bytes.
+/// Option `release_threshold`: the bytes that a pool keeps over a synchronisation; `keep_all` (the default),
+/// `zero`, or a number of bytes.
 public final class AsyncProvider implements AllocatorProvider {
     /// For [java.util.ServiceLoader].
     public AsyncProvider() {}

@@ -11,7 +11,8 @@ import java.util.List;
 /// Frees that the driver refused. Each is tried again where that keeps the order of the streams: with the next call
 /// on its own stream while that lives, or when all work of the device has finished; then any stream will do.
 ///
-/// An address that the driver does not know is not kept: to try it again would be to free whatever is put there next.
+/// An address that the driver does not know is not kept: to try it again would be to free whatever is put there
+/// next.
 final class RefusedFrees {
     private static final System.Logger LOG = System.getLogger(RefusedFrees.class.getName());
 

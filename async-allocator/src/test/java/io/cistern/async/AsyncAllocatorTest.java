@@ -116,8 +116,8 @@ class AsyncAllocatorTest {
 
     @Test
     void anotherErrorIsNotTriedAgain() {
-        CudaException failure = new CudaException(
-                DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, CudaResult.INVALID_HANDLE.code(), "in a test");
+        CudaException failure =
+                new CudaException(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, CudaResult.INVALID_HANDLE.code(), "in a test");
         when(pools.allocateFrom(0, POOL, 100, STREAM)).thenThrow(failure);
         assertThatThrownBy(() -> async.allocate(100, 0, STREAM)).isSameAs(failure);
         verify(devices, never()).synchronize(0);

@@ -6,12 +6,12 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// The books of a shard: its regions, their blocks, and which of them are free, live or holes. Plain data, guarded by
-/// the shard's lock.
+/// The books of a shard: its regions, their blocks, and which of them are free, live or holes. Plain data, guarded
+/// by the shard's lock.
 ///
 /// **Invariants** ([#checkInvariants]): in every region the blocks tile its addresses; no two neighbours are both
-/// free or both holes; exactly the free blocks are in the bins, each in the bin of its size; exactly the live blocks
-/// are found by address; `mapped = live + free + fenced + claimed` bytes.
+/// free or both holes; exactly the free blocks are in the bins, each in the bin of its size; exactly the live
+/// blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 final class BlockHeap {
     final Blocks blocks = new Blocks();
     private final SizeBins bins = new SizeBins(blocks);
@@ -28,7 +28,8 @@ final class BlockHeap {
     /// What a request that must grow its shard can have.
     sealed interface Room permits Found, Gap {}
 
-    /// A block that fits after all, handed out: frees take no driver lock, so one came since the search that failed.
+    /// A block that fits after all, handed out: frees take no driver lock, so one came since the search that
+    /// failed.
     record Found(long address) implements Room {}
 
     /// A hole and the free blocks beside it, claimed: mapping `mapBytes` at `address` makes room for a request.
@@ -111,7 +112,8 @@ final class BlockHeap {
     }
 
     /// Searches once more, and claims a gap if that fails; so bytes are missing in every gap.
-    @Nullable Room findOrClaimGap(long byteSize, long unit) {
+    @Nullable
+    Room findOrClaimGap(long byteSize, long unit) {
         long address = allocate(byteSize);
         if (address != 0) {
             return new Found(address);
@@ -217,7 +219,8 @@ final class BlockHeap {
     /// Takes the regions out of a heap without memory.
     ///
     /// @return the regions, or null if there is memory left, in use or not
-    @Nullable List<Region> removeEmptyRegions() {
+    @Nullable
+    List<Region> removeEmptyRegions() {
         if (!regions.stream().allMatch(this::isOneHole)) {
             return null;
         }

@@ -28,7 +28,8 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak {
 
     CachingAllocator(AllocatorContext context, CachingOptions options) {
         this.driver = context.extension(CudaDriver.class)
-                .orElseThrow(() -> new ConfigurationException("caching needs the driver, which this environment hides"));
+                .orElseThrow(
+                        () -> new ConfigurationException("caching needs the driver, which this environment hides"));
         this.order = context.streams();
         this.events = context.events();
         this.source = context.segments(options.source());
@@ -63,10 +64,11 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak {
     private Growth growth(int device, Reserved reserved, RegionMap regions) {
         long deviceBytes = driver.devices().totalBytes(device);
         return switch (source) {
-            case PageSource physical -> new PageGrowth(
-                    new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
-                    regions,
-                    deviceBytes);
+            case PageSource physical ->
+                new PageGrowth(
+                        new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
+                        regions,
+                        deviceBytes);
             case RangeSource plain -> new SegmentGrowth(device, plain, reserved, regions, deviceBytes);
         };
     }

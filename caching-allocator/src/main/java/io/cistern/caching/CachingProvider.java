@@ -8,7 +8,8 @@ import io.cistern.spi.DeviceAllocator;
 ///
 /// | option | values | meaning |
 /// |---|---|---|
-/// | `source` | a spec | where memory comes from; by default `pages`, or `linear` on devices without virtual memory management |
+/// | `source` | a spec | where memory comes from; by default `pages`, or `linear` on devices without virtual memory
+/// management |
 /// | `page_size` | 2 MiB to 1 GiB | the size of all pages; by default 2 MiB to 20 MiB, by what is reserved |
 public final class CachingProvider implements AllocatorProvider {
     /// For [java.util.ServiceLoader].

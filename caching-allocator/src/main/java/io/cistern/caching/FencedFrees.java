@@ -9,8 +9,8 @@ import java.util.Arrays;
 ///    list and therefore covering them.
 /// 3. Later allocations poll the fences, ever less often while none has passed.
 ///
-/// The open lists are guarded by the shard's lock, the closed ones by its driver lock, so that recording and polling
-/// hold no short lock. Lists are linked through [Blocks#listNext].
+/// The open lists are guarded by the shard's lock, the closed ones by its driver lock, so that recording and
+/// polling hold no short lock. Lists are linked through [Blocks#listNext].
 final class FencedFrees {
     /// Most allocations between two polls.
     private static final int LONGEST_PAUSE = 64;
@@ -68,7 +68,8 @@ final class FencedFrees {
         return waiting != 0 && --untilPoll < 0;
     }
 
-    /// Moves the open lists to the closed ones, which still hold a stream where the fence will be. Under both locks.
+    /// Moves the open lists to the closed ones, which still hold a stream where the fence will be. Under both
+    /// locks.
     ///
     /// @return how many were moved; they are the last ones
     int close() {

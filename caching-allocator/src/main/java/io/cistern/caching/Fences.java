@@ -10,9 +10,9 @@ import java.util.Set;
 /// Proof that the work of a stream has finished, on one device.
 ///
 /// Streams are named by a *key*: the handle, with the two names of the legacy default stream made one, and with the
-/// per-thread default stream told apart by thread (a negative number, which no handle is). A fence is recorded where
-/// that is possible. A stream that was announced as closing, and the default stream of another thread, can't be
-/// recorded on; then the context is synchronised, which is rare and always right.
+/// per-thread default stream told apart by thread (a negative number, which no handle is). A fence is recorded
+/// where that is possible. A stream that was announced as closing, and the default stream of another thread, can't
+/// be recorded on; then the context is synchronised, which is rare and always right.
 final class Fences {
     /// Stands for a fence that needs no waiting any more.
     static final long PASSED = Long.MIN_VALUE;

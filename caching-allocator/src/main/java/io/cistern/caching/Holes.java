@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
-/// The stretches of a shard's arenas that have no pages, in a list through [Blocks#listNext]. An arena starts as one
-/// hole, so its unused tail is one like any other. There are few of them: only giving memory back makes more.
+/// The stretches of a shard's arenas that have no pages, in a list through [Blocks#listNext]. An arena starts as
+/// one hole, so its unused tail is one like any other. There are few of them: only giving memory back makes more.
 ///
 /// Guarded by the shard's lock.
 final class Holes {
@@ -12,14 +12,14 @@ final class Holes {
         this.blocks = blocks;
     }
 
-    /// Bytes to map at a hole's start so that they, with the free block in front, hold a request, or all of it if the
-    /// free block behind must help too.
+    /// Bytes to map at a hole's start so that they, with the free block in front, hold a request, or all of it if
+    /// the free block behind must help too.
     long missingAt(int hole, long byteSize) {
         return Math.min(byteSize - freeBytes(blocks.previous[hole]), blocks.byteSize[hole]);
     }
 
-    /// The hole to fill for a request: with the free blocks on both sides it is large enough, and it takes the fewest
-    /// bytes; the lowest among equals.
+    /// The hole to fill for a request: with the free blocks on both sides it is large enough, and it takes the
+    /// fewest bytes; the lowest among equals.
     ///
     /// @return [Blocks#NONE] if none is large enough
     int fewestMissing(long byteSize) {
@@ -27,8 +27,8 @@ final class Holes {
         long bestMissing = Long.MAX_VALUE;
         for (int hole = first; hole != Blocks.NONE; hole = blocks.listNext[hole]) {
             long missing = missingAt(hole, byteSize);
-            boolean better = missing < bestMissing
-                    || (missing == bestMissing && blocks.address[hole] < blocks.address[best]);
+            boolean better =
+                    missing < bestMissing || (missing == bestMissing && blocks.address[hole] < blocks.address[best]);
             if (better && fits(hole, byteSize)) {
                 best = hole;
                 bestMissing = missing;

@@ -4,8 +4,8 @@ import io.cistern.DeviceOutOfMemoryException;
 
 /// Growth by pages: into the gap of an arena where the fewest bytes are missing, or else into a new arena.
 ///
-/// An arena's reservation costs no memory. One for large blocks has room for all of the device's memory and an eighth
-/// more, because blocks in use may leave gaps that no page lies under; one for small blocks has an eighth.
+/// An arena's reservation costs no memory. One for large blocks has room for all of the device's memory and an
+/// eighth more, because blocks in use may leave gaps that no page lies under; one for small blocks has an eighth.
 final class PageGrowth implements Growth {
     private final PhysicalPages pages;
     private final RegionMap regions;

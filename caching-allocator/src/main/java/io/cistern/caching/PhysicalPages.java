@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 /// handles`.
 ///
 /// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a
-/// page is 2 MiB while little is reserved, grows to 1/32 of what is reserved, and ends at 20 MiB. The last page of a
-/// growth is cut to what is needed, so larger pages do not reserve more.
+/// page is 2 MiB while little is reserved, grows to 1/32 of what is reserved, and ends at 20 MiB. The last page of
+/// a growth is cut to what is needed, so larger pages do not reserve more.
 final class PhysicalPages {
     /// Where pages stop growing: 20 MiB cost about as much to create and map as 2 MiB do, 512 MiB three times as
     /// much.

@@ -2,18 +2,20 @@ package io.cistern.caching;
 
 import org.jspecify.annotations.Nullable;
 
-/// A range of addresses whose blocks belong to one shard: an arena that grows by pages, or a segment that came whole.
+/// A range of addresses whose blocks belong to one shard: an arena that grows by pages, or a segment that came
+/// whole.
 abstract sealed class Region permits PageArena, PlainSegment {
     final long address;
     final long byteSize;
     final StreamShard shard;
     /// Finds its live blocks by address; guarded by the shard's lock.
     final LiveIndex live;
-    /// The block at its start: always the same number, since a block joins the one before it. Guarded by the shard's
-    /// lock.
+    /// The block at its start: always the same number, since a block joins the one before it. Guarded by the
+    /// shard's lock.
     int firstBlock = Blocks.NONE;
     /// The lower of two regions that share a slot of the [RegionMap]; written under the map's lock.
-    @Nullable Region below;
+    @Nullable
+    Region below;
 
     Region(StreamShard shard, long address, long byteSize) {
         this.shard = shard;

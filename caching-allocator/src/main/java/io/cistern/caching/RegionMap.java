@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 /// next, if a source's segments are not aligned to 2 MiB; then the slot names the higher one, which knows the one
 /// [below][Region#below]. No region is shorter than a slot, so there are never three.
 ///
-/// **Threads.** Reading takes no lock: whoever has a live address got it after its slot was entered, and an entry for
-/// live memory does not change. Writers exclude each other.
+/// **Threads.** Reading takes no lock: whoever has a live address got it after its slot was entered, and an entry
+/// for live memory does not change. Writers exclude each other.
 final class RegionMap {
     private static final int SLOT_SHIFT = 21;
     private static final int LEVEL_SHIFT = 9;
@@ -24,7 +24,8 @@ final class RegionMap {
     private final @Nullable Region[][][] root = new Region[ROOT][][];
 
     /// The region of a live address; null for an address that is in none.
-    @Nullable Region find(long address) {
+    @Nullable
+    Region find(long address) {
         long slot = address >>> SLOT_SHIFT;
         if (slot >>> (LEVEL_SHIFT * 2) >= ROOT) {
             return null;

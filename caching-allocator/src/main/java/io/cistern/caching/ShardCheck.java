@@ -65,6 +65,8 @@ final class ShardCheck {
                     region.live.find(blocks.address[block]) == block, "a live block is found", blocks.address[block]);
         }
         Invariant.check(
-                state != Blocks.UNUSED && state != Blocks.CLAIMED, "a block at rest is not claimed", blocks.address[block]);
+                state != Blocks.UNUSED && state != Blocks.CLAIMED,
+                "a block at rest is not claimed",
+                blocks.address[block]);
     }
 }

@@ -20,7 +20,8 @@ final class ShardTable {
     }
 
     /// The shard of a stream, or null.
-    @Nullable StreamShard find(long stream) {
+    @Nullable
+    StreamShard find(long stream) {
         @Nullable StreamShard[] shards = table;
         int mask = shards.length - 1;
         for (int i = slot(stream, mask); ; i = (i + 1) & mask) {

@@ -10,11 +10,13 @@ import java.util.Arrays;
 ///          granules      in 64 steps      in 64 steps
 /// ```
 ///
-/// 1. A size up to 1 MiB has a bin of its own, so the first block of the first bin that is not empty is the best fit.
+/// 1. A size up to 1 MiB has a bin of its own, so the first block of the first bin that is not empty is the best
+/// fit.
 /// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too small:
 ///    up to [#SCAN] of them are looked at and the smallest that fits is taken, the lowest address among equals.
 /// 3. If none fits, the bitmaps lead to the next bin that is not empty, all of whose blocks fit; again the smallest
-/// of the first [#SCAN]. Only if there is no such bin, all of the request's own is looked at before the search fails.
+/// of the first [#SCAN]. Only if there is no such bin, all of the request's own is looked at before the search
+/// fails.
 ///
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {

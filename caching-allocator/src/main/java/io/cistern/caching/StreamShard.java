@@ -16,8 +16,9 @@ import org.jspecify.annotations.Nullable;
 /// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls are made
 /// for it without the lock, and then it is published, changed or as it was.
 ///
-/// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is held
-/// by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before `lock`.
+/// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is
+/// held by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before
+/// `lock`.
 final class StreamShard {
     private static final System.Logger LOG = System.getLogger(StreamShard.class.getName());
 

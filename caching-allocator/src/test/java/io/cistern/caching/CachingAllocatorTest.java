@@ -104,7 +104,9 @@ class CachingAllocatorTest {
         long other = allocate(KIB, A);
         assertThat(other).isNotEqualTo(block);
         context.order.busy.clear();
-        assertThat(allocateUntil(block, 200)).as("it comes back once B has got past the free").isTrue();
+        assertThat(allocateUntil(block, 200))
+                .as("it comes back once B has got past the free")
+                .isTrue();
         assertThat(context.order.openFences()).isZero();
     }
 
@@ -195,7 +197,8 @@ class CachingAllocatorTest {
 
     @Test
     void aRequestLargerThanTheDeviceAsksForNothing() {
-        assertThatThrownBy(() -> allocate(TestContext.TOTAL_BYTES + 1, A)).isInstanceOf(DeviceOutOfMemoryException.class);
+        assertThatThrownBy(() -> allocate(TestContext.TOTAL_BYTES + 1, A))
+                .isInstanceOf(DeviceOutOfMemoryException.class);
         assertThatThrownBy(() -> allocate(Long.MAX_VALUE, A)).isInstanceOf(DeviceOutOfMemoryException.class);
         assertThat(pages.creates).isZero();
     }

@@ -92,7 +92,9 @@ class ConcurrencyTest {
             long address = caching.allocate(byteSize, 0, stream(random));
             synchronized (live) {
                 var below = live.floorEntry(address + byteSize - 1);
-                assertThat(below == null || below.getValue() <= address).as("seed %d: no overlap", SEED).isTrue();
+                assertThat(below == null || below.getValue() <= address)
+                        .as("seed %d: no overlap", SEED)
+                        .isTrue();
                 live.put(address, address + byteSize);
             }
             mine.add(address);

@@ -17,7 +17,8 @@ import org.junit.jupiter.api.Test;
 class PageGrowthTest {
     private static final long MIB = 1L << 20;
 
-    private final SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1L << 30).build();
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final RegionMap regions = new RegionMap();
     private final Reserved reserved = new Reserved(0, mock(EventSink.class));
     private final PageGrowth growth = new PageGrowth(

@@ -46,7 +46,8 @@ class RandomOperationsTest {
             for (int i = 0; i < OPERATIONS; i++) {
                 operate(caching, context.order, random);
                 caching.checkInvariants();
-                assertThat(context.announcedBytes()).isEqualTo(caching.reservedBytes(0).orElseThrow());
+                assertThat(context.announcedBytes())
+                        .isEqualTo(caching.reservedBytes(0).orElseThrow());
             }
             live.forEach(block -> caching.free(block.address, block.byteSize, 0, block.stream));
             caching.close();
@@ -80,7 +81,9 @@ class RandomOperationsTest {
         try {
             long address = caching.allocate(byteSize, 0, stream);
             var below = ends.floorEntry(address + byteSize - 1);
-            assertThat(below == null || below.getValue() <= address).as("no overlap").isTrue();
+            assertThat(below == null || below.getValue() <= address)
+                    .as("no overlap")
+                    .isTrue();
             ends.put(address, address + byteSize);
             live.add(new Block(address, byteSize, stream));
         } catch (DeviceOutOfMemoryException full) {

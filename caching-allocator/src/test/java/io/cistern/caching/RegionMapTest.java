@@ -56,7 +56,8 @@ class RegionMapTest {
 
     private Region put(long address, long byteSize) {
         Segment segment = new Segment(address, byteSize, 0);
-        Region region = new PlainSegment(new StreamShard(0, false, Long.MAX_VALUE), new TestRanges(0), segment, reserved, map);
+        Region region =
+                new PlainSegment(new StreamShard(0, false, Long.MAX_VALUE), new TestRanges(0), segment, reserved, map);
         map.put(region, address, byteSize);
         return region;
     }

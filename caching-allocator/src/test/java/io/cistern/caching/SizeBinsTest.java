@@ -70,7 +70,11 @@ class SizeBinsTest {
     }
 
     private void checkSearch(long wanted, long seed) {
-        long best = free.stream().mapToLong(block -> blocks.byteSize[block]).filter(size -> size >= wanted).min().orElse(0);
+        long best = free.stream()
+                .mapToLong(block -> blocks.byteSize[block])
+                .filter(size -> size >= wanted)
+                .min()
+                .orElse(0);
         int found = bins.bestFit(wanted);
         assertThat(found == Blocks.NONE).as("seed %d", seed).isEqualTo(best == 0);
         if (found != Blocks.NONE) {

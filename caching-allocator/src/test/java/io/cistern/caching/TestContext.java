@@ -76,7 +76,8 @@ final class TestContext implements AllocatorContext, EventSink {
 
     @Override
     public DeviceEnvironment devices() {
-        DeviceEnvironment environment = mock(DeviceEnvironment.class, withSettings().stubOnly());
+        DeviceEnvironment environment =
+                mock(DeviceEnvironment.class, withSettings().stubOnly());
         when(environment.deviceCount()).thenReturn(1);
         return environment;
     }

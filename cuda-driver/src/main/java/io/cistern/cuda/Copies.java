@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 
 /// Copies and fills, in stream order. Zero bytes do nothing.
 ///
-/// Host memory must be native and stay alive until the stream has passed the copy; from memory that is not pinned the
-/// driver may copy before the call returns.
+/// Host memory must be native and stay alive until the stream has passed the copy; from memory that is not pinned
+/// the driver may copy before the call returns.
 public interface Copies {
     /// Copies from the host to a device (`cuMemcpyHtoDAsync_v2`).
     void toDevice(int device, long target, MemorySegment source, long byteSize, long stream);
@@ -17,8 +17,7 @@ public interface Copies {
     void onDevice(int device, long target, long source, long byteSize, long stream);
 
     /// Copies between devices (`cuMemcpyPeerAsync`); `stream` belongs to `sourceDevice`.
-    void betweenDevices(
-            int targetDevice, long target, int sourceDevice, long source, long byteSize, long stream);
+    void betweenDevices(int targetDevice, long target, int sourceDevice, long source, long byteSize, long stream);
 
     /// Sets every byte (`cuMemsetD8Async`).
     void fillBytes(int device, long target, byte value, long byteSize, long stream);

@@ -5,8 +5,8 @@ package io.cistern.cuda;
 /// Two implementations exist: the real driver, bound to `libcuda.so.1`, and the simulated GPU. Both pass the same
 /// driver-contract tests, so code above this interface cannot tell them apart except by [#simulated()].
 ///
-/// **Handles and addresses** are plain `long`s, as in C; stream handle 0 and 1 mean the legacy default stream, 2 the
-/// per-thread one.
+/// **Handles and addresses** are plain `long`s, as in C; stream handle 0 and 1 mean the legacy default stream, 2
+/// the per-thread one.
 ///
 /// **Context rule.** Every call names its device (or an object that knows it); the implementation retains that
 /// device's primary context on first use and makes it current on the calling OS thread before the call. A foreign

@@ -74,7 +74,12 @@ public enum CudaResult {
     /// Whether the context is beyond use after this result: its memory is gone, and every later call fails.
     public boolean endsContext() {
         return switch (this) {
-            case DEINITIALIZED, CONTEXT_IS_DESTROYED, ILLEGAL_ADDRESS, LAUNCH_FAILED, LAUNCH_TIMEOUT, ECC_UNCORRECTABLE -> true;
+            case DEINITIALIZED,
+                    CONTEXT_IS_DESTROYED,
+                    ILLEGAL_ADDRESS,
+                    LAUNCH_FAILED,
+                    LAUNCH_TIMEOUT,
+                    ECC_UNCORRECTABLE -> true;
             default -> false;
         };
     }
@@ -85,6 +90,7 @@ public enum CudaResult {
         if (result == SUCCESS) {
             return "CUDA_SUCCESS (0)";
         }
-        return (result == UNKNOWN && code != UNKNOWN.code ? "CUresult" : "CUDA_ERROR_" + result.name()) + " (" + code + ")";
+        return (result == UNKNOWN && code != UNKNOWN.code ? "CUresult" : "CUDA_ERROR_" + result.name()) + " (" + code
+                + ")";
     }
 }

@@ -14,13 +14,14 @@ public interface LinearMemory {
     /// nothing.
     ///
     /// Memory of a pool is taken too, without waiting, but the pool goes on counting it in
-    /// [PoolAttribute#USED_CURRENT], over synchronisations too (seen with driver 580); [MemoryPools#free] is the way
-    /// that keeps its books right.
+    /// [PoolAttribute#USED_CURRENT], over synchronisations too (seen with driver 580); [MemoryPools#free] is the
+    /// way that keeps its books right.
     ///
     /// @throws CudaException [CudaResult#INVALID_VALUE] for an address that is not the start of a live allocation
     void free(int device, long address);
 
-    /// Free and total bytes of the device as the driver sees them now, other processes included (`cuMemGetInfo_v2`).
+    /// Free and total bytes of the device as the driver sees them now, other processes included
+    /// (`cuMemGetInfo_v2`).
     MemoryInfo info(int device);
 
     /// Free bytes of the device, as [#info] but without garbage.

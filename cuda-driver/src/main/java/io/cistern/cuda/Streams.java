@@ -33,7 +33,7 @@ public interface Streams {
     /// A number that no other stream of this process ever has, unlike the handle (`cuStreamGetId`, driver 12.0).
     long id(int device, long stream);
 
-    /// Runs code on the host when the stream gets there (`cuLaunchHostFunc`). The code must not call the driver; what
-    /// it throws is swallowed.
+    /// Runs code on the host when the stream gets there (`cuLaunchHostFunc`). The code must not call the driver;
+    /// what it throws is swallowed.
     void launchHostFunction(int device, long stream, Runnable function);
 }

@@ -3,8 +3,8 @@ package io.cistern.cuda;
 /// Address ranges, physical memory, and the mappings between them (CUDA 10.2).
 ///
 /// A range is reserved, physical memory is created, mapped into the range as a whole handle, and opened to devices.
-/// One handle may be mapped at several addresses. None of these calls waits for running work, so whoever unmaps must
-/// know by other means that the memory is no longer in use.
+/// One handle may be mapped at several addresses. None of these calls waits for running work, so whoever unmaps
+/// must know by other means that the memory is no longer in use.
 public interface VirtualMemory {
     /// The multiple that sizes and addresses must have (`cuMemGetAllocationGranularity`).
     ///
@@ -39,8 +39,8 @@ public interface VirtualMemory {
 
     /// Opens a mapped range to a device, or closes it (`cuMemSetAccess`).
     ///
-    /// Call it for mappings that lie side by side. A driver looks at the two ends of the range only: of driver 580 it
-    /// is known that a hole at the end is refused, and that one in the middle is not.
+    /// Call it for mappings that lie side by side. A driver looks at the two ends of the range only: of driver 580
+    /// it is known that a hole at the end is refused, and that one in the middle is not.
     ///
     /// @param address the start of a mapping
     /// @param byteSize bytes up to the end of that mapping or of a later one; not 0

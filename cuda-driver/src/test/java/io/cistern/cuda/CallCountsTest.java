@@ -16,7 +16,10 @@ final class CallCountsTest {
         for (int round = 1; round <= 3; round++) {
             List<Thread> threads = new ArrayList<>();
             for (int i = 0; i < 8; i++) {
-                threads.add(i % 2 == 0 ? Thread.ofPlatform().start(this::count) : Thread.ofVirtual().start(this::count));
+                threads.add(
+                        i % 2 == 0
+                                ? Thread.ofPlatform().start(this::count)
+                                : Thread.ofVirtual().start(this::count));
             }
             count();
             for (Thread thread : threads) {

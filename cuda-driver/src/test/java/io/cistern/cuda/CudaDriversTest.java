@@ -26,8 +26,7 @@ final class CudaDriversTest {
 
     @Test
     void withoutAnAvailableOneEachReasonIsTold() {
-        assertThatThrownBy(() ->
-                        CudaDrivers.openBest(List.of(provider("a", "no library"), provider("b", "no device"))))
+        assertThatThrownBy(() -> CudaDrivers.openBest(List.of(provider("a", "no library"), provider("b", "no device"))))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("a: no library; b: no device");
         assertThatThrownBy(() -> CudaDrivers.openBest(List.of()))

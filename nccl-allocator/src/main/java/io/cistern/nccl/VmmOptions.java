@@ -36,7 +36,8 @@ record VmmOptions(boolean onHost, OptionalInt node, Optional<HandleType> handle,
     }
 
     private static Optional<HandleType> handle(AllocatorOptions options) {
-        String word = options.choice("handle", List.of("auto", "none", "posix_fd", "fabric")).orElse("auto");
+        String word = options.choice("handle", List.of("auto", "none", "posix_fd", "fabric"))
+                .orElse("auto");
         return switch (word) {
             case "none" -> Optional.of(HandleType.NONE);
             case "posix_fd" -> Optional.of(HandleType.POSIX_FILE_DESCRIPTOR);

@@ -53,8 +53,11 @@ final class VmmSource implements PageSource {
             return virtualMemory.create(byteSize, kind(device).memory);
         } catch (CudaException failure) {
             if (failure.result() == CudaResult.OUT_OF_MEMORY) {
-                throw new DeviceOutOfMemoryException(byteSize, device, "source vmm: no memory in "
-                        + kind(device).traits.location(), failure);
+                throw new DeviceOutOfMemoryException(
+                        byteSize,
+                        device,
+                        "source vmm: no memory in " + kind(device).traits.location(),
+                        failure);
             }
             throw failure;
         }
@@ -83,7 +86,8 @@ final class VmmSource implements PageSource {
 
     private HandleType widestHandle(int device) {
         for (HandleType handle : WIDEST_FIRST) {
-            if (handle == HandleType.NONE || (claims(device, VmmOptions.feature(handle)) && works(memory(device, handle)))) {
+            if (handle == HandleType.NONE
+                    || (claims(device, VmmOptions.feature(handle)) && works(memory(device, handle)))) {
                 return handle;
             }
         }
@@ -107,7 +111,10 @@ final class VmmSource implements PageSource {
         try {
             virtualMemory.release(device, handle);
         } catch (CudaException refused) {
-            LOG.log(Level.WARNING, "the granule created to try a handle type stays reserved: {0}", refused.getMessage());
+            LOG.log(
+                    Level.WARNING,
+                    "the granule created to try a handle type stays reserved: {0}",
+                    refused.getMessage());
         }
     }
 

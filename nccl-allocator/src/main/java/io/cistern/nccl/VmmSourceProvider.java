@@ -13,8 +13,10 @@ import io.cistern.spi.SegmentSourceProvider;
 ///
 /// | option | values | meaning |
 /// |---|---|---|
-/// | `location` | `device` (default), `host_numa`, `host_numa:N` | where it lives; `host_numa` is the node nearest to the device |
-/// | `handle` | `auto` (default), `none`, `posix_fd`, `fabric` | how it can be exported; `auto` is the widest that works |
+/// | `location` | `device` (default), `host_numa`, `host_numa:N` | where it lives; `host_numa` is the node nearest to
+/// the device |
+/// | `handle` | `auto` (default), `none`, `posix_fd`, `fabric` | how it can be exported; `auto` is the widest that
+/// works |
 /// | `rdma` | `auto` (default), `true`, `false` | whether network cards reach it; `auto` is true where supported |
 public final class VmmSourceProvider implements SegmentSourceProvider {
     /// For [java.util.ServiceLoader].

@@ -41,7 +41,8 @@ class VmmSourceTest {
     private static final long GRANULE = 2 << 20;
     private static final VmmOptions ON_DEVICE =
             new VmmOptions(false, OptionalInt.empty(), Optional.empty(), Optional.empty());
-    private static final VmmOptions ON_HOST = new VmmOptions(true, OptionalInt.empty(), Optional.empty(), Optional.empty());
+    private static final VmmOptions ON_HOST =
+            new VmmOptions(true, OptionalInt.empty(), Optional.empty(), Optional.empty());
 
     private final CudaDriver driver = mock(CudaDriver.class);
     private final VirtualMemory memory = mock(VirtualMemory.class);
@@ -112,7 +113,8 @@ class VmmSourceTest {
     @Test
     void whatWasAskedForByNameMustBePossible() {
         features.put(DriverFeature.FABRIC, Support.no("no IMEX channel: create one"));
-        VmmOptions fabric = new VmmOptions(false, OptionalInt.empty(), Optional.of(HandleType.FABRIC), Optional.empty());
+        VmmOptions fabric =
+                new VmmOptions(false, OptionalInt.empty(), Optional.of(HandleType.FABRIC), Optional.empty());
         assertThatThrownBy(() -> fabric.requireSupport(capabilities()))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("handle=fabric")

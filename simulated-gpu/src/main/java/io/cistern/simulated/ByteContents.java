@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 /// ```
 /// 1. Runs cover `[0, byteSize)` without gaps or overlaps; fresh memory is one run of zeros.
 /// 2. A fill cuts its range out and puts one pattern run there, joined with equal neighbours.
-/// 3. A write goes into a data run in place; into a pattern it turns the pages (4 KiB) it touches into data first, so
-/// that many small writes make few runs.
+/// 3. A write goes into a data run in place; into a pattern it turns the pages (4 KiB) it touches into data first,
+/// so that many small writes make few runs.
 ///
 /// Invariant: each run's end is the next run's start. Guarded by the machine's lock.
 final class ByteContents implements Contents {
@@ -64,7 +64,11 @@ final class ByteContents implements Contents {
             int size = (int) (Math.min(end, run.end()) - at);
             byte[] data = java.util.Objects.requireNonNull(run.data());
             System.arraycopy(
-                    source, sourceOffset + (int) (at - offset), data, run.dataOffset() + (int) (at - entry.getKey()), size);
+                    source,
+                    sourceOffset + (int) (at - offset),
+                    data,
+                    run.dataOffset() + (int) (at - entry.getKey()),
+                    size);
             at += size;
         }
     }

@@ -3,8 +3,8 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 
-/// Memory as running work sees it: by address, across mappings, with access checked. What is not mapped, or not open
-/// to the device, is an illegal address.
+/// Memory as running work sees it: by address, across mappings, with access checked. What is not mapped, or not
+/// open to the device, is an illegal address.
 record DeviceView(Machine machine, DriverCall call, int device) {
     /// Handles one piece of a range that lies in one mapping.
     interface Piece {
@@ -35,20 +35,31 @@ record DeviceView(Machine machine, DriverCall call, int device) {
 
     /// Fills with a word whose lowest byte belongs to addresses that are multiples of 4.
     void fill(long address, long byteSize, int word) {
-        forEachPiece(address, byteSize, true, (contents, offset, size, done) -> contents.fill(
-                offset, size, Contents.shifted(word, offset - address - done)));
+        forEachPiece(
+                address,
+                byteSize,
+                true,
+                (contents, offset, size, done) ->
+                        contents.fill(offset, size, Contents.shifted(word, offset - address - done)));
     }
 
     void write(long address, byte[] source, int sourceOffset, int byteSize) {
-        forEachPiece(address, byteSize, true, (contents, offset, size, done) ->
-                contents.write(offset, source, sourceOffset + (int) done, (int) size));
+        forEachPiece(
+                address,
+                byteSize,
+                true,
+                (contents, offset, size, done) ->
+                        contents.write(offset, source, sourceOffset + (int) done, (int) size));
     }
 
     /// Copies a range, patterns as patterns.
     void copy(DeviceView from, long source, long target, long byteSize) {
         java.util.List<Runnable> writes = new java.util.ArrayList<>();
-        from.forEachPiece(source, byteSize, false, (contents, offset, size, done) -> contents.forEachRun(
-                offset, size, new Contents.RunSink() {
+        from.forEachPiece(
+                source,
+                byteSize,
+                false,
+                (contents, offset, size, done) -> contents.forEachRun(offset, size, new Contents.RunSink() {
                     @Override
                     public void pattern(long at, long length, int word) {
                         long to = target + done + (at - offset);
@@ -67,8 +78,11 @@ record DeviceView(Machine machine, DriverCall call, int device) {
 
     /// Shows a range; offsets are addresses.
     void forEachRun(long address, long byteSize, Contents.RunSink sink) {
-        forEachPiece(address, byteSize, false, (contents, offset, size, done) -> contents.forEachRun(
-                offset, size, new Contents.RunSink() {
+        forEachPiece(
+                address,
+                byteSize,
+                false,
+                (contents, offset, size, done) -> contents.forEachRun(offset, size, new Contents.RunSink() {
                     private final long shift = address + done - offset;
 
                     @Override

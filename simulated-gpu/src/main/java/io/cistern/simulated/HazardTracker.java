@@ -9,15 +9,15 @@ import java.util.List;
 /// **Method.** Vector clocks. A stream's clock holds, for each other stream, the work that happened before its next
 /// work: it grows when the stream waits for an event, and between the legacy default stream and blocking streams by
 /// their rule. The host has one clock too, which grows by synchronising and by queries that say "done", and which
-/// happened before everything issued later. Work `n` of stream `a` is ordered before an operation on stream `b` if `a
-/// = b`, or if `b`'s or the host's clock covers `(a, n)`.
+/// happened before everything issued later. Work `n` of stream `a` is ordered before an operation on stream `b` if
+/// `a = b`, or if `b`'s or the host's clock covers `(a, n)`.
 ///
-/// 1. A use (fill, copy, a kernel's declared ranges) on `b` of memory that was allocated in stream order on `a`: the
-///    allocation must be ordered before it.
+/// 1. A use (fill, copy, a kernel's declared ranges) on `b` of memory that was allocated in stream order on `a`:
+/// the allocation must be ordered before it.
 /// 2. A free on `a` in stream order: the last use of the memory by each other stream must be ordered before it.
 /// 3. Unmapping: the last uses of the mapping must be finished.
-/// 4. A use of an address inside a chunk or a pool that belongs to no live allocation: freed before, in the order of
-/// calls.
+/// 4. A use of an address inside a chunk or a pool that belongs to no live allocation: freed before, in the order
+/// of calls.
 ///
 /// **Limits.** All host threads count as one. Kernels are checked by the ranges that they declare, and at the time
 /// they run only against mappings. Blocks that an allocator makes out of one driver allocation are invisible here.
@@ -67,7 +67,8 @@ final class HazardTracker {
                     call,
                     stream.device(),
                     address,
-                    "used on stream " + stream.id() + ", which does not wait for the allocation on stream " + maker.id());
+                    "used on stream " + stream.id() + ", which does not wait for the allocation on stream "
+                            + maker.id());
         }
     }
 

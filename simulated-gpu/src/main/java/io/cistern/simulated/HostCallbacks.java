@@ -32,7 +32,8 @@ final class HostCallbacks implements AutoCloseable {
     /// Makes sure somebody looks after the host functions that are outstanding.
     synchronized void start() {
         if (thread == null && !closed) {
-            thread = Thread.ofPlatform().daemon().name("simulated-gpu-callbacks").start(this::serve);
+            thread =
+                    Thread.ofPlatform().daemon().name("simulated-gpu-callbacks").start(this::serve);
         }
     }
 

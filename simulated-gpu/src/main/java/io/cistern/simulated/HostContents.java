@@ -3,8 +3,8 @@ package io.cistern.simulated;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/// Pinned host memory: the program's own native memory. Accesses after the program gave it back throw, as the segment
-/// does.
+/// Pinned host memory: the program's own native memory. Accesses after the program gave it back throw, as the
+/// segment does.
 record HostContents(MemorySegment memory) implements Contents {
     private static final int BUFFER_BYTES = 1 << 16;
 

@@ -1,7 +1,7 @@
 package io.cistern.simulated;
 
-/// Memory as a kernel sees it, by device address: its own device's, its peers' where enabled, pinned host memory. An
-/// address that is not mapped or not open to the device ends the kernel and poisons the context, as on hardware.
+/// Memory as a kernel sees it, by device address: its own device's, its peers' where enabled, pinned host memory.
+/// An address that is not mapped or not open to the device ends the kernel and poisons the context, as on hardware.
 public final class KernelMemory {
     private final DeviceView view;
 

@@ -6,8 +6,8 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/// Where `cuMemAlloc` puts memory, as observed on an H200 with driver 580 (addresses and `cuMemGetInfo` of thousands
-/// of calls):
+/// Where `cuMemAlloc` puts memory, as observed on an H200 with driver 580 (addresses and `cuMemGetInfo` of
+/// thousands of calls):
 ///
 /// 1. Physical memory comes in chunks of whole 2 MiB.
 /// 2. A request of at most 2 MiB takes the best fit (lowest address among equals) of the free parts of all shared

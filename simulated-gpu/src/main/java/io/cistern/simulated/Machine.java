@@ -17,13 +17,14 @@ import java.util.function.Supplier;
 
 /// All of a simulated machine: devices, streams, memory and the clock, under one lock.
 ///
-/// Each driver call goes through [#call]: count it, let it cost its time, run the work that is due by then, fail if a
-/// fault was asked for or the context is poisoned, and only then do what the call does. A thread that waits for work
-/// moves the clock itself; where the work is held by a gate (a latch, a host function) it lets go of the lock and
-/// looks again.
+/// Each driver call goes through [#call]: count it, let it cost its time, run the work that is due by then, fail if
+/// a fault was asked for or the context is poisoned, and only then do what the call does. A thread that waits for
+/// work moves the clock itself; where the work is held by a gate (a latch, a host function) it lets go of the lock
+/// and looks again.
 final class Machine implements AutoCloseable {
     /// Calls that need no context, and so still work when it is poisoned (as on an H200 after an illegal address).
-    private static final Set<DriverCall> WITHOUT_CONTEXT = EnumSet.range(DriverCall.INIT, DriverCall.CONTEXT_GET_CURRENT);
+    private static final Set<DriverCall> WITHOUT_CONTEXT =
+            EnumSet.range(DriverCall.INIT, DriverCall.CONTEXT_GET_CURRENT);
     /// How often a waiting thread looks at a closed gate in real time.
     private static final long POLL_MICROS = 50;
 
@@ -124,8 +125,8 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Waits until the condition holds, moving the clock to the work that makes it hold; fails with the sticky error
-    /// of the device if there is one then.
+    /// Waits until the condition holds, moving the clock to the work that makes it hold; fails with the sticky
+    /// error of the device if there is one then.
     void waitUntil(int device, BooleanSupplier condition) {
         boolean interrupted = false;
         while (!condition.getAsBoolean() && !closed) {
@@ -256,8 +257,7 @@ final class Machine implements AutoCloseable {
             } catch (DriverFailure failure) {
                 state.poison(failure.result());
             } catch (RuntimeException brokenKernel) {
-                hazards.report(
-                        Misuse.Kind.BROKEN_KERNEL, DriverCall.LAUNCH_KERNEL, device, 0, brokenKernel.toString());
+                hazards.report(Misuse.Kind.BROKEN_KERNEL, DriverCall.LAUNCH_KERNEL, device, 0, brokenKernel.toString());
                 state.poison(CudaResult.LAUNCH_FAILED);
             }
         };
@@ -270,7 +270,9 @@ final class Machine implements AutoCloseable {
 
     /// The device whose memory is at an address.
     static int homeOf(PhysicalBlock block, int otherwise) {
-        return block.location().type() == MemoryLocation.Type.DEVICE ? block.location().id() : otherwise;
+        return block.location().type() == MemoryLocation.Type.DEVICE
+                ? block.location().id()
+                : otherwise;
     }
 
     DeviceState device(int ordinal) {

@@ -32,13 +32,17 @@ final class Pointer {
             case BUFFER_ID -> allocation != null ? allocation.bufferId() : mapping.bufferId();
             case IS_MANAGED -> 0;
             case DEVICE_ORDINAL -> home();
-            case RANGE_START -> allocation != null ? allocation.address() : reservation().getKey();
-            case RANGE_SIZE -> allocation != null ? allocation.byteSize() : reservation().getValue();
+            case RANGE_START ->
+                allocation != null ? allocation.address() : reservation().getKey();
+            case RANGE_SIZE ->
+                allocation != null ? allocation.byteSize() : reservation().getValue();
             case MAPPED -> 1;
             case ALLOWED_HANDLE_TYPES -> handleTypes();
             case ACCESS_FLAGS -> accessFlags();
             case MEMPOOL_HANDLE ->
-                allocation != null && allocation.pool() != null ? allocation.pool().handle() : 0;
+                allocation != null && allocation.pool() != null
+                        ? allocation.pool().handle()
+                        : 0;
         };
     }
 

@@ -1,7 +1,7 @@
 package io.cistern.simulated;
 
-/// By how much a memory pool grows, as observed on an H200 with driver 580: a pool is one range of addresses that is
-/// backed in pages of 32 MiB, and what is free at the end of the backed part counts towards the new block.
+/// By how much a memory pool grows, as observed on an H200 with driver 580: a pool is one range of addresses that
+/// is backed in pages of 32 MiB, and what is free at the end of the backed part counts towards the new block.
 final class PoolGrowth {
     /// The unit in which a pool takes and returns physical memory.
     static final long PAGE_BYTES = 32L << 20;

@@ -21,10 +21,10 @@ import java.util.function.Consumer;
 /// ```
 /// 1. Blocks are multiples of 512 bytes, placed by best fit; neighbours merge, over page borders too.
 /// 2. A freed block is *pending* until its stream has passed the free. Its stream reuses it at once. Another stream
-/// reuses it if it waits for the free by events (policy 1). When the free has completed it becomes *idle* at the next
-/// allocation (policy 2) or when the host synchronises with it; idle memory is for all streams.
-/// 3. If nothing fits, the pool grows by pages ([PoolGrowth]); if it can't, pending memory of other streams is taken
-/// with an inserted wait (policy 3); else the result is out of memory.
+/// reuses it if it waits for the free by events (policy 1). When the free has completed it becomes *idle* at the
+/// next allocation (policy 2) or when the host synchronises with it; idle memory is for all streams.
+/// 3. If nothing fits, the pool grows by pages ([PoolGrowth]); if it can't, pending memory of other streams is
+/// taken with an inserted wait (policy 3); else the result is out of memory.
 /// 4. When the host synchronises, idle pages go back to the device, highest address first, while more than the
 /// threshold is reserved. Trimming does the same with its own limit.
 ///
@@ -63,7 +63,8 @@ final class PoolSimulation {
         void unmap(long address);
     }
 
-    PoolSimulation(long handle, int device, MemoryPoolProperties properties, long base, long addressBytes, Pages pages) {
+    PoolSimulation(
+            long handle, int device, MemoryPoolProperties properties, long base, long addressBytes, Pages pages) {
         this.handle = handle;
         this.device = device;
         this.properties = properties;

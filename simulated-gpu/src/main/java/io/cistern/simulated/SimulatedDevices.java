@@ -26,7 +26,8 @@ final class SimulatedDevices implements Devices {
 
     @Override
     public String name(int device) {
-        return machine.call(DriverCall.DEVICE_GET_NAME, device, () -> "device=" + device, () -> "Simulated NVIDIA H200");
+        return machine.call(
+                DriverCall.DEVICE_GET_NAME, device, () -> "device=" + device, () -> "Simulated NVIDIA H200");
     }
 
     @Override
@@ -40,9 +41,11 @@ final class SimulatedDevices implements Devices {
 
     @Override
     public long totalBytes(int device) {
-        return machine.call(DriverCall.DEVICE_TOTAL_MEM, device, () -> "device=" + device, () -> machine.device(device)
-                .budget()
-                .totalBytes());
+        return machine.call(
+                DriverCall.DEVICE_TOTAL_MEM,
+                device,
+                () -> "device=" + device,
+                () -> machine.device(device).budget().totalBytes());
     }
 
     @Override

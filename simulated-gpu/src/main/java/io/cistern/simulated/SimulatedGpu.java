@@ -25,8 +25,8 @@ import java.util.Map;
 ///
 /// Memory carries data but costs little heap as long as it is only filled. Streams, events and pools follow the
 /// driver's rules; return codes, placement, growth and costs are those of an H200 with driver 580. What hardware
-/// would let pass, it reports in [#misuses]. Time stands still between driver calls, except while host functions are
-/// outstanding.
+/// would let pass, it reports in [#misuses]. Time stands still between driver calls, except while host functions
+/// are outstanding.
 ///
 /// Any thread may call. Blocking calls hold a virtual thread's carrier only while they run, not while they wait.
 public final class SimulatedGpu implements CudaDriver {
@@ -185,8 +185,9 @@ public final class SimulatedGpu implements CudaDriver {
 
     /// Describes a machine.
     public static final class Builder {
-        /// An H200: `cuDeviceTotalMem` says 150,109,880,320 with the memory that ECC takes; 143771 MiB are the usable
-        /// ones that nvidia-smi names, and what a fresh primary context leaves of the former is 527 MiB less.
+        /// An H200: `cuDeviceTotalMem` says 150,109,880,320 with the memory that ECC takes; 143771 MiB are the
+        /// usable ones that nvidia-smi names, and what a fresh primary context leaves of the former is 527 MiB
+        /// less.
         private static final long H200_TOTAL_BYTES = 150_109_880_320L;
 
         /// What the primary context of an H200 takes.

@@ -5,8 +5,8 @@ import java.util.List;
 
 /// A kernel of the simulated GPU: what a launch does to memory, written in Java.
 ///
-/// All methods are called under the machine's lock by whichever thread moves the clock: they must be quick, must not
-/// call the driver and must not block.
+/// All methods are called under the machine's lock by whichever thread moves the clock: they must be quick, must
+/// not call the driver and must not block.
 @FunctionalInterface
 public interface SimulatedKernel {
     /// Does the kernel's work; called once, at the virtual time at which the kernel ends.

@@ -81,8 +81,11 @@ final class SimulatedMemoryPools implements MemoryPools {
     @Override
     public long allocate(int device, long byteSize, long stream) {
         return allocate(
-                DriverCall.MEM_ALLOC_ASYNC, device, byteSize, stream, () -> machine.device(device)
-                        .currentPool());
+                DriverCall.MEM_ALLOC_ASYNC,
+                device,
+                byteSize,
+                stream,
+                () -> machine.device(device).currentPool());
     }
 
     @Override
@@ -98,7 +101,8 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (byteSize == 0) {
                 return 0L;
             }
-            if (byteSize < 0 || byteSize > machine.device(pool.device()).budget().totalBytes()) {
+            if (byteSize < 0
+                    || byteSize > machine.device(pool.device()).budget().totalBytes()) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
             machine.streams().order(queue);
@@ -162,8 +166,11 @@ final class SimulatedMemoryPools implements MemoryPools {
     @Override
     public long attribute(int device, long pool, PoolAttribute attribute) {
         DriverCall call = DriverCall.MEM_POOL_GET_ATTRIBUTE;
-        return machine.call(call, device, () -> attribute + " of pool " + pool, () -> find(call, device, pool)
-                .attribute(attribute));
+        return machine.call(
+                call,
+                device,
+                () -> attribute + " of pool " + pool,
+                () -> find(call, device, pool).attribute(attribute));
     }
 
     @Override
@@ -173,8 +180,13 @@ final class SimulatedMemoryPools implements MemoryPools {
 
     @Override
     public void trimTo(int device, long pool, long keepBytes) {
-        run(DriverCall.MEM_POOL_TRIM_TO, device, pool, found -> machine.clock()
-                .advance(found.releaseDownTo(keepBytes) * machine.costs().poolPageReleaseNanos()));
+        run(
+                DriverCall.MEM_POOL_TRIM_TO,
+                device,
+                pool,
+                found -> machine.clock()
+                        .advance(
+                                found.releaseDownTo(keepBytes) * machine.costs().poolPageReleaseNanos()));
     }
 
     @Override
@@ -200,8 +212,8 @@ final class SimulatedMemoryPools implements MemoryPools {
     }
 
     private void run(DriverCall call, int device, long pool, java.util.function.Consumer<PoolSimulation> body) {
-        machine.run(call, device, () -> "device=" + device + ", pool=" + pool, () -> body.accept(
-                find(call, device, pool)));
+        machine.run(
+                call, device, () -> "device=" + device + ", pool=" + pool, () -> body.accept(find(call, device, pool)));
     }
 
     private PoolSimulation find(DriverCall call, int device, long pool) {

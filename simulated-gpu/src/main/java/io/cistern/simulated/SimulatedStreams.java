@@ -64,8 +64,8 @@ final class SimulatedStreams implements Streams {
     public void await(int device, long stream, long event) {
         machine.run(DriverCall.STREAM_WAIT_EVENT, device, () -> describe(device, stream), () -> {
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_WAIT_EVENT, device, stream);
-            EventMark mark = machine.handles().find(
-                    EventMark.class, event, CudaResult.INVALID_HANDLE, DriverCall.STREAM_WAIT_EVENT, device);
+            EventMark mark = machine.handles()
+                    .find(EventMark.class, event, CudaResult.INVALID_HANDLE, DriverCall.STREAM_WAIT_EVENT, device);
             queue.clock().include(mark.clock());
             Work work = mark.work();
             if (work != null && !work.done()) {
@@ -80,7 +80,9 @@ final class SimulatedStreams implements Streams {
                 DriverCall.STREAM_GET_ID,
                 device,
                 () -> describe(device, stream),
-                () -> machine.streams().find(DriverCall.STREAM_GET_ID, device, stream).id());
+                () -> machine.streams()
+                        .find(DriverCall.STREAM_GET_ID, device, stream)
+                        .id());
     }
 
     @Override

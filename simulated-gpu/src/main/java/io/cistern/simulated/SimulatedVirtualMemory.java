@@ -31,15 +31,14 @@ final class SimulatedVirtualMemory implements VirtualMemory {
 
     @Override
     public long reserve(int device, long byteSize, long byteAlignment, long hint) {
-        return machine.call(
-                DriverCall.MEM_ADDRESS_RESERVE, device, () -> describe(device, hint, byteSize), () -> {
-                    require(byteSize > 0 && byteSize % GRANULARITY == 0 && Long.bitCount(byteAlignment) <= 1);
-                    require(byteAlignment >= 0 && hint % GRANULARITY == 0);
-                    long alignment = Math.max(byteAlignment, GRANULARITY);
-                    long address = machine.space().takeAddresses(byteSize, alignment, hint);
-                    machine.space().reservations().put(address, byteSize);
-                    return address;
-                });
+        return machine.call(DriverCall.MEM_ADDRESS_RESERVE, device, () -> describe(device, hint, byteSize), () -> {
+            require(byteSize > 0 && byteSize % GRANULARITY == 0 && Long.bitCount(byteAlignment) <= 1);
+            require(byteAlignment >= 0 && hint % GRANULARITY == 0);
+            long alignment = Math.max(byteAlignment, GRANULARITY);
+            long address = machine.space().takeAddresses(byteSize, alignment, hint);
+            machine.space().reservations().put(address, byteSize);
+            return address;
+        });
     }
 
     @Override
@@ -70,8 +69,8 @@ final class SimulatedVirtualMemory implements VirtualMemory {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
             machine.spend(DriverCall.MEM_CREATE, byteSize);
-            PhysicalBlock block = new PhysicalBlock(
-                    byteSize, location, memory.handleTypes(), new ByteContents(byteSize), budget);
+            PhysicalBlock block =
+                    new PhysicalBlock(byteSize, location, memory.handleTypes(), new ByteContents(byteSize), budget);
             block.retain();
             return machine.handles().register(block);
         });
@@ -139,7 +138,8 @@ final class SimulatedVirtualMemory implements VirtualMemory {
         for (Mapping mapping : mappings) {
             machine.spend(call, mapping.byteSize());
         }
-        machine.clock().advance(Math.max(0, mappings.size() - 1) * machine.costs().nanos(call));
+        machine.clock()
+                .advance(Math.max(0, mappings.size() - 1) * machine.costs().nanos(call));
     }
 
     @Override
@@ -162,18 +162,19 @@ final class SimulatedVirtualMemory implements VirtualMemory {
     @Override
     public AccessRights access(int device, long address, MemoryLocation accessor) {
         return machine.call(
-                DriverCall.MEM_GET_ACCESS, device, () -> describe(device, address, 0), () -> virtualAt(address)
-                        .rights(accessor));
+                DriverCall.MEM_GET_ACCESS,
+                device,
+                () -> describe(device, address, 0),
+                () -> virtualAt(address).rights(accessor));
     }
 
     @Override
     public long retainHandle(int device, long address) {
-        return machine.call(
-                DriverCall.MEM_RETAIN_ALLOCATION_HANDLE, device, () -> describe(device, address, 0), () -> {
-                    PhysicalBlock block = virtualAt(address).block();
-                    block.retain();
-                    return machine.handles().handleOf(block);
-                });
+        return machine.call(DriverCall.MEM_RETAIN_ALLOCATION_HANDLE, device, () -> describe(device, address, 0), () -> {
+            PhysicalBlock block = virtualAt(address).block();
+            block.retain();
+            return machine.handles().handleOf(block);
+        });
     }
 
     private Mapping virtualAt(long address) {

@@ -5,8 +5,8 @@ import java.util.Map;
 
 /// A vector clock over streams: for each stream, the sequence number up to which its work happened before.
 ///
-/// Streams, events and the host own one each. A stream's clock grows by waiting for events, an event's is the copy of
-/// its stream's at the record, the host's grows by what it synchronised with or saw finished.
+/// Streams, events and the host own one each. A stream's clock grows by waiting for events, an event's is the copy
+/// of its stream's at the record, the host's grows by what it synchronised with or saw finished.
 final class StreamClock {
     private final Map<Long, Long> sequences;
 

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 /// 1. Only heads of streams can run; a head is due when its stream is free, it was issued, and all it waits for is
 /// done.
 /// 2. Of all heads, the one that is due first goes first (on equal times, the stream that became active first), and
-/// its effect on memory happens at that time. Whatever follows it in its stream is due later, so effects come in the
-/// order of virtual time.
+/// its effect on memory happens at that time. Whatever follows it in its stream is due later, so effects come in
+/// the order of virtual time.
 /// 3. [#runUntilNow] runs what is due up to the clock; [#step] moves the clock to the next thing that is due, for a
 /// host thread that waits.
 ///

@@ -30,7 +30,9 @@ final class ByteContentsTests {
                 contents.write(offset, data, 0, size);
                 System.arraycopy(data, 0, expected, offset, size);
             }
-            assertThat(contents.invariantHolds()).as("seed %d, round %d", seed, round).isTrue();
+            assertThat(contents.invariantHolds())
+                    .as("seed %d, round %d", seed, round)
+                    .isTrue();
             int from = random.nextInt(SIZE);
             int length = random.nextInt(SIZE - from) + 1;
             byte[] read = new byte[length];

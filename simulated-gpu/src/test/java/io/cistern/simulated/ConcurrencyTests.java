@@ -38,7 +38,9 @@ final class ConcurrencyTests {
             for (int i = 0; i < 200; i++) {
                 long size = 4 * (1 + random.nextInt(100_000));
                 boolean pooled = random.nextBoolean();
-                long address = pooled ? gpu.pools().allocate(0, size, stream) : gpu.memory().allocate(0, size);
+                long address = pooled
+                        ? gpu.pools().allocate(0, size, stream)
+                        : gpu.memory().allocate(0, size);
                 gpu.copies().fillWords(0, address, value, size / 4, stream);
                 gpu.copies().toHost(0, word, address + size - 4, 4, stream);
                 assertThat(word.get(java.lang.foreign.ValueLayout.JAVA_INT, 0)).isEqualTo(value);

@@ -100,7 +100,8 @@ final class HazardTests {
         try (MachineFixture two = MachineFixture.withDevices(2)) {
             long stream = two.stream();
             MemoryTests.assertFails(
-                    io.cistern.cuda.CudaResult.INVALID_HANDLE, () -> two.gpu.streams().isIdle(1, stream));
+                    io.cistern.cuda.CudaResult.INVALID_HANDLE,
+                    () -> two.gpu.streams().isIdle(1, stream));
             assertThat(two.gpu.misuses()).extracting(Misuse::kind).containsExactly(Misuse.Kind.FOREIGN_HANDLE);
         }
     }

@@ -11,8 +11,7 @@ import java.lang.invoke.VarHandle;
 final class MachineFixture implements AutoCloseable {
     static final long MIB = 1L << 20;
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
-    private static final String TEXT =
-            """
+    private static final String TEXT = """
             .version 7.0
             .target sm_70
             .visible .entry cistern_latch(.param .u64 f) { ret; }
@@ -41,7 +40,8 @@ final class MachineFixture implements AutoCloseable {
     }
 
     static MachineFixture withCapacity(long byteSize) {
-        return new MachineFixture(SimulatedGpu.builder().devices(1).capacityBytes(byteSize).build());
+        return new MachineFixture(
+                SimulatedGpu.builder().devices(1).capacityBytes(byteSize).build());
     }
 
     long stream() {

@@ -58,8 +58,7 @@ final class MemoryTests {
         assertThat(gpu.memory().attribute(0, PointerAttribute.MEMORY_TYPE, machine.host.address()))
                 .isEqualTo(1);
         gpu.memory().free(0, a);
-        assertFails(
-                CudaResult.INVALID_VALUE, () -> gpu.memory().attribute(0, PointerAttribute.MEMORY_TYPE, a));
+        assertFails(CudaResult.INVALID_VALUE, () -> gpu.memory().attribute(0, PointerAttribute.MEMORY_TYPE, a));
     }
 
     @Test
@@ -167,10 +166,13 @@ final class MemoryTests {
             two.gpu.copies().fillWords(0, mine, 42, 1, s);
             two.gpu.copies().betweenDevices(1, theirs, 0, mine, 4, s);
             two.gpu.peers().enable(0, 1);
-            assertFails(CudaResult.PEER_ACCESS_ALREADY_ENABLED, () -> two.gpu.peers().enable(0, 1));
+            assertFails(
+                    CudaResult.PEER_ACCESS_ALREADY_ENABLED,
+                    () -> two.gpu.peers().enable(0, 1));
             assertThat(two.read(theirs, s)).isEqualTo(42);
             two.gpu.peers().disable(0, 1);
-            assertFails(CudaResult.PEER_ACCESS_NOT_ENABLED, () -> two.gpu.peers().disable(0, 1));
+            assertFails(
+                    CudaResult.PEER_ACCESS_NOT_ENABLED, () -> two.gpu.peers().disable(0, 1));
             assertFails(CudaResult.INVALID_HANDLE, () -> two.gpu.streams().synchronize(1, s));
         }
     }

@@ -131,10 +131,8 @@ final class PoolTests {
         gpu.pools().setAttribute(0, pool, PoolAttribute.USED_HIGH, 0);
         assertThat(gpu.pools().attribute(0, pool, PoolAttribute.USED_HIGH)).isZero();
         assertThat(gpu.pools().attribute(0, pool, PoolAttribute.RESERVED_HIGH)).isEqualTo(64 * MIB);
-        assertFails(
-                CudaResult.INVALID_VALUE, () -> gpu.pools().setAttribute(0, pool, PoolAttribute.RESERVED_HIGH, 1));
-        assertFails(
-                CudaResult.INVALID_VALUE, () -> gpu.pools().setAttribute(0, pool, PoolAttribute.USED_CURRENT, 0));
+        assertFails(CudaResult.INVALID_VALUE, () -> gpu.pools().setAttribute(0, pool, PoolAttribute.RESERVED_HIGH, 1));
+        assertFails(CudaResult.INVALID_VALUE, () -> gpu.pools().setAttribute(0, pool, PoolAttribute.USED_CURRENT, 0));
     }
 
     @Test

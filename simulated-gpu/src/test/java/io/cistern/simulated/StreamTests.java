@@ -152,8 +152,11 @@ final class StreamTests {
 
     @Test
     void registeredKernelsReadAndWriteMemory() {
-        gpu.kernels().register("custom", launch -> launch.memory()
-                .writeLong(launch.longAt(0), launch.memory().readLong(launch.longAt(0)) + 5));
+        gpu.kernels()
+                .register(
+                        "custom",
+                        launch -> launch.memory()
+                                .writeLong(launch.longAt(0), launch.memory().readLong(launch.longAt(0)) + 5));
         gpu.copies().fillBytes(0, memory, (byte) 0, 8, a);
         machine.launch("custom", a, memory);
         machine.launch("custom", a, memory);

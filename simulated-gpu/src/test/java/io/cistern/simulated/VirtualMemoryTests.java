@@ -72,9 +72,7 @@ final class VirtualMemoryTests {
         vmm.map(0, range, 4 * MIB, handle);
         assertThat(vmm.access(0, range, DEVICE)).isEqualTo(AccessRights.NONE);
         assertFails(CudaResult.INVALID_VALUE, () -> gpu.copies().fillBytes(0, range, (byte) 1, 1, stream));
-        assertFails(
-                CudaResult.INVALID_VALUE,
-                () -> vmm.setAccess(0, range, 8 * MIB, DEVICE, AccessRights.READ_WRITE));
+        assertFails(CudaResult.INVALID_VALUE, () -> vmm.setAccess(0, range, 8 * MIB, DEVICE, AccessRights.READ_WRITE));
         assertFails(CudaResult.INVALID_VALUE, () -> vmm.setAccess(0, range, 2 * MIB, DEVICE, AccessRights.READ));
         vmm.setAccess(0, range, 4 * MIB, DEVICE, AccessRights.READ);
         assertThat(machine.read(range, stream)).isZero();

@@ -8,8 +8,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 
 /// Frees that must not fail: what the driver refuses now is owed to it, and tried again with later calls.
 ///
-/// Not owed are blocks of a dead context, which took its memory with it, and addresses that the driver does not know:
-/// to try those again would be to free whatever is put there next.
+/// Not owed are blocks of a dead context, which took its memory with it, and addresses that the driver does not
+/// know: to try those again would be to free whatever is put there next.
 final class OwedFrees {
     private static final System.Logger LOG = System.getLogger(OwedFrees.class.getName());
 

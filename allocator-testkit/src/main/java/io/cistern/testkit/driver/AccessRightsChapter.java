@@ -18,8 +18,7 @@ abstract class AccessRightsChapter extends VirtualMemoryChapter {
     private void assertRefused(long address, long byteSize) {
         assertFails(
                 () -> driver.virtualMemory()
-                        .setAccess(
-                                DEVICE, address, byteSize, MemoryLocation.device(DEVICE), AccessRights.READ_WRITE),
+                        .setAccess(DEVICE, address, byteSize, MemoryLocation.device(DEVICE), AccessRights.READ_WRITE),
                 DriverCall.MEM_SET_ACCESS,
                 CudaResult.INVALID_VALUE);
     }

@@ -27,7 +27,9 @@ abstract class CopyChapter extends DriverChapter {
             HostBytes sent = host(byteSize).withRandomContents(new Random(byteSize));
             HostBytes received = host(byteSize);
             driver.copies().toDevice(DEVICE, address, sent.segment(), byteSize, stream);
-            assertThat(received.readFrom(address, stream).bytes()).as("%s bytes", byteSize).isEqualTo(sent.bytes());
+            assertThat(received.readFrom(address, stream).bytes())
+                    .as("%s bytes", byteSize)
+                    .isEqualTo(sent.bytes());
         }
     }
 

@@ -1,7 +1,6 @@
 package io.cistern.testkit.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
-
 import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.cistern.cuda.CudaResult;
@@ -29,7 +28,9 @@ abstract class DeviceChapter extends DriverChapter {
     @Test
     void everyDeviceHasItsOwnUuid() {
         int count = driver.devices().count();
-        assertThat(java.util.stream.IntStream.range(0, count).mapToObj(driver.devices()::uuid).distinct())
+        assertThat(java.util.stream.IntStream.range(0, count)
+                        .mapToObj(driver.devices()::uuid)
+                        .distinct())
                 .hasSize(count);
     }
 
@@ -48,18 +49,21 @@ abstract class DeviceChapter extends DriverChapter {
     }
 
     private static void assertInvalidDevice(org.assertj.core.api.ThrowableAssert.ThrowingCallable action) {
-        var failure = org.assertj.core.api.Assertions.catchThrowableOfType(
-                io.cistern.cuda.CudaException.class, action);
+        var failure = org.assertj.core.api.Assertions.catchThrowableOfType(io.cistern.cuda.CudaException.class, action);
         assertThat(failure).isNotNull();
         assertThat(failure.result()).isEqualTo(CudaResult.INVALID_DEVICE);
     }
 
     @Test
     void attributesOfOrdinaryThings() {
-        assertThat(driver.devices().attribute(DEVICE, DeviceAttribute.UNIFIED_ADDRESSING)).isEqualTo(1);
-        assertThat(driver.devices().attribute(DEVICE, DeviceAttribute.MULTIPROCESSOR_COUNT)).isPositive();
-        assertThat(driver.devices().attribute(DEVICE, DeviceAttribute.MAX_THREADS_PER_BLOCK)).isPositive();
-        assertThat(driver.devices().attribute(DEVICE, DeviceAttribute.COMPUTE_CAPABILITY_MAJOR)).isPositive();
+        assertThat(driver.devices().attribute(DEVICE, DeviceAttribute.UNIFIED_ADDRESSING))
+                .isEqualTo(1);
+        assertThat(driver.devices().attribute(DEVICE, DeviceAttribute.MULTIPROCESSOR_COUNT))
+                .isPositive();
+        assertThat(driver.devices().attribute(DEVICE, DeviceAttribute.MAX_THREADS_PER_BLOCK))
+                .isPositive();
+        assertThat(driver.devices().attribute(DEVICE, DeviceAttribute.COMPUTE_CAPABILITY_MAJOR))
+                .isPositive();
     }
 
     @Test
@@ -78,14 +82,17 @@ abstract class DeviceChapter extends DriverChapter {
         for (DeviceCapabilities device : driver.capabilities().devices()) {
             for (DriverFeature feature : DriverFeature.values()) {
                 assertThat(device.supports(feature))
-                        .satisfies(answer -> assertThat(answer.supported()).isEqualTo(answer.reason().isEmpty()));
+                        .satisfies(answer -> assertThat(answer.supported())
+                                .isEqualTo(answer.reason().isEmpty()));
             }
         }
     }
 
     @Test
     void thePrimaryContextIsRetainedOnce() {
-        assertThat(driver.devices().primaryContext(DEVICE)).isNotZero().isEqualTo(driver.devices().primaryContext(DEVICE));
+        assertThat(driver.devices().primaryContext(DEVICE))
+                .isNotZero()
+                .isEqualTo(driver.devices().primaryContext(DEVICE));
     }
 
     @Test

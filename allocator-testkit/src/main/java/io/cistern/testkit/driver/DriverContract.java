@@ -3,8 +3,8 @@ package io.cistern.testkit.driver;
 import io.cistern.cuda.CudaDriver;
 import org.junit.jupiter.api.Nested;
 
-/// What a [CudaDriver] does, as tests, chapter by chapter. The real driver and the simulated GPU run the same suite:
-/// the simulated GPU is right where both pass.
+/// What a [CudaDriver] does, as tests, chapter by chapter. The real driver and the simulated GPU run the same
+/// suite: the simulated GPU is right where both pass.
 ///
 /// ```java
 /// class MyDriverTests extends DriverContract {
@@ -12,8 +12,9 @@ import org.junit.jupiter.api.Nested;
 /// }
 /// ```
 ///
-/// Whatever spoils a real device for the rest of the process (an access to unmapped memory, a write without the right
-/// to) is left to the simulated GPU's own tests. What needs two devices is skipped with a reason where there is one.
+/// Whatever spoils a real device for the rest of the process (an access to unmapped memory, a write without the
+/// right to) is left to the simulated GPU's own tests. What needs two devices is skipped with a reason where there
+/// is one.
 public abstract class DriverContract {
     /// For subclasses.
     protected DriverContract() {}

@@ -26,7 +26,8 @@ abstract class HostFunctionChapter extends DriverChapter {
             driver.streams().launchHostFunction(DEVICE, stream, () -> ran.add(number));
         }
         synchronize(stream);
-        assertThat(ran).containsExactlyElementsOf(IntStream.range(0, 100).boxed().toList());
+        assertThat(ran)
+                .containsExactlyElementsOf(IntStream.range(0, 100).boxed().toList());
     }
 
     @Test

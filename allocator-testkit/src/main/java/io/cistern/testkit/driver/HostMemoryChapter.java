@@ -39,15 +39,13 @@ abstract class HostMemoryChapter extends DriverChapter {
     void pinnedMemoryCannotBeFreedTwice() {
         MemorySegment memory = driver.memory().allocateHost(DEVICE, 4096);
         driver.memory().freeHost(DEVICE, memory);
-        assertFails(
-                () -> driver.memory().freeHost(DEVICE, memory), DriverCall.MEM_FREE_HOST, CudaResult.INVALID_VALUE);
+        assertFails(() -> driver.memory().freeHost(DEVICE, memory), DriverCall.MEM_FREE_HOST, CudaResult.INVALID_VALUE);
     }
 
     @Test
     void onlyTheStartOfPinnedMemoryIsFreed() {
         MemorySegment inside = host(4096).segment().asSlice(64);
-        assertFails(
-                () -> driver.memory().freeHost(DEVICE, inside), DriverCall.MEM_FREE_HOST, CudaResult.INVALID_VALUE);
+        assertFails(() -> driver.memory().freeHost(DEVICE, inside), DriverCall.MEM_FREE_HOST, CudaResult.INVALID_VALUE);
     }
 
     @Test
@@ -61,7 +59,8 @@ abstract class HostMemoryChapter extends DriverChapter {
     void theDriverKnowsPinnedMemoryAsHostMemory() {
         HostBytes bytes = host(4096);
         long address = bytes.segment().address();
-        assertThat(driver.memory().attribute(DEVICE, PointerAttribute.MEMORY_TYPE, address)).isEqualTo(1);
+        assertThat(driver.memory().attribute(DEVICE, PointerAttribute.MEMORY_TYPE, address))
+                .isEqualTo(1);
     }
 
     @Test

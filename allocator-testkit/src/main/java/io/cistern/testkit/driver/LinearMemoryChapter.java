@@ -51,7 +51,8 @@ abstract class LinearMemoryChapter extends DriverChapter {
     @Test
     void moreThanTheDeviceHasIsOutOfMemoryAndTheNextCallWorks() {
         for (long byteSize : new long[] {driver.devices().totalBytes(DEVICE) + 1, 1L << 46, Long.MAX_VALUE}) {
-            assertFails(() -> driver.memory().allocate(DEVICE, byteSize), DriverCall.MEM_ALLOC, CudaResult.OUT_OF_MEMORY);
+            assertFails(
+                    () -> driver.memory().allocate(DEVICE, byteSize), DriverCall.MEM_ALLOC, CudaResult.OUT_OF_MEMORY);
         }
         assertThat(linear(MIB)).isNotZero();
     }
@@ -73,7 +74,8 @@ abstract class LinearMemoryChapter extends DriverChapter {
         ranges.sort(java.util.Comparator.comparingLong(AddressRange::address));
         for (int i = 1; i < ranges.size(); i++) {
             AddressRange before = ranges.get(i - 1);
-            assertThat(before.address() + before.byteSize()).isLessThanOrEqualTo(ranges.get(i).address());
+            assertThat(before.address() + before.byteSize())
+                    .isLessThanOrEqualTo(ranges.get(i).address());
         }
     }
 
@@ -99,7 +101,9 @@ abstract class LinearMemoryChapter extends DriverChapter {
     void infoGivesFreeAndTotalBytes() {
         MemoryInfo info = driver.memory().info(DEVICE);
         assertThat(info.freeBytes()).isPositive().isLessThanOrEqualTo(info.totalBytes());
-        assertThat(info.totalBytes()).isPositive().isLessThanOrEqualTo(driver.devices().totalBytes(DEVICE));
+        assertThat(info.totalBytes())
+                .isPositive()
+                .isLessThanOrEqualTo(driver.devices().totalBytes(DEVICE));
         assertThat(driver.memory().freeBytes(DEVICE)).isEqualTo(info.freeBytes());
     }
 

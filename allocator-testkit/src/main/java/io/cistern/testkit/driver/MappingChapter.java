@@ -92,7 +92,9 @@ abstract class MappingChapter extends VirtualMemoryChapter {
         long reserved = reserve(1);
         long linear = linear(page);
         assertFails(
-                () -> driver.virtualMemory().unmap(DEVICE, reserved, 0), DriverCall.MEM_UNMAP, CudaResult.INVALID_VALUE);
+                () -> driver.virtualMemory().unmap(DEVICE, reserved, 0),
+                DriverCall.MEM_UNMAP,
+                CudaResult.INVALID_VALUE);
         assertFails(
                 () -> driver.virtualMemory().unmap(DEVICE, linear, page),
                 DriverCall.MEM_UNMAP,

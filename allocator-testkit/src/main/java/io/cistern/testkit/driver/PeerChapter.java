@@ -1,7 +1,6 @@
 package io.cistern.testkit.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
-
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.cuda.AccessRights;

@@ -21,7 +21,8 @@ abstract class PhysicalMemoryChapter extends VirtualMemoryChapter {
     void theGranularityIsAPowerOfTwo() {
         assertThat(Long.bitCount(page)).isEqualTo(1);
         assertThat(page).isGreaterThanOrEqualTo(4096);
-        assertThat(driver.virtualMemory().granularity(PhysicalMemory.onDevice(DEVICE), true) % page).isZero();
+        assertThat(driver.virtualMemory().granularity(PhysicalMemory.onDevice(DEVICE), true) % page)
+                .isZero();
     }
 
     @Test
@@ -63,7 +64,9 @@ abstract class PhysicalMemoryChapter extends VirtualMemoryChapter {
     void reservationsAreAlignedAsAskedFor() {
         for (long alignment : new long[] {0, 4096, page, 1L << 30}) {
             long address = driver.virtualMemory().reserve(DEVICE, page, alignment, 0);
-            assertThat(address % Math.max(alignment, page)).as("alignment %s", alignment).isZero();
+            assertThat(address % Math.max(alignment, page))
+                    .as("alignment %s", alignment)
+                    .isZero();
             driver.virtualMemory().freeReservation(DEVICE, address, page);
         }
     }
@@ -176,7 +179,8 @@ abstract class PhysicalMemoryChapter extends VirtualMemoryChapter {
         long address = reserve(2);
         long handle = newHandle(2);
         driver.virtualMemory().map(DEVICE, address, 2 * page, handle);
-        assertThat(driver.virtualMemory().retainHandle(DEVICE, address + page + 5)).isEqualTo(handle);
+        assertThat(driver.virtualMemory().retainHandle(DEVICE, address + page + 5))
+                .isEqualTo(handle);
         driver.virtualMemory().unmap(DEVICE, address, 2 * page);
         driver.virtualMemory().release(DEVICE, handle);
         assertThat(driver.memory().freeBytes(DEVICE)).isEqualTo(before - 2 * page);

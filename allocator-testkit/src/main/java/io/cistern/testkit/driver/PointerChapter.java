@@ -36,7 +36,8 @@ abstract class PointerChapter extends DriverChapter {
     @Test
     void linearMemoryBelongsToTheContextAndToNoPool() {
         long address = linear(4 * MIB);
-        assertThat(attribute(PointerAttribute.CONTEXT, address)).isEqualTo(driver.devices().primaryContext(DEVICE));
+        assertThat(attribute(PointerAttribute.CONTEXT, address))
+                .isEqualTo(driver.devices().primaryContext(DEVICE));
         assertThat(attribute(PointerAttribute.MEMPOOL_HANDLE, address)).isZero();
     }
 
@@ -77,7 +78,8 @@ abstract class PointerChapter extends DriverChapter {
 
     @Test
     void pinnedMemoryIsHostMemory() {
-        assertThat(attribute(PointerAttribute.MEMORY_TYPE, host(4096).segment().address())).isEqualTo(HOST);
+        assertThat(attribute(PointerAttribute.MEMORY_TYPE, host(4096).segment().address()))
+                .isEqualTo(HOST);
     }
 
     @Test

@@ -53,7 +53,9 @@ abstract class PoolAllocationChapter extends DriverChapter {
         long address = driver.pools().allocateFrom(DEVICE, pool(), MIB, stream);
         driver.pools().free(DEVICE, address, stream);
         assertFails(
-                () -> driver.pools().free(DEVICE, address, stream), DriverCall.MEM_FREE_ASYNC, CudaResult.INVALID_VALUE);
+                () -> driver.pools().free(DEVICE, address, stream),
+                DriverCall.MEM_FREE_ASYNC,
+                CudaResult.INVALID_VALUE);
     }
 
     @Test
@@ -102,10 +104,13 @@ abstract class PoolAllocationChapter extends DriverChapter {
         synchronize(stream);
         driver.memory().free(DEVICE, address);
         driver.devices().synchronize(DEVICE);
-        assertThat(driver.pools().attribute(DEVICE, pool, PoolAttribute.USED_CURRENT)).isEqualTo(64 * MIB);
+        assertThat(driver.pools().attribute(DEVICE, pool, PoolAttribute.USED_CURRENT))
+                .isEqualTo(64 * MIB);
         assertFails(() -> driver.memory().free(DEVICE, address), DriverCall.MEM_FREE, CudaResult.INVALID_VALUE);
         assertFails(
-                () -> driver.pools().free(DEVICE, address, stream), DriverCall.MEM_FREE_ASYNC, CudaResult.INVALID_VALUE);
+                () -> driver.pools().free(DEVICE, address, stream),
+                DriverCall.MEM_FREE_ASYNC,
+                CudaResult.INVALID_VALUE);
     }
 
     @Test
@@ -127,7 +132,8 @@ abstract class PoolAllocationChapter extends DriverChapter {
         driver.devices().synchronize(DEVICE);
         driver.pools().free(DEVICE, address, other);
         synchronize(other);
-        assertThat(driver.pools().attribute(DEVICE, pool, PoolAttribute.RESERVED_CURRENT)).isZero();
+        assertThat(driver.pools().attribute(DEVICE, pool, PoolAttribute.RESERVED_CURRENT))
+                .isZero();
     }
 
     @Test
@@ -175,7 +181,9 @@ abstract class PoolAllocationChapter extends DriverChapter {
 
     @Test
     void theDefaultPoolIsCurrentAtFirst() {
-        assertThat(driver.pools().defaultPool(DEVICE)).isNotZero().isEqualTo(driver.pools().currentPool(DEVICE));
+        assertThat(driver.pools().defaultPool(DEVICE))
+                .isNotZero()
+                .isEqualTo(driver.pools().currentPool(DEVICE));
     }
 
     @Test
@@ -186,14 +194,16 @@ abstract class PoolAllocationChapter extends DriverChapter {
         afterwards(() -> driver.pools().setCurrentPool(DEVICE, driver.pools().defaultPool(DEVICE)));
         assertThat(driver.pools().currentPool(DEVICE)).isEqualTo(pool);
         long address = driver.pools().allocate(DEVICE, MIB, stream);
-        assertThat(driver.memory().attribute(DEVICE, PointerAttribute.MEMPOOL_HANDLE, address)).isEqualTo(pool);
+        assertThat(driver.memory().attribute(DEVICE, PointerAttribute.MEMPOOL_HANDLE, address))
+                .isEqualTo(pool);
         driver.pools().free(DEVICE, address, stream);
     }
 
     @Test
     void aPoolReservesNoMoreThanItsMaximum() {
         long stream = stream();
-        long pool = driver.pools().create(new MemoryPoolProperties(io.cistern.cuda.MemoryLocation.device(DEVICE), 0, 64 * MIB));
+        long pool = driver.pools()
+                .create(new MemoryPoolProperties(io.cistern.cuda.MemoryLocation.device(DEVICE), 0, 64 * MIB));
         afterwards(() -> driver.pools().destroy(DEVICE, pool));
         assertFails(
                 () -> driver.pools().allocateFrom(DEVICE, pool, 128 * MIB, stream),

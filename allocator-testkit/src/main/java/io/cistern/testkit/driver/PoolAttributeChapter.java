@@ -92,7 +92,10 @@ abstract class PoolAttributeChapter extends DriverChapter {
         assertThat(get(high)).isGreaterThanOrEqualTo(160 * MIB);
         assertFails(() -> set(high, 1), DriverCall.MEM_POOL_SET_ATTRIBUTE, CudaResult.INVALID_VALUE);
         set(high, 0);
-        assertThat(get(high)).isEqualTo(get(current)).isGreaterThanOrEqualTo(32 * MIB).isLessThan(160 * MIB);
+        assertThat(get(high))
+                .isEqualTo(get(current))
+                .isGreaterThanOrEqualTo(32 * MIB)
+                .isLessThan(160 * MIB);
         driver.pools().free(DEVICE, kept, stream);
     }
 

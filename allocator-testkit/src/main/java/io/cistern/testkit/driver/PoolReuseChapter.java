@@ -8,7 +8,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /// Who gets freed memory of a pool: the same stream always, another one by the three reuse policies, each tried
-/// alone. Reuse shows in the reserved bytes: they stay where memory was reused, and grow by a block where it was not.
+/// alone. Reuse shows in the reserved bytes: they stay where memory was reused, and grow by a block where it was
+/// not.
 abstract class PoolReuseChapter extends DriverChapter {
     private static final long BLOCK = 64 * MIB;
     private static final long UNLIMITED = -1L;
@@ -33,7 +34,12 @@ abstract class PoolReuseChapter extends DriverChapter {
     private void allowOnly(PoolAttribute... policies) {
         for (PoolAttribute policy : PoolAttribute.values()) {
             if (policy.isInt()) {
-                driver.pools().setAttribute(DEVICE, pool, policy, java.util.List.of(policies).contains(policy) ? 1 : 0);
+                driver.pools()
+                        .setAttribute(
+                                DEVICE,
+                                pool,
+                                policy,
+                                java.util.List.of(policies).contains(policy) ? 1 : 0);
             }
         }
     }

@@ -137,8 +137,10 @@ abstract class StreamChapter extends DriverChapter {
         long second = stream();
         long third = stream();
         assertThat(driver.streams().id(DEVICE, second)).isNotEqualTo(firstId);
-        assertThat(driver.streams().id(DEVICE, third)).isNotEqualTo(driver.streams().id(DEVICE, second));
-        assertThat(driver.streams().id(DEVICE, second)).isEqualTo(driver.streams().id(DEVICE, second));
+        assertThat(driver.streams().id(DEVICE, third))
+                .isNotEqualTo(driver.streams().id(DEVICE, second));
+        assertThat(driver.streams().id(DEVICE, second))
+                .isEqualTo(driver.streams().id(DEVICE, second));
     }
 
     @Test
@@ -199,6 +201,7 @@ abstract class StreamChapter extends DriverChapter {
     void thePerThreadDefaultStreamDoesWork() {
         long address = linear(4096);
         driver.copies().fillBytes(DEVICE, address, (byte) 3, 4096, Streams.PER_THREAD_DEFAULT);
-        assertThat(host(4096).readFrom(address, Streams.PER_THREAD_DEFAULT).holdsOnly(3)).isTrue();
+        assertThat(host(4096).readFrom(address, Streams.PER_THREAD_DEFAULT).holdsOnly(3))
+                .isTrue();
     }
 }

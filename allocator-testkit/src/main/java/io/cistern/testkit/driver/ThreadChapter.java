@@ -55,7 +55,8 @@ abstract class ThreadChapter extends DriverChapter {
                 for (int round = 0; round < ROUNDS; round++) {
                     driver.copies().fillBytes(DEVICE, address, (byte) (task + round), 64 * KIB, stream);
                     LockSupport.parkNanos(1);
-                    assertThat(bytes.readFrom(address, stream).holdsOnly((byte) (task + round))).isTrue();
+                    assertThat(bytes.readFrom(address, stream).holdsOnly((byte) (task + round)))
+                            .isTrue();
                 }
                 return driver.memory().range(DEVICE, address);
             } finally {
@@ -73,8 +74,8 @@ abstract class ThreadChapter extends DriverChapter {
             addresses.add(linear(device, MIB));
         }
         for (int device = 0; device < count; device++) {
-            assertThat(driver.memory().attribute(
-                            device, io.cistern.cuda.PointerAttribute.DEVICE_ORDINAL, addresses.get(device)))
+            assertThat(driver.memory()
+                            .attribute(device, io.cistern.cuda.PointerAttribute.DEVICE_ORDINAL, addresses.get(device)))
                     .isEqualTo(device);
         }
     }

@@ -7,8 +7,24 @@ import java.util.StringJoiner;
 final class Arguments {
     /// Numbers that people count with; all others are addresses and handles, read best in hexadecimal.
     private static final Set<String> DECIMAL = Set.of(
-            "device", "peer", "byteSize", "byteAlignment", "count", "value", "keepBytes", "attribute", "priority", "flags",
-            "blocks", "threads", "sharedBytes", "locationType", "locationId", "handleTypes", "rights", "recommended");
+            "device",
+            "peer",
+            "byteSize",
+            "byteAlignment",
+            "count",
+            "value",
+            "keepBytes",
+            "attribute",
+            "priority",
+            "flags",
+            "blocks",
+            "threads",
+            "sharedBytes",
+            "locationType",
+            "locationId",
+            "handleTypes",
+            "rights",
+            "recommended");
 
     private Arguments() {}
 

@@ -33,8 +33,8 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
-/// Asks the driver what it and its devices can do: symbols first, then attributes, then, where an attribute is known
-/// to say yes too often, a real try. Makes no context, so that asking costs no device memory.
+/// Asks the driver what it and its devices can do: symbols first, then attributes, then, where an attribute is
+/// known to say yes too often, a real try. Makes no context, so that asking costs no device memory.
 final class CapabilityProbe {
     /// A virtual GPU's profile ends its name, for example `NVIDIA A100-40C`, or begins it with `GRID`.
     private static final Pattern VIRTUAL_GPU = Pattern.compile("^GRID .*|.*-\\d+[ABCQ]$");
@@ -86,7 +86,8 @@ final class CapabilityProbe {
 
     private void describe(int device, String name) {
         if (name.contains(" MIG ")) {
-            environment.add("MIG: device " + device + " is a slice of a GPU (" + name + "); slices don't see each other");
+            environment.add(
+                    "MIG: device " + device + " is a slice of a GPU (" + name + "); slices don't see each other");
         } else if (VIRTUAL_GPU.matcher(name).matches()) {
             environment.add("vGPU: device " + device + " is a virtual GPU (" + name
                     + "); its profile decides about pools and virtual memory");
@@ -100,7 +101,8 @@ final class CapabilityProbe {
         features.put(MEMORY_POOLS, pools(device));
         features.put(STREAM_ID, symbol(DriverCall.STREAM_GET_ID, 12000));
         features.put(DMA_BUF, attribute(device, DeviceAttribute.DMA_BUF_SUPPORTED, "take the open kernel module"));
-        features.put(MULTICAST, attribute(device, DeviceAttribute.MULTICAST_SUPPORTED, "it needs NVSwitch and CUDA 12.1"));
+        features.put(
+                MULTICAST, attribute(device, DeviceAttribute.MULTICAST_SUPPORTED, "it needs NVSwitch and CUDA 12.1"));
         features.put(HOST_NUMA_MEMORY, virtual.supported() ? hostNuma(device) : virtual);
         features.put(
                 POSIX_FILE_DESCRIPTOR,
@@ -127,8 +129,8 @@ final class CapabilityProbe {
         if (!symbol.supported()) {
             return symbol;
         }
-        Support attribute =
-                attribute(device, DeviceAttribute.MEMORY_POOLS_SUPPORTED, "vGPU profiles without unified memory have none");
+        Support attribute = attribute(
+                device, DeviceAttribute.MEMORY_POOLS_SUPPORTED, "vGPU profiles without unified memory have none");
         // A vGPU may report pools and refuse to make one.
         return attribute.supported()
                 ? tried(() -> pools.tryCreate(MemoryPoolProperties.onDevice(device)), "vGPU profiles may refuse pools")

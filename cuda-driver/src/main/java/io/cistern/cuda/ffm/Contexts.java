@@ -130,7 +130,8 @@ final class Contexts {
         }
     }
 
-    /// Releases what was retained, and goes on if the driver refuses: after a sticky error there is nothing to save.
+    /// Releases what was retained, and goes on if the driver refuses: after a sticky error there is nothing to
+    /// save.
     void close() {
         lock.lock();
         try {

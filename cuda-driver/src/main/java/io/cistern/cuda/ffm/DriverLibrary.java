@@ -86,11 +86,12 @@ final class DriverLibrary {
                     ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
                     : SymbolLookup.libraryLookup(name, Arena.global());
         } catch (IllegalCallerException e) {
-            throw new UnavailableException("native access is denied to Cistern; start java with --enable-native-access="
-                    + nativeAccessName());
+            throw new UnavailableException(
+                    "native access is denied to Cistern; start java with --enable-native-access=" + nativeAccessName());
         } catch (IllegalArgumentException e) {
-            throw new UnavailableException("the library " + name + " can't be loaded: install the NVIDIA driver, or give"
-                    + " the library's path with -D" + PROPERTY + "=PATH");
+            throw new UnavailableException(
+                    "the library " + name + " can't be loaded: install the NVIDIA driver, or give"
+                            + " the library's path with -D" + PROPERTY + "=PATH");
         }
     }
 

@@ -18,7 +18,8 @@ final class HostMemory {
             throw new IllegalStateException("host memory of a closed arena: " + memory);
         }
         if (byteSize < 0 || byteSize > memory.byteSize()) {
-            throw new IllegalArgumentException("byteSize=" + byteSize + " of host memory of " + memory.byteSize() + " bytes");
+            throw new IllegalArgumentException(
+                    "byteSize=" + byteSize + " of host memory of " + memory.byteSize() + " bytes");
         }
         return memory.address();
     }

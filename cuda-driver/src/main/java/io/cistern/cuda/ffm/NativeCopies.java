@@ -4,7 +4,8 @@ import io.cistern.cuda.Copies;
 import io.cistern.cuda.DriverCall;
 import java.lang.foreign.MemorySegment;
 
-/// Copies and fills. Those of zero bytes are not passed on: drivers differ in what they say to an address of nothing.
+/// Copies and fills. Those of zero bytes are not passed on: drivers differ in what they say to an address of
+/// nothing.
 final class NativeCopies implements Copies {
     private final Contexts contexts;
     private final DriverFunction toDevice;
@@ -45,8 +46,7 @@ final class NativeCopies implements Copies {
         }
         try (Frame _ = contexts.enter(copy, device)) {
             int code = copy.call(target, source, byteSize, stream);
-            copy.check(
-                    code, "device, target, source, byteSize, stream", device, target, source, byteSize, stream);
+            copy.check(code, "device, target, source, byteSize, stream", device, target, source, byteSize, stream);
         }
     }
 
@@ -80,8 +80,7 @@ final class NativeCopies implements Copies {
         try (Frame _ = contexts.enter(fillBytes, device)) {
             // C widens an unsigned char in the caller.
             int code = fillBytes.call(target, value & 0xff, byteSize, stream);
-            fillBytes.check(
-                    code, "device, target, value, byteSize, stream", device, target, value, byteSize, stream);
+            fillBytes.check(code, "device, target, value, byteSize, stream", device, target, value, byteSize, stream);
         }
     }
 

@@ -62,8 +62,8 @@ final class NativeModules implements Modules {
         try (Arena arena = Arena.ofConfined()) {
             long parameters = parameters(arena, arguments);
             try (Frame _ = contexts.enter(launch, device)) {
-                int code = launch.launch(
-                        function, grid.blocks(), grid.threads(), grid.sharedBytes(), stream, parameters);
+                int code =
+                        launch.launch(function, grid.blocks(), grid.threads(), grid.sharedBytes(), stream, parameters);
                 launch.check(
                         code,
                         "device, function, blocks, threads, sharedBytes, stream",
@@ -81,7 +81,8 @@ final class NativeModules implements Modules {
     private static long parameters(Arena arena, Object[] arguments) {
         MemorySegment pointers = arena.allocate(ValueLayout.JAVA_LONG, Math.max(1, arguments.length));
         for (int i = 0; i < arguments.length; i++) {
-            pointers.setAtIndex(ValueLayout.JAVA_LONG, i, value(arena, arguments[i]).address());
+            pointers.setAtIndex(
+                    ValueLayout.JAVA_LONG, i, value(arena, arguments[i]).address());
         }
         return pointers.address();
     }
@@ -95,7 +96,8 @@ final class NativeModules implements Modules {
             case Short v -> arena.allocateFrom(ValueLayout.JAVA_SHORT, v);
             case Byte v -> arena.allocateFrom(ValueLayout.JAVA_BYTE, v);
             default ->
-                throw new IllegalArgumentException("a kernel takes no " + argument.getClass().getName());
+                throw new IllegalArgumentException(
+                        "a kernel takes no " + argument.getClass().getName());
         };
     }
 }

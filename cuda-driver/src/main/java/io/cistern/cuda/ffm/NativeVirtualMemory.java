@@ -69,8 +69,7 @@ final class NativeVirtualMemory implements VirtualMemory {
     public long reserve(int device, long byteSize, long byteAlignment, long hint) {
         try (Frame frame = contexts.enter(reserve, device)) {
             int code = reserve.call(frame.out(), byteSize, byteAlignment, hint, 0L);
-            reserve.check(
-                    code, "device, byteSize, byteAlignment, hint", device, byteSize, byteAlignment, hint);
+            reserve.check(code, "device, byteSize, byteAlignment, hint", device, byteSize, byteAlignment, hint);
             return frame.outLong();
         }
     }

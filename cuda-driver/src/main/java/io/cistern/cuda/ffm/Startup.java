@@ -20,8 +20,8 @@ record Startup(DriverLibrary library, int version, int devices) {
             requireSuccess(library, DriverCall.DEVICE_GET_COUNT, getCount.call(frame.out()));
             int devices = frame.outInt();
             if (devices == 0) {
-                throw new UnavailableException(library.name() + " works but sees no device"
-                        + adviceFor(CudaResult.NO_DEVICE));
+                throw new UnavailableException(
+                        library.name() + " works but sees no device" + adviceFor(CudaResult.NO_DEVICE));
             }
             return new Startup(library, version, devices);
         }

@@ -18,8 +18,8 @@ import java.lang.foreign.StructLayout;
 /// The structs of `cuda.h` that calls take, each under its C name with its C members. Members that stay 0 and end a
 /// struct are padding here.
 final class Structs {
-    static final StructLayout LOCATION =
-            MemoryLayout.structLayout(JAVA_INT.withName("type"), JAVA_INT.withName("id")).withName("CUmemLocation");
+    static final StructLayout LOCATION = MemoryLayout.structLayout(JAVA_INT.withName("type"), JAVA_INT.withName("id"))
+            .withName("CUmemLocation");
 
     /// Older toolkits have no `maxSize` and `usage`: reserved bytes there, which are 0 in both readings.
     static final StructLayout POOL_PROPERTIES = MemoryLayout.structLayout(

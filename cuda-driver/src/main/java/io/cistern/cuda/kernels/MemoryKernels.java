@@ -9,9 +9,9 @@ import java.nio.charset.StandardCharsets;
 
 /// Kernels that hold a stream, write patterns and check them: what tests and checked replays need of a GPU.
 ///
-/// They come as PTX text through [CudaDriver#modules()], so the simulated GPU runs them too, as Java functions of the
-/// same names. Every launch is in stream order and returns at once. Addresses are of device memory or pinned host
-/// memory and multiples of 4, those of counters multiples of 8. Any thread may call.
+/// They come as PTX text through [CudaDriver#modules()], so the simulated GPU runs them too, as Java functions of
+/// the same names. Every launch is in stream order and returns at once. Addresses are of device memory or pinned
+/// host memory and multiples of 4, those of counters multiples of 8. Any thread may call.
 public final class MemoryKernels implements AutoCloseable {
     private static final String TEXT = "kernels.ptx";
     private static final int THREADS = 256;
@@ -88,8 +88,7 @@ public final class MemoryKernels implements AutoCloseable {
     /// @param count number of words
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void countMismatches(long address, long count, int expected, long counterAddress, long stream) {
-        driver.modules()
-                .launch(device, countMismatches, grid(count), stream, address, count, expected, counterAddress);
+        driver.modules().launch(device, countMismatches, grid(count), stream, address, count, expected, counterAddress);
     }
 
     /// Writes the 32-bit words first, first + 1, and so on, modulo 2³².

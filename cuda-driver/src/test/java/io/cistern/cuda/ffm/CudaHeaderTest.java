@@ -31,8 +31,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 
-/// Layouts, constants and prototypes against what a C++ compiler makes of `cuda.h`: one generated program prints the
-/// header's side of everything, and the tests compare.
+/// Layouts, constants and prototypes against what a C++ compiler makes of `cuda.h`: one generated program prints
+/// the header's side of everything, and the tests compare.
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 final class CudaHeaderTest {
     /// The first header that has every name used here.
@@ -46,7 +46,8 @@ final class CudaHeaderTest {
     void askTheCompiler(@TempDir Path folder) throws IOException {
         String version = NativeCompiler.outputOfProgramWithCudaHeader(
                 folder, "#include <cuda.h>\n#include <cstdio>\nint main() { std::printf(\"%d\", CUDA_VERSION); }\n");
-        assumeTrue(Long.parseLong(version) >= NEEDED_VERSION, "cuda.h of version " + version + " is too old to compare");
+        assumeTrue(
+                Long.parseLong(version) >= NEEDED_VERSION, "cuda.h of version " + version + " is too old to compare");
         header = NativeCompiler.outputOfProgramWithCudaHeader(folder, program())
                 .lines()
                 .map(line -> line.split(" = ", 2))
@@ -82,8 +83,7 @@ final class CudaHeaderTest {
     }
 
     private String program() {
-        StringBuilder text = new StringBuilder(
-                """
+        StringBuilder text = new StringBuilder("""
                 #include <cuda.h>
                 #include <cstddef>
                 #include <cstdio>
@@ -99,7 +99,10 @@ final class CudaHeaderTest {
             print(
                     text,
                     name,
-                    "\"%zu\", " + (path.length == 1 ? "sizeof(" + name + ")" : "offsetof(" + path[0] + ", " + path[1] + ")"));
+                    "\"%zu\", "
+                            + (path.length == 1
+                                    ? "sizeof(" + name + ")"
+                                    : "offsetof(" + path[0] + ", " + path[1] + ")"));
         }
         for (DriverCall call : DriverCall.values()) {
             print(text, call.symbol(), "\"%s\", shape((decltype(&" + call.symbol() + ")) nullptr).c_str()");
@@ -108,13 +111,17 @@ final class CudaHeaderTest {
     }
 
     private static void print(StringBuilder text, String name, String value) {
-        text.append("    std::printf(\"").append(name).append(" = \" ").append(value).append("); std::puts(\"\");\n");
+        text.append("    std::printf(\"")
+                .append(name)
+                .append(" = \" ")
+                .append(value)
+                .append("); std::puts(\"\");\n");
     }
 
     private static SortedMap<String, Long> layouts() {
         SortedMap<String, Long> layouts = new TreeMap<>();
-        for (StructLayout struct : List.of(
-                Structs.LOCATION, Structs.POOL_PROPERTIES, Structs.ALLOCATION_PROPERTIES, Structs.ACCESS)) {
+        for (StructLayout struct :
+                List.of(Structs.LOCATION, Structs.POOL_PROPERTIES, Structs.ALLOCATION_PROPERTIES, Structs.ACCESS)) {
             String name = struct.name().orElseThrow();
             layouts.put(name, struct.byteSize());
             addMembers(layouts, name, struct, struct, List.of());
@@ -132,7 +139,8 @@ final class CudaHeaderTest {
             names.add(member.name().orElseThrow());
             layouts.put(
                     name + "." + String.join(".", names),
-                    struct.byteOffset(names.stream().map(PathElement::groupElement).toArray(PathElement[]::new)));
+                    struct.byteOffset(
+                            names.stream().map(PathElement::groupElement).toArray(PathElement[]::new)));
             if (member instanceof GroupLayout inner) {
                 addMembers(layouts, name, struct, inner, names);
             }
@@ -164,11 +172,10 @@ final class CudaHeaderTest {
         names.put("CU_MEM_ALLOCATION_TYPE_PINNED", (long) Structs.PINNED);
         names.put("CU_MEM_ALLOC_GRANULARITY_MINIMUM", (long) NativeVirtualMemory.MINIMUM);
         names.put("CU_MEM_ALLOC_GRANULARITY_RECOMMENDED", (long) NativeVirtualMemory.RECOMMENDED);
-        names.put(
-                "(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)", (long) NativeLinearMemory.ALLOC_PORTABLE_MAPPED);
-        names.put(
-                "(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)",
-                (long) NativeLinearMemory.REGISTER_PORTABLE_MAPPED);
+        names.put("(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)", (long)
+                NativeLinearMemory.ALLOC_PORTABLE_MAPPED);
+        names.put("(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)", (long)
+                NativeLinearMemory.REGISTER_PORTABLE_MAPPED);
         names.put("CU_STREAM_NON_BLOCKING", (long) NativeStreams.NON_BLOCKING);
         names.put("CU_STREAM_LEGACY", Streams.LEGACY_DEFAULT);
         names.put("CU_STREAM_PER_THREAD", Streams.PER_THREAD_DEFAULT);

@@ -52,7 +52,8 @@ final class FakeLibrary {
     List<String> calls() {
         try {
             MethodHandle handle = handle("fake_text", FunctionDescriptor.of(ValueLayout.ADDRESS));
-            String text = ((MemorySegment) handle.invokeExact()).reinterpret(1 << 20).getString(0);
+            String text =
+                    ((MemorySegment) handle.invokeExact()).reinterpret(1 << 20).getString(0);
             return text.lines().toList();
         } catch (Throwable e) {
             throw new AssertionError(e);
@@ -100,7 +101,8 @@ final class FakeLibrary {
     /// What is current on this thread.
     long context() {
         try {
-            return (long) handle("fake_context", FunctionDescriptor.of(ValueLayout.JAVA_LONG)).invokeExact();
+            return (long) handle("fake_context", FunctionDescriptor.of(ValueLayout.JAVA_LONG))
+                    .invokeExact();
         } catch (Throwable e) {
             throw new AssertionError(e);
         }

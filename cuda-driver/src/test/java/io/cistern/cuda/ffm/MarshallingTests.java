@@ -80,7 +80,8 @@ final class MarshallingTests {
         assertThat(driver.devices().name(1)).isEqualTo("Fake 1");
         assertThat(driver.devices().uuid(0)).isEqualTo("00102030-4050-6070-8090-a0b0c0d0e0f0");
         assertThat(driver.devices().totalBytes(1)).isEqualTo(0x2000000001L);
-        assertThat(driver.devices().attribute(1, DeviceAttribute.COMPUTE_CAPABILITY_MAJOR)).isEqualTo(9);
+        assertThat(driver.devices().attribute(1, DeviceAttribute.COMPUTE_CAPABILITY_MAJOR))
+                .isEqualTo(9);
         assertThat(driver.devices().primaryContext(1)).isEqualTo(0xc1);
         driver.devices().synchronize(1);
         assertCalls(
@@ -94,7 +95,8 @@ final class MarshallingTests {
     @Test
     void anAttributeThatTheDriverDoesNotKnowIsZero() {
         library.fail("cuDeviceGetAttribute", 1);
-        assertThat(driver.devices().attribute(0, DeviceAttribute.MULTICAST_SUPPORTED)).isZero();
+        assertThat(driver.devices().attribute(0, DeviceAttribute.MULTICAST_SUPPORTED))
+                .isZero();
     }
 
     @Test
@@ -105,7 +107,8 @@ final class MarshallingTests {
         memory.free(0, 0);
         assertThat(memory.info(0)).isEqualTo(new LinearMemory.MemoryInfo(0x100000001L, 0x200000002L));
         assertThat(memory.freeBytes(0)).isEqualTo(0x100000001L);
-        assertThat(memory.range(0, ADDRESS + 5)).isEqualTo(new LinearMemory.AddressRange(0x7f1234567000L, 0x300000003L));
+        assertThat(memory.range(0, ADDRESS + 5))
+                .isEqualTo(new LinearMemory.AddressRange(0x7f1234567000L, 0x300000003L));
         assertCalls(
                 "cuMemAlloc_v2(123456789)",
                 "cuMemFree_v2(7f1234567800)",
@@ -143,7 +146,8 @@ final class MarshallingTests {
     void pointerAttributesOfAllWidths() {
         LinearMemory memory = driver.memory();
         assertThat(memory.attribute(0, PointerAttribute.RANGE_SIZE, ADDRESS)).isEqualTo(0x70000000cL);
-        assertThat(memory.attribute(0, PointerAttribute.DEVICE_ORDINAL, ADDRESS)).isEqualTo(-2);
+        assertThat(memory.attribute(0, PointerAttribute.DEVICE_ORDINAL, ADDRESS))
+                .isEqualTo(-2);
         assertThat(memory.attribute(0, PointerAttribute.IS_MANAGED, ADDRESS)).isEqualTo(1);
         assertCalls(
                 "cuPointerGetAttribute(12, 7f1234567800)",
@@ -166,7 +170,8 @@ final class MarshallingTests {
     @Test
     void poolsThemselves() {
         MemoryPools pools = driver.pools();
-        assertThat(pools.create(new MemoryPoolProperties(MemoryLocation.device(1), 9, SIZE))).isEqualTo(0xd00000000L);
+        assertThat(pools.create(new MemoryPoolProperties(MemoryLocation.device(1), 9, SIZE)))
+                .isEqualTo(0xd00000000L);
         pools.destroy(0, POOL);
         pools.trimTo(0, POOL, SIZE);
         assertThat(pools.defaultPool(1)).isEqualTo(0xd00000001L);
@@ -192,7 +197,8 @@ final class MarshallingTests {
         pools.setAttribute(0, POOL, PoolAttribute.RELEASE_THRESHOLD, -1);
         pools.setAttribute(0, POOL, PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC, 1);
         assertThat(pools.attribute(0, POOL, PoolAttribute.RESERVED_HIGH)).isEqualTo(0x500000006L);
-        assertThat(pools.attribute(0, POOL, PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC)).isEqualTo(1);
+        assertThat(pools.attribute(0, POOL, PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC))
+                .isEqualTo(1);
         assertCalls(
                 "cuMemPoolSetAttribute(d00000005, 4, long ffffffffffffffff)",
                 "cuMemPoolSetAttribute(d00000005, 2, int 1)",

@@ -37,8 +37,7 @@ final class NativeCompiler {
         assumeTrue(include.isPresent(), "no nvcc on the PATH, so no cuda.h");
         Path source = Files.writeString(folder.resolve("program.cpp"), program);
         Path binary = folder.resolve("program");
-        output(List.of(
-                "g++", "-std=c++17", "-I" + include.orElseThrow(), "-o", binary.toString(), source.toString()));
+        output(List.of("g++", "-std=c++17", "-I" + include.orElseThrow(), "-o", binary.toString(), source.toString()));
         return output(List.of(binary.toString()));
     }
 
@@ -64,7 +63,8 @@ final class NativeCompiler {
 
     static String output(List<String> command) {
         try {
-            Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).start();
             String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
             int status = process.waitFor();
             if (status != 0) {

@@ -32,7 +32,8 @@ final class StartupTests {
     }
 
     private Optional<String> reasonWith(String... options) {
-        System.setProperty(DriverLibrary.PROPERTY, new FakeLibrary(folder, options).path().toString());
+        System.setProperty(
+                DriverLibrary.PROPERTY, new FakeLibrary(folder, options).path().toString());
         return provider.unavailableBecause();
     }
 
@@ -69,7 +70,9 @@ final class StartupTests {
         System.setProperty(
                 DriverLibrary.PROPERTY,
                 Files.writeString(folder.resolve("text.so"), "no library").toString());
-        assertThat(provider.unavailableBecause().orElseThrow()).contains("text.so").contains("can't be loaded");
+        assertThat(provider.unavailableBecause().orElseThrow())
+                .contains("text.so")
+                .contains("can't be loaded");
     }
 
     @Test
@@ -98,7 +101,9 @@ final class StartupTests {
 
     @Test
     void noDeviceIsAReason() {
-        assertThat(reasonWith("-DDEVICES=0").orElseThrow()).contains("sees no device").contains("nvidia-smi");
+        assertThat(reasonWith("-DDEVICES=0").orElseThrow())
+                .contains("sees no device")
+                .contains("nvidia-smi");
     }
 
     @Test
@@ -107,14 +112,17 @@ final class StartupTests {
         try (CudaDriver driver = provider.open()) {
             DriverCapabilities capabilities = driver.capabilities();
             assertThat(capabilities.devices()).hasSize(2);
-            DriverCapabilities.DeviceCapabilities device = capabilities.devices().get(1);
+            DriverCapabilities.DeviceCapabilities device =
+                    capabilities.devices().get(1);
             assertThat(device.name()).isEqualTo("Fake 1");
             assertThat(device.uuid()).isEqualTo("01112131-4151-6171-8191-a1b1c1d1e1f1");
             assertThat(device.totalBytes()).isEqualTo(0x2000000001L);
             assertThat(device.computeCapability()).isEqualTo(90);
             assertThat(device.granularity()).isEqualTo(2L << 20);
             for (DriverFeature feature : DriverFeature.values()) {
-                assertThat(device.supports(feature).supported()).as(feature.name()).isTrue();
+                assertThat(device.supports(feature).supported())
+                        .as(feature.name())
+                        .isTrue();
             }
             assertThat(driver.capabilities()).isSameAs(capabilities);
         }
@@ -126,10 +134,18 @@ final class StartupTests {
         try (CudaDriver driver = provider.open()) {
             DriverCapabilities capabilities = driver.capabilities();
             assertThat(capabilities.environment()).anyMatch(text -> text.startsWith("old driver"));
-            assertThat(capabilities.devices().getFirst().supports(DriverFeature.MEMORY_POOLS).reason())
+            assertThat(capabilities
+                            .devices()
+                            .getFirst()
+                            .supports(DriverFeature.MEMORY_POOLS)
+                            .reason())
                     .contains("has no cuMemAllocAsync")
                     .contains("11.2");
-            assertThat(capabilities.devices().getFirst().supports(DriverFeature.VIRTUAL_MEMORY).supported())
+            assertThat(capabilities
+                            .devices()
+                            .getFirst()
+                            .supports(DriverFeature.VIRTUAL_MEMORY)
+                            .supported())
                     .isTrue();
             assertThat(capabilities.devices().getFirst().uuid()).isEqualTo("unknown");
             assertThatThrownBy(() -> driver.pools().allocate(0, 1, 0))
@@ -161,7 +177,11 @@ final class StartupTests {
         FakeLibrary library = new FakeLibrary(folder);
         library.fail(function, 800);
         try (CudaDriver driver = library.open()) {
-            assertThat(driver.capabilities().devices().getFirst().supports(feature).reason())
+            assertThat(driver.capabilities()
+                            .devices()
+                            .getFirst()
+                            .supports(feature)
+                            .reason())
                     .contains(function + "(")
                     .contains("CUDA_ERROR_NOT_PERMITTED (800)")
                     .contains(advice);

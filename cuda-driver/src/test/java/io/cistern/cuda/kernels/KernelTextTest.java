@@ -28,7 +28,11 @@ final class KernelTextTest {
             Files.write(text, resource.readAllBytes());
         }
         Process assembler = new ProcessBuilder(
-                        "ptxas", "-arch=" + architecture, "-o", folder.resolve("cubin").toString(), text.toString())
+                        "ptxas",
+                        "-arch=" + architecture,
+                        "-o",
+                        folder.resolve("cubin").toString(),
+                        text.toString())
                 .redirectErrorStream(true)
                 .start();
         String output = new String(assembler.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
