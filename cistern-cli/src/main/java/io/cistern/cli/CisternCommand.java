@@ -58,7 +58,9 @@ public final class CisternCommand implements Runnable {
     private static int badUsage(ParameterException e, String[] arguments) {
         CommandLine command = e.getCommandLine();
         String message = String.valueOf(e.getMessage()).lines().findFirst().orElse("bad usage");
-        command.getErr().println("cistern: " + message + " (try " + command.getCommandSpec().qualifiedName() + " --help)");
+        command.getErr()
+                .println("cistern: " + message + " (try "
+                        + command.getCommandSpec().qualifiedName() + " --help)");
         return ExitCode.BAD_INPUT;
     }
 

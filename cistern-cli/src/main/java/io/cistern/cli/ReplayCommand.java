@@ -39,7 +39,8 @@ final class ReplayCommand implements Callable<Integer> {
     @Option(
             names = "--allocator",
             paramLabel = "SPEC",
-            description = "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can run.")
+            description =
+                    "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can run.")
     private List<String> allocators = new ArrayList<>();
 
     @Option(
@@ -53,14 +54,16 @@ final class ReplayCommand implements Callable<Integer> {
             names = "--capacity",
             paramLabel = "BYTES",
             converter = ByteSizeConverter.class,
-            description = "Memory of the simulated device (default: an H200's), or a limit on a real one; for example 8GiB.")
+            description =
+                    "Memory of the simulated device (default: an H200's), or a limit on a real one; for example 8GiB.")
     private @Nullable Long capacity;
 
     @Option(
             names = "--work",
             paramLabel = "WORK",
             defaultValue = "none",
-            description = "none, memset (each block is written once) or check (contents are verified; nothing is timed).")
+            description =
+                    "none, memset (each block is written once) or check (contents are verified; nothing is timed).")
     private Work work = Work.NONE;
 
     @Option(
@@ -137,8 +140,8 @@ final class ReplayCommand implements Callable<Integer> {
                 alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty());
     }
 
-    /// Times what has been observed. The first time for an allocator, passes that nobody sees come before, so that the JVM has
-    /// compiled it: what is compared is allocators, not compilers.
+    /// Times what has been observed. The first time for an allocator, passes that nobody sees come before, so that
+    /// the JVM has compiled it: what is compared is allocators, not compilers.
     private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
         if (warm.add(session.spec())) {
             long passNanos = Math.max(1, observed.passes().getLast().wallNanos());
@@ -164,7 +167,9 @@ final class ReplayCommand implements Callable<Integer> {
         if (firstFailure != null) {
             err().println("cistern: " + firstFailure);
         }
-        long mismatches = results.stream().mapToLong(result -> result.outcome().mismatches()).sum();
+        long mismatches = results.stream()
+                .mapToLong(result -> result.outcome().mismatches())
+                .sum();
         if (mismatches > 0) {
             err().println("cistern: contents lost: " + mismatches + " words of blocks changed while they were live");
             return ExitCode.CONTENTS_LOST;

@@ -9,10 +9,11 @@ import java.nio.file.Path;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipException;
 
-/// Reads traces: CSV, gzipped if the name ends in `.gz`, with the header `op,id,bytes,stream`. `a,ID,BYTES,STREAM` allocates,
-/// `f,ID,BYTES,STREAM` frees (its bytes and stream are checked to be numbers and then ignored).
+/// Reads traces: CSV, gzipped if the name ends in `.gz`, with the header `op,id,bytes,stream`. `a,ID,BYTES,STREAM`
+/// allocates, `f,ID,BYTES,STREAM` frees (its bytes and stream are checked to be numbers and then ignored).
 ///
-/// Files are not trusted: memory and time are bounded, and everything wrong is a [TraceException] that names the line.
+/// Files are not trusted: memory and time are bounded, and everything wrong is a [TraceException] that names the
+/// line.
 final class TraceReader {
     private static final String HEADER = "op,id,bytes,stream";
     /// As many bytes as the most rows would take at 128 each.

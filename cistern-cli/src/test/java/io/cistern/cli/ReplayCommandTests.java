@@ -46,7 +46,8 @@ final class ReplayCommandTests {
         assertThat(run.out())
                 .contains("\"trace\":\"tiny\",\"allocator\":\"direct\",\"device\":\"simulated\"")
                 .contains("\"operations\":7,\"passes\":3,\"failures\":0,\"nanosPerOperation\":")
-                .contains("\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.000")
+                .contains(
+                        "\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.000")
                 .contains("\"driverCalls\":5,", "\"firstPassDriverCalls\":5,")
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
                         + ",\"requestedPeakBytes\":" + 6 * MIB + "},\"unreturnedBytes\":0}");
@@ -69,7 +70,8 @@ final class ReplayCommandTests {
     @ParameterizedTest
     @ValueSource(strings = {"none", "memset", "check"})
     void everyWorkRunsThroughEveryAllocator(String work) throws IOException {
-        Path odd = ProgramRun.trace(folder, "odd.csv", "a,0,1,0", "a,1,1027,1", "a,2,4096,0", "f,1,0,1", "f,0,0,0", "a,3,2,1");
+        Path odd = ProgramRun.trace(
+                folder, "odd.csv", "a,0,1,0", "a,1,1027,1", "a,2,4096,0", "f,1,0,1", "f,0,0,0", "a,3,2,1");
         ProgramRun run = ProgramRun.inProcess(
                 "replay", odd.toString(), tiny.toString(), "--device=simulated", "--work", work, "--format=json");
 
@@ -88,7 +90,8 @@ final class ReplayCommandTests {
 
         assertThat(run.exitCode()).isZero();
         assertThat(run.out().lines().skip(1).findFirst().orElseThrow())
-                .matches("tiny +direct +[\\d,]+ +[\\d.,]+ +[\\d.,]+ +6\\.00 MiB +6\\.00 MiB +1\\.000 +5 +5 +[\\d.,]+ +0");
+                .matches(
+                        "tiny +direct +[\\d,]+ +[\\d.,]+ +[\\d.,]+ +6\\.00 MiB +6\\.00 MiB +1\\.000 +5 +5 +[\\d.,]+ +0");
         assertThat(run.out()).contains("ns/op", "requested peak", "driver calls", "On a simulated GPU, 3 passes.");
         assertThat(run.out()).doesNotContain("\u001b");
     }
@@ -103,9 +106,7 @@ final class ReplayCommandTests {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock = """
+    @CsvSource(delimiter = '|', textBlock = """
             --allocator=cachin              | caching
             --allocator=direct:page=2MiB    | page
             --allocator=direct:             | direct:
