@@ -36,7 +36,14 @@ public final class CisternCommand implements Runnable {
     ///
     /// @param arguments as given on the command line
     public static void main(String[] arguments) {
-        System.exit(commandLine().execute(arguments));
+        PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
+        System.setOut(System.err); // Standard output is for results: what plug-ins print goes elsewhere.
+        int exitCode = commandLine().setOut(out).execute(arguments);
+        if (out.checkError() && exitCode == ExitCode.OK) {
+            System.err.println("cistern: standard output can't be written");
+            exitCode = ExitCode.UNEXPECTED;
+        }
+        System.exit(exitCode);
     }
 
     /// The program with its error handling and UTF-8 output, ready to be executed.

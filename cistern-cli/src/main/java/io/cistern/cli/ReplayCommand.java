@@ -3,6 +3,7 @@ package io.cistern.cli;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.spi.Catalog;
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -33,7 +34,10 @@ final class ReplayCommand implements Callable<Integer> {
     @Spec
     private @Nullable CommandSpec command;
 
-    @Parameters(paramLabel = "FILE", description = "Traces, .csv or .csv.gz. Default: the five that come with Cistern.")
+    @Parameters(
+            paramLabel = "FILE",
+            description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train, resnet_train,"
+                    + " llama_generate, gnn_sample, vit_streams. Default: these five.")
     private List<Path> files = new ArrayList<>();
 
     @Option(
@@ -99,9 +103,17 @@ final class ReplayCommand implements Callable<Integer> {
         }
         List<Trace> traces = new ArrayList<>();
         for (Path file : files) {
-            traces.add(TraceReader.read(file));
+            traces.add(read(file));
         }
         return traces;
+    }
+
+    /// A file comes before a shipped trace of that name.
+    private static Trace read(Path file) throws TraceException {
+        String name = file.toString();
+        return BundledTraces.NAMES.contains(name) && Files.notExists(file)
+                ? BundledTraces.read(name)
+                : TraceReader.read(file);
     }
 
     private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice gpu, Catalog catalog) {

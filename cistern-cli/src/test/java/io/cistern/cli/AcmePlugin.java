@@ -26,6 +26,7 @@ final class AcmePlugin {
                 public int spiVersion() { return SPI_VERSION; }
                 public String name() { return "acme"; }
                 public DeviceAllocator open(AllocatorContext context) {
+                    System.out.println("acme opens");
                     return new Acme((RangeSource) context.segments("linear"));
                 }
 

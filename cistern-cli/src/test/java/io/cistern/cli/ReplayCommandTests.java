@@ -89,10 +89,9 @@ final class ReplayCommandTests {
         ProgramRun run = replay("--allocator", "direct");
 
         assertThat(run.exitCode()).isZero();
-        assertThat(run.out().lines().skip(1).findFirst().orElseThrow())
-                .matches(
-                        "tiny +direct +[\\d,]+ +[\\d.,]+ +[\\d.,]+ +6\\.00 MiB +6\\.00 MiB +1\\.000 +5 +5 +[\\d.,]+ +0");
-        assertThat(run.out()).contains("ns/op", "requested peak", "driver calls", "On a simulated GPU, 3 passes.");
+        assertThat(run.out().lines().skip(2).findFirst().orElseThrow())
+                .matches("tiny +direct +[\\d,]+ +[\\d.,]+ +[\\d.,]+ +6\\.00 MiB +6\\.00 MiB +1\\.000 +5 +5 +0");
+        assertThat(run.out()).contains("ns/op", "requested", "reserved", "calls", "On a simulated GPU, 3 passes.");
         assertThat(run.out()).doesNotContain("\u001b");
     }
 
@@ -136,6 +135,22 @@ final class ReplayCommandTests {
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.out()).isEmpty();
         assertThat(run.err().strip()).isEqualTo(bad + ":3: frees id 2, which was never allocated");
+    }
+
+    @Test
+    void aShippedTraceGoesByItsName() {
+        ProgramRun run = ProgramRun.inProcess(
+                "replay", "gnn_sample", "--allocator=direct", "--device=simulated", "--repeat=1", "--format=json");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out()).startsWith("{\"trace\":\"gnn_sample\",").contains("\"operations\":18262,");
+    }
+
+    @Test
+    void noLineOfTheTableOfAllTracesIsWiderThanATerminal() {
+        ProgramRun run = ProgramRun.inProcess("replay", "llama_generate", "--device=simulated", "--repeat=1");
+
+        assertThat(run.out().lines()).isNotEmpty().allMatch(line -> line.length() <= 120);
     }
 
     @Test

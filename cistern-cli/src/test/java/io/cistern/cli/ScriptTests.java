@@ -66,7 +66,8 @@ final class ScriptTests {
                 .contains("\"allocator\":\"acme\"", "\"failures\":0", "\"mismatches\":0", "\"unreturnedBytes\":0")
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":9004500,")
                 .contains("\"requestedPeakBytes\":3001000");
-        assertThat(run.err()).contains("acme closed: 9 segments acquired, 9 released");
+        assertThat(run.out().lines()).as("what a plug-in prints is no result").hasSize(1);
+        assertThat(run.err()).contains("acme opens", "acme closed: 9 segments acquired, 9 released");
     }
 
     @Test
@@ -102,6 +103,16 @@ final class ScriptTests {
 
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.err()).contains("/none/such.jar");
+    }
+
+    @Test
+    void aPlugInThatIsNoJarIsNamed() throws Exception {
+        Path broken = Files.writeString(folder.resolve("broken.jar"), "no JAR");
+        ProgramRun run = run(script, "doctor", "--class-path", broken.toString());
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().lines()).singleElement().asString().contains(broken + " is not a JAR");
     }
 
     private static ProgramRun run(Path script, String... arguments) throws Exception {

@@ -101,6 +101,14 @@ final class TraceReaderTests {
     }
 
     @Test
+    void aByteOrderMarkIsPassedOver() throws Exception {
+        byte[] text = ("\ufeff" + HEADER + "a,1,8,0\n").getBytes(StandardCharsets.UTF_8);
+
+        assertThat(TraceReader.read("t.csv", new ByteArrayInputStream(text)).operations())
+                .isEqualTo(1);
+    }
+
+    @Test
     void gzippedTracesAreRead() throws Exception {
         assertThat(TraceReader.read("t.csv.gz", new ByteArrayInputStream(gzip(HEADER + "a,1,8,0\n")))
                         .operations())
