@@ -17,11 +17,10 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A virtual thread
 /// enters a shared lane to count, one compare-and-set more.
-public final class Router {
+public final class Router extends OwnerTable {
     /// Bits that an address must not have: below the alignment of 256 bytes, or beyond the table.
-    private static final long ILLEGAL_BITS = -(1L << OwnerTable.ADDRESS_BITS) | 0xFF;
+    private static final long ILLEGAL_BITS = -(1L << ADDRESS_BITS) | 0xFF;
 
-    private final OwnerTable owners = new OwnerTable(this);
     private final Lanes lanes = new Lanes();
 
     /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
@@ -33,8 +32,8 @@ public final class Router {
     /// @param whenDrained runs once, after [#close] and when no block of the route is left
     public synchronized Route open(
             String name, int device, DeviceAllocator allocator, @Nullable Budget budget, Runnable whenDrained) {
-        if (routes.length == OwnerTable.MAX_ROUTES) {
-            throw new IllegalStateException("more than " + OwnerTable.MAX_ROUTES + " allocators opened in one DeviceMemory");
+        if (routes.length == MAX_ROUTES) {
+            throw new IllegalStateException("more than " + MAX_ROUTES + " allocators opened in one DeviceMemory");
         }
         Route[] more = Arrays.copyOf(routes, routes.length + 1);
         Route route = new Route(routes.length, device, name, allocator, budget, whenDrained);
@@ -46,7 +45,7 @@ public final class Router {
     /// Refuses further allocations and runs `whenDrained` as soon as no block is left, at once if there is none now.
     public void close(Route route) {
         route.refuse();
-        route.expectDraining(owners.drain(route.index));
+        route.expectDraining(drain(route.index));
     }
 
     /// Allocates through a route.
@@ -57,7 +56,7 @@ public final class Router {
     /// @throws AllocatorContractException if the allocator returns what it must not
     public long allocate(Route route, long byteSize, long stream) {
         DeviceAllocator entrance = route.entrance;
-        if (((byteSize - 1) >>> OwnerTable.SIZE_BITS) != 0) {
+        if (((byteSize - 1) >>> SIZE_BITS) != 0) {
             return zeroOrTooLarge(route, byteSize);
         }
         if (route.budget != null) {
@@ -69,7 +68,7 @@ public final class Router {
         } catch (Throwable failure) {
             throw failed(route, byteSize, failure);
         }
-        if (address == 0 || (address & ILLEGAL_BITS) != 0 || !owners.insert(address, byteSize, route.index)) {
+        if (address == 0 || (address & ILLEGAL_BITS) != 0 || !insert(address, byteSize, route.index)) {
             throw illegal(route, address, byteSize, stream);
         }
         Lane lane = lanes.own();
@@ -87,7 +86,7 @@ public final class Router {
     /// @param stream the stream of the last use
     /// @throws UnknownAddressException if no live block begins there
     public void free(long address, long stream) {
-        if (address != 0 && ((address & ILLEGAL_BITS) != 0 || !owners.remove(address, stream))) {
+        if (address != 0 && ((address & ILLEGAL_BITS) != 0 || !remove(address, stream))) {
             throw new UnknownAddressException(address);
         }
     }
@@ -98,38 +97,39 @@ public final class Router {
     /// change until then if the program frees twice; when it did, the slow way looks again.
     ///
     /// @return false if there is no live record
-    boolean free(long[] slots, int at, long address, long stream) {
-        long owner = OwnerTable.ownerIn(slots, at);
-        Route route = routes[OwnerTable.routeOf(owner)];
+    @Override
+    boolean free(long[] chunk, int at, long address, long stream) {
+        long owner = ownerIn(chunk, at);
+        Route route = routes[routeOf(owner)];
         Lane lane = lanes.own();
         if (lane == null || route.budget != null) {
-            return freeSlowly(slots, at, address, stream, OwnerTable.take(slots, at, address));
+            return freeSlowly(chunk, at, address, stream, take(chunk, at, address));
         }
         Tally tally = lane.of(route);
-        long taken = OwnerTable.take(slots, at, address);
+        long taken = take(chunk, at, address);
         if (taken != owner) {
-            return freeSlowly(slots, at, address, stream, taken);
+            return freeSlowly(chunk, at, address, stream, taken);
         }
         try {
-            route.maker.free(address, OwnerTable.byteSizeOf(owner), route.device, stream);
+            route.maker.free(address, byteSizeOf(owner), route.device, stream);
         } finally {
-            tally.freed(OwnerTable.byteSizeOf(owner));
+            tally.freed(byteSizeOf(owner));
         }
         return true;
     }
 
     /// The way of virtual threads, limits, closing routes and lost races.
-    private boolean freeSlowly(long[] slots, int at, long address, long stream, long taken) {
-        boolean draining = taken == OwnerTable.NONE;
-        long owner = draining ? OwnerTable.takeDraining(slots, at, address) : taken;
-        if (owner == OwnerTable.NONE) {
+    private boolean freeSlowly(long[] chunk, int at, long address, long stream, long taken) {
+        boolean draining = taken == NONE;
+        long owner = draining ? takeDraining(chunk, at, address) : taken;
+        if (owner == NONE) {
             return false;
         }
-        Route route = routes[OwnerTable.routeOf(owner)];
+        Route route = routes[routeOf(owner)];
         try {
-            route.maker.free(address, OwnerTable.byteSizeOf(owner), route.device, stream);
+            route.maker.free(address, byteSizeOf(owner), route.device, stream);
         } finally {
-            countFree(route, OwnerTable.byteSizeOf(owner));
+            countFree(route, byteSizeOf(owner));
             if (draining) {
                 route.drainedOne();
             }
@@ -194,7 +194,7 @@ public final class Router {
         }
         String fault = wellFormed
                 ? "where a live block begins already"
-                : "which is not a multiple of 256 between 256 and 2^" + OwnerTable.ADDRESS_BITS;
+                : "which is not a multiple of 256 between 256 and 2^" + ADDRESS_BITS;
         return new AllocatorContractException("allocator " + route.name + " returned 0x" + Long.toHexString(address)
                 + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
     }

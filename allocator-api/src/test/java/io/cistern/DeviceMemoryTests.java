@@ -1,0 +1,177 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import io.cistern.internal.direct.DirectProvider;
+import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.PageSourceProvider;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class DeviceMemoryTests {
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
+    private final ArrayAllocatorProvider array = new ArrayAllocatorProvider("array");
+    private final Catalog catalog = Catalog.of(
+            List.of(new DirectProvider(), array), List.of(new LinearSourceProvider(), new PageSourceProvider()));
+    private final DeviceMemory memory = DeviceMemory.open(gpu, catalog);
+    private final long stream = gpu.streams().create(0);
+
+    @AfterEach
+    void leavesNothingBehind() {
+        memory.close();
+        assertThat(gpu.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    @Test
+    void theCatalogueChoosesTheFirstCurrentAllocator() {
+        assertThat(memory.allocators()).isEmpty();
+        memory.free(memory.allocate(100, 0, stream), stream);
+        assertThat(memory.current().name()).isEqualTo("direct");
+    }
+
+    @Test
+    void blocksGoBackToTheirMakerWhateverIsCurrentNow() {
+        long before = gpu.memory().freeBytes(0);
+        Allocator first = memory.setCurrent("direct");
+        long fromFirst = memory.allocate(1 << 20, 0, stream);
+        Allocator second = memory.setCurrent("array");
+        long fromSecond = memory.allocate(1 << 20, 0, stream);
+
+        memory.free(fromFirst, stream);
+        memory.free(fromSecond, stream);
+
+        assertThat(first.statistics(0).frees()).isEqualTo(1);
+        assertThat(second.statistics(0).frees()).isEqualTo(1);
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(before);
+    }
+
+    @Test
+    void anAllocatorServesEachDeviceAndCountsItApart() {
+        Allocator allocator = memory.setCurrent("direct");
+        long onFirst = memory.allocate(1000, 0, stream);
+        long onSecond = memory.allocate(3000, 1, 0);
+        assertThat(allocator.statistics(0).requestedBytes()).isEqualTo(1000);
+        assertThat(allocator.statistics(1).requestedBytes()).isEqualTo(3000);
+        memory.free(onFirst, stream);
+        memory.free(onSecond, 0);
+        assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> memory.allocate(1, 2, 0));
+    }
+
+    @Test
+    void unknownReservedBytesAreAbsent() {
+        assertThat(memory.setCurrent("direct").statistics(0).reservedBytes()).isEmpty();
+    }
+
+    @Test
+    void aClosedAllocatorKeepsItsBlocksAndClosesWithTheLast() {
+        Allocator allocator = memory.setCurrent("array");
+        long block = memory.allocate(100, 0, stream);
+        allocator.close();
+
+        assertThatIllegalStateException().isThrownBy(() -> memory.allocate(100, 0, stream));
+        assertThat(allocator.isDrained()).isFalse();
+        assertThat(array.log).containsExactly("array opened");
+        memory.free(block, stream);
+
+        assertThat(allocator.isDrained()).isTrue();
+        assertThat(array.log).containsExactly("array opened", "array closed");
+        assertThat(memory.allocators()).isEmpty();
+    }
+
+    @Test
+    void anOptionThatNobodyAskedForIsRefusedAndThePlugInClosed() {
+        assertThatExceptionOfType(ConfigurationException.class)
+                .isThrownBy(() -> memory.open("array:lound=true"))
+                .withMessageContaining("lound")
+                .withMessageContaining("loud");
+        assertThat(array.log).containsExactly("array opened", "array closed");
+        assertThat(memory.allocators()).isEmpty();
+    }
+
+    @Test
+    void aChoiceThatFailsLeavesTheCurrentAllocator() {
+        Allocator current = memory.setCurrent("array");
+        assertThatExceptionOfType(ConfigurationException.class).isThrownBy(() -> memory.setCurrent("nosuch"));
+        assertThat(memory.current()).isSameAs(current);
+    }
+
+    @Test
+    void anAllocatorOfOtherDeviceMemoryCanNotBecomeCurrent() {
+        try (DeviceMemory other = DeviceMemory.open(gpu, catalog)) {
+            Allocator foreign = other.open("direct");
+            assertThatIllegalArgumentException().isThrownBy(() -> memory.setCurrent(foreign));
+        }
+    }
+
+    @Test
+    void theEndOfAStreamIsToldToEveryAllocator() {
+        memory.open("array");
+        memory.streamClosing(1, 77);
+        assertThat(array.log).contains("array told of stream 77 on device 1");
+    }
+
+    @Test
+    void outOfMemoryTellsTheCallersBytesAndTheDevice() {
+        memory.setCurrent("direct");
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                .isThrownBy(() -> memory.allocate(2L << 30, 1, 0))
+                .withMessageContaining("2147483648 bytes asked for")
+                .withMessageContaining("device 1")
+                .withMessageContaining("bytes free")
+                .satisfies(failure -> assertThat(failure.device()).isEqualTo(1));
+        memory.free(memory.allocate(1 << 20, 1, 0), 0);
+    }
+
+    @Test
+    void aLimitSpansTheAllocatorsOfADevice() {
+        try (DeviceMemory limited =
+                DeviceMemory.builder(gpu).catalog(catalog).limitBytes(1000).open()) {
+            Allocator first = limited.open("direct");
+            Allocator second = limited.open("array");
+            long block = first.allocate(600, 0, stream);
+            assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                    .isThrownBy(() -> second.allocate(401, 0, stream))
+                    .withMessageContaining("limit of 1000 bytes, 600 of them in use");
+            limited.free(second.allocate(400, 0, stream), stream);
+            limited.free(second.allocate(1000, 1, 0), 0);
+            limited.free(block, stream);
+        }
+    }
+
+    @Test
+    void withoutACatalogueAProgramBringsItsOwnAllocators() {
+        try (DeviceMemory bare = DeviceMemory.builder(gpu).open()) {
+            assertThatExceptionOfType(ConfigurationException.class).isThrownBy(() -> bare.allocate(1, 0, stream));
+        }
+    }
+
+    @Test
+    void aBufferEndsOnceHoweverOftenItIsClosed() {
+        Allocator allocator = memory.setCurrent("direct");
+        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 5000, 0, stream);
+        gpu.copies().fillBytes(0, buffer.address(), (byte) 1, buffer.byteSize(), stream);
+        buffer.close();
+        buffer.close();
+        assertThat(allocator.statistics(0).frees()).isEqualTo(1);
+        assertThatIllegalStateException()
+                .isThrownBy(buffer::address)
+                .withMessageContaining("5000 bytes")
+                .withMessageContaining("is closed");
+    }
+
+    @Test
+    void aBufferOfNoBytesHasNoMemory() {
+        memory.setCurrent("direct");
+        try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, 0, 0, stream)) {
+            assertThat(buffer.address()).isZero();
+        }
+    }
+}
