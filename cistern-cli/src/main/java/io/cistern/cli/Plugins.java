@@ -25,7 +25,7 @@ final class Plugins {
 
     /// Looks whether all files of a class path are JARs.
     static void checkJars(String classPath) {
-        for (String entry : classPath.split(File.pathSeparator)) {
+        for (String entry : classPath.split(File.pathSeparator, -1)) {
             File file = new File(entry);
             if (file.isFile()) {
                 checkJar(file);

@@ -40,9 +40,7 @@ final class TraceReader {
         try (InputStream in = Files.newInputStream(file)) {
             return read(shown, in);
         } catch (NoSuchFileException e) {
-            throw new TraceException(
-                    shown,
-                    "no such file, and no trace of that name; there are " + String.join(", ", BundledTraces.NAMES));
+            throw new TraceException(shown, "no such file");
         } catch (IOException e) {
             throw new TraceException(shown, "can't be read: " + e.getMessage());
         }
