@@ -35,7 +35,8 @@ final class ResultTable {
             calls: what the allocator asked of the CUDA driver, in its first pass and once it is warm.
             """;
     private static final String SIMULATED = """
-            The times hold what simulating the calls took, not what a real driver would take.
+            The times hold what simulating the calls took; what an H200's driver would take for them is simulatedDriverMillis
+            of --format json.
             """;
 
     private ResultTable() {}

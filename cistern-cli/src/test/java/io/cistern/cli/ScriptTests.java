@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -103,6 +104,27 @@ final class ScriptTests {
 
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.err()).contains("/none/such.jar");
+    }
+
+    @Test
+    void theSameJarsWorkOnTheClassPath() throws Exception {
+        ProgramRun run = ProgramRun.of(
+                script.resolveSibling("runtime").resolve("bin/java"),
+                folder,
+                Map.of(),
+                "--enable-native-access=ALL-UNNAMED",
+                "--class-path",
+                script.resolveSibling("lib") + "/*:" + jar,
+                CisternCommand.class.getName(),
+                "doctor",
+                "--format=json");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        for (String name : List.of("caching", "async", "direct", "acme", "vmm", "linear", "pages")) {
+            assertThat(run.out())
+                    .containsPattern("\"name\":\"" + name + "\",\"origin\":\"[^\"]*\\.jar\"[^}]*\"available\":true");
+        }
+        assertThat(run.out()).doesNotContain("module io.cistern");
     }
 
     @Test
