@@ -1,11 +1,14 @@
 /// The CUDA driver API for the JVM: typed, checked facets that the real driver (through the Foreign Function
 /// and Memory API) and the simulated GPU both implement.
 @org.jspecify.annotations.NullMarked
+@SuppressWarnings("module") // the module that one package is exported to is built after this one
 module io.cistern.cuda {
     requires static org.jspecify;
 
     exports io.cistern.cuda;
     exports io.cistern.cuda.kernels;
+    exports io.cistern.cuda.process to
+            io.cistern.api;
 
     uses io.cistern.cuda.CudaDriverProvider;
 

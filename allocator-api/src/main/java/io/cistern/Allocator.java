@@ -14,8 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 ///
 /// Blocks are freed with [DeviceMemory#free], which finds the maker by the address.
 ///
-/// **Threads.** Any thread may call any method at any time, except that [#close] must not run while another thread is inside
-/// [#allocate] of the same allocator.
+/// **Threads.** Any thread may call any method at any time.
 public final class Allocator implements AutoCloseable {
     private final AllocatorSpec spec;
     private final DeviceAllocator maker;
@@ -59,7 +58,11 @@ public final class Allocator implements AutoCloseable {
     /// @throws AllocatorContractException if a plug-in returned an illegal address
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
-        return router.allocate(route(device), byteSize, stream);
+        long address = router.allocate(route(device), byteSize, stream);
+        if (address == Router.REFUSED) {
+            throw new IllegalStateException("allocator " + spec + " is closed");
+        }
+        return address;
     }
 
     /// What the framework counted on a device.
@@ -93,8 +96,8 @@ public final class Allocator implements AutoCloseable {
         return maker.extension(type);
     }
 
-    /// Refuses further allocations. Memory goes back to the driver when the last live block has been freed, which may be now.
-    /// Closing twice does nothing.
+    /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the driver when the
+    /// last live block has been freed, which may be now. Closing twice does nothing.
     @Override
     public void close() {
         if (closing.compareAndSet(false, true)) {

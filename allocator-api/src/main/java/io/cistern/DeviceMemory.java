@@ -164,7 +164,18 @@ public final class DeviceMemory implements AutoCloseable {
         if (route == null) {
             route = current().route(device);
         }
-        return router.allocate(route, byteSize, stream);
+        long address = router.allocate(route, byteSize, stream);
+        return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
+    }
+
+    /// Goes to the allocator that became current while the former one closed.
+    private long allocateFromNext(Route refusing, long byteSize, int device, long stream) {
+        Route route = (Route) ROUTE.getVolatile(currentRoutes, device);
+        if (route == refusing || route == null) {
+            throw new IllegalStateException("the current allocator " + current() + " is closed");
+        }
+        long address = router.allocate(route, byteSize, stream);
+        return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
     }
 
     /// Frees a block from any allocator of this device memory; it goes to the one that made it.

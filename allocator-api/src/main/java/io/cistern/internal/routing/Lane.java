@@ -48,6 +48,12 @@ final class Lane {
         return WORD.compareAndSet(this, 0, 1);
     }
 
+    void enter() {
+        while (!tryEnter()) {
+            Thread.onSpinWait();
+        }
+    }
+
     void leave() {
         WORD.setRelease(this, 0);
     }
@@ -75,6 +81,13 @@ final class Lane {
         if (tally != null) {
             tally.addTo(sum);
         }
+    }
+
+    /// Whether an allocation through a route is under way here; for any thread.
+    boolean isAllocating(int route) {
+        @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
+        Tally tally = route < present.length ? present[route] : null;
+        return tally != null && tally.isAllocating();
     }
 
     private static VarHandle handle(String field, Class<?> type) {

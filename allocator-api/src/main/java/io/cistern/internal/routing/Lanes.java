@@ -1,6 +1,8 @@
 package io.cistern.internal.routing;
 
+import io.cistern.cuda.process.ProcessFence;
 import java.util.Arrays;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the calling thread's lane.
@@ -74,6 +76,29 @@ final class Lanes {
         more[owned.length] = lane;
         owned = more;
         return lane;
+    }
+
+    /// Waits until the allocations through a route that began before it refused have ended. One under way may be waiting for
+    /// the driver, so this sleeps rather than spins.
+    void awaitAllocations(Route route) {
+        if (ProcessFence.isSupported()) {
+            ProcessFence.everywhere();
+        }
+        Lane mine = own();
+        for (Lane lane : owned) {
+            while (lane != mine && lane.isAllocating(route.index)) {
+                pause();
+            }
+        }
+        for (Lane lane : shared) {
+            while (lane.isAllocating(route.index)) {
+                pause();
+            }
+        }
+    }
+
+    static void pause() {
+        LockSupport.parkNanos(20_000);
     }
 
     TallySum sum(int route) {

@@ -14,8 +14,8 @@ public final class Route {
     final Meter meter = new Meter();
     private final Runnable whenDrained;
 
-    /// Where allocations go: the maker, or after closing one that refuses. Frees always go to the maker.
-    volatile DeviceAllocator entrance;
+    /// Where allocations go: the maker, or null after closing. Frees always go to the maker.
+    volatile @Nullable DeviceAllocator entrance;
 
     /// Blocks that were alive when the route closed and still are; below zero while the closing thread is still counting.
     private final AtomicLong draining = new AtomicLong();
@@ -38,7 +38,12 @@ public final class Route {
 
     /// Refuses allocations from now on.
     void refuse() {
-        entrance = new ClosedAllocator(name);
+        entrance = null;
+    }
+
+    /// How many of the marked blocks are still alive, once `marked` are.
+    long draining(long marked) {
+        return marked + draining.get();
     }
 
     void expectDraining(long blocks) {
@@ -47,9 +52,12 @@ public final class Route {
         }
     }
 
-    void drainedOne() {
-        if (draining.decrementAndGet() == 0) {
-            whenDrained.run();
-        }
+    /// Counts the free of a marked block, and tells whether it was the last.
+    boolean drainedOne() {
+        return draining.decrementAndGet() == 0;
+    }
+
+    void drained() {
+        whenDrained.run();
     }
 }

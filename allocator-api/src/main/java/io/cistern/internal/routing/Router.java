@@ -21,6 +21,9 @@ public final class Router extends OwnerTable {
     /// Bits that an address must not have: below the alignment of 256 bytes, or beyond the table.
     private static final long ILLEGAL_BITS = -(1L << ADDRESS_BITS) | 0xFF;
 
+    /// What [#allocate] returns when the route is closed; no address has its low bits.
+    public static final long REFUSED = -1;
+
     private final Lanes lanes = new Lanes();
 
     /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
@@ -42,42 +45,116 @@ public final class Router extends OwnerTable {
         return route;
     }
 
-    /// Refuses further allocations and runs `whenDrained` as soon as no block is left, at once if there is none now.
+    /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is left, at once if
+    /// there is none now.
+    ///
+    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each block has its
+    /// record. 3. The records are marked; a free that finds a mark counts. 4. Frees that took a record before it was marked
+    /// have ended: as many blocks are counted alive as are marked. Then nobody is inside the allocator but frees that count.
     public void close(Route route) {
         route.refuse();
-        route.expectDraining(drain(route.index));
+        lanes.awaitAllocations(route);
+        long marked = drain(route.index);
+        while (lanes.sum(route.index).live() > route.draining(marked)) {
+            Lanes.pause();
+        }
+        route.expectDraining(marked);
     }
 
     /// Allocates through a route.
     ///
     /// @param byteSize 0 gives address 0
+    /// @return the address, or [#REFUSED] if the route is closed
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws DeviceOutOfMemoryException if the allocator or a limit says so
     /// @throws AllocatorContractException if the allocator returns what it must not
     public long allocate(Route route, long byteSize, long stream) {
-        DeviceAllocator entrance = route.entrance;
         if (((byteSize - 1) >>> SIZE_BITS) != 0) {
             return zeroOrTooLarge(route, byteSize);
         }
-        if (route.budget != null) {
-            takeFromBudget(route, byteSize);
+        Lane lane = lanes.own();
+        if (lane == null || route.budget != null) {
+            return allocateSlowly(route, byteSize, stream);
+        }
+        Tally tally = lane.of(route);
+        tally.begins();
+        DeviceAllocator entrance = route.entrance;
+        if (entrance == null) {
+            tally.failed();
+            return REFUSED;
         }
         long address;
         try {
             address = entrance.allocate(byteSize, route.device, stream);
+            if (address == 0 || (address & ILLEGAL_BITS) != 0 || !insert(address, byteSize, route.index)) {
+                throw illegal(route, address, byteSize, stream);
+            }
         } catch (Throwable failure) {
-            throw failed(route, byteSize, failure);
+            tally.failed();
+            throw explained(route, byteSize, failure);
         }
-        if (address == 0 || (address & ILLEGAL_BITS) != 0 || !insert(address, byteSize, route.index)) {
-            throw illegal(route, address, byteSize, stream);
-        }
-        Lane lane = lanes.own();
-        if (lane != null) {
-            lane.of(route).allocated(byteSize);
-        } else {
-            countSharedAllocation(route, byteSize);
-        }
+        tally.allocated(byteSize);
         return address;
+    }
+
+    /// The way of virtual threads and limits.
+    private long allocateSlowly(Route route, long byteSize, long stream) {
+        Lane own = lanes.own();
+        Lane lane = own != null ? own : lanes.enterShared();
+        Tally tally = lane.of(route);
+        tally.begins();
+        if (own == null) {
+            lane.leave();
+        }
+        long address = REFUSED;
+        try {
+            DeviceAllocator entrance = route.entrance;
+            if (entrance != null) {
+                address = allocateWithin(route.budget, entrance, route, byteSize, stream);
+            }
+            return address;
+        } finally {
+            if (own == null) {
+                lane.enter();
+            }
+            if (address == REFUSED) {
+                tally.failed();
+            } else {
+                tally.allocated(byteSize);
+            }
+            if (own == null) {
+                lane.leave();
+            }
+        }
+    }
+
+    private long allocateWithin(
+            @Nullable Budget budget, DeviceAllocator entrance, Route route, long byteSize, long stream) {
+        if (budget != null && !budget.tryTake(byteSize)) {
+            throw OutOfMemory.limit(route, byteSize);
+        }
+        try {
+            long address = entrance.allocate(byteSize, route.device, stream);
+            if (address == 0 || (address & ILLEGAL_BITS) != 0 || !insert(address, byteSize, route.index)) {
+                throw illegal(route, address, byteSize, stream);
+            }
+            return address;
+        } catch (Throwable failure) {
+            if (budget != null) {
+                budget.giveBack(byteSize);
+            }
+            throw explained(route, byteSize, failure);
+        }
+    }
+
+    /// What the caller gets for a failure of the allocator, thrown in a way that the compiler lets through.
+    private <T extends Throwable> RuntimeException explained(Route route, long byteSize, Throwable failure) throws T {
+        if (failure instanceof DeviceOutOfMemoryException told) {
+            return OutOfMemory.explain(route, statistics(route), byteSize, told);
+        }
+        @SuppressWarnings("unchecked")
+        T asItIs = (T) failure;
+        throw asItIs;
     }
 
     /// Frees a block, through whichever route made it.
@@ -93,8 +170,8 @@ public final class Router extends OwnerTable {
 
     /// Frees the block of a record that was found.
     ///
-    /// The compare-and-set in `take` holds up all reads after it. So what the rest needs is read before, from an owner that may
-    /// change until then if the program frees twice; when it did, the slow way looks again.
+    /// The compare-and-set in `take` holds up all reads after it. So what the rest needs is read before, from an owner that
+    /// may change until then if the program frees twice; when it did, the slow way looks again.
     ///
     /// @return false if there is no live record
     @Override
@@ -129,30 +206,14 @@ public final class Router extends OwnerTable {
         try {
             route.maker.free(address, byteSizeOf(owner), route.device, stream);
         } finally {
+            // Before it is counted: whoever closes takes what is counted alive beyond the marked blocks for calls under way.
+            boolean last = draining && route.drainedOne();
             countFree(route, byteSizeOf(owner));
-            if (draining) {
-                route.drainedOne();
+            if (last) {
+                route.drained();
             }
         }
         return true;
-    }
-
-    private static void takeFromBudget(Route route, long byteSize) {
-        if (route.budget != null && !route.budget.tryTake(byteSize)) {
-            throw OutOfMemory.limit(route, byteSize);
-        }
-    }
-
-    private static void giveBackToBudget(Route route, long byteSize) {
-        if (route.budget != null) {
-            route.budget.giveBack(byteSize);
-        }
-    }
-
-    private void countSharedAllocation(Route route, long byteSize) {
-        Lane shared = lanes.enterShared();
-        shared.of(route).allocated(byteSize);
-        shared.leave();
     }
 
     private void countFree(Route route, long byteSize) {
@@ -162,7 +223,9 @@ public final class Router extends OwnerTable {
         if (own == null) {
             lane.leave();
         }
-        giveBackToBudget(route, byteSize);
+        if (route.budget != null) {
+            route.budget.giveBack(byteSize);
+        }
     }
 
     private static long zeroOrTooLarge(Route route, long byteSize) {
@@ -175,19 +238,7 @@ public final class Router extends OwnerTable {
         return 0;
     }
 
-    /// Undoes an allocation that the allocator refused, and throws in a way that the compiler lets through.
-    private <T extends Throwable> RuntimeException failed(Route route, long byteSize, Throwable failure) throws T {
-        giveBackToBudget(route, byteSize);
-        if (failure instanceof DeviceOutOfMemoryException told) {
-            return OutOfMemory.explain(route, statistics(route), byteSize, told);
-        }
-        @SuppressWarnings("unchecked")
-        T asItIs = (T) failure;
-        throw asItIs;
-    }
-
     private static AllocatorContractException illegal(Route route, long address, long byteSize, long stream) {
-        giveBackToBudget(route, byteSize);
         boolean wellFormed = address != 0 && (address & ILLEGAL_BITS) == 0;
         if (!wellFormed && address != 0) {
             route.maker.free(address, byteSize, route.device, stream);

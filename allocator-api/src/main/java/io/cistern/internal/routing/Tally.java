@@ -1,11 +1,12 @@
 package io.cistern.internal.routing;
 
+import io.cistern.cuda.process.ProcessFence;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /// What one lane counts for one route.
 ///
-/// **Invariants**, summed over all lanes of a route at rest: allocations − frees = live blocks; the meter's leased bytes −
+/// **Invariants**, summed over all lanes of a route at rest: attempts = allocations + failures; allocations − frees = live blocks; the meter's leased bytes −
 /// credit = requested bytes; for each lane 0 ≤ lowestCredit ≤ credit ≤ [Meter#MAX_CREDIT].
 ///
 /// **Credit** is a part of the route's meter that this lane may count on without touching it, which keeps the common
@@ -15,6 +16,10 @@ import java.lang.invoke.VarHandle;
 ///
 /// **Threads.** One thread writes at a time; readers see each counter whole and in time.
 final class Tally {
+    private static final boolean FENCED_BY_OTHERS = ProcessFence.isSupported();
+
+    private static final VarHandle ATTEMPTS = handle("attempts");
+    private static final VarHandle FAILURES = handle("failures");
     private static final VarHandle ALLOCATIONS = handle("allocations");
     private static final VarHandle FREES = handle("frees");
     private static final VarHandle TOTAL_BYTES = handle("totalBytes");
@@ -23,6 +28,8 @@ final class Tally {
     private static final VarHandle LEASED_THEN = handle("leasedThen");
 
     private final Meter meter;
+    private long attempts;
+    private long failures;
     private long allocations;
     private long frees;
     private long totalBytes;
@@ -38,6 +45,32 @@ final class Tally {
         this.meter = meter;
     }
 
+    /// Says that an allocation begins; [#allocated] or [#failed] says that it ended.
+    ///
+    /// The store must come before the reads that follow, of the route's entrance above all, so that whoever closes the
+    /// route either sees the attempt or is seen. A full fence would cost 6 ns; instead, the one who closes calls
+    /// [ProcessFence#everywhere], and here only the compiler is told to keep the order.
+    void begins() {
+        ATTEMPTS.setOpaque(this, attempts + 1);
+        if (FENCED_BY_OTHERS) {
+            VarHandle.acquireFence();
+        } else {
+            VarHandle.fullFence();
+        }
+    }
+
+    /// Counts an attempt that gave nothing.
+    void failed() {
+        FAILURES.setRelease(this, failures + 1);
+    }
+
+    /// Whether an attempt is under way; for any thread. What ended is read first, so that an attempt that began before is
+    /// never missed.
+    boolean isAllocating() {
+        long ended = (long) ALLOCATIONS.getAcquire(this) + (long) FAILURES.getAcquire(this);
+        return (long) ATTEMPTS.getAcquire(this) != ended;
+    }
+
     /// Counts an allocation.
     void allocated(long byteSize) {
         long left = credit - byteSize;
@@ -48,14 +81,14 @@ final class Tally {
         if (left < lowestCredit) {
             LOWEST_CREDIT.setOpaque(this, left);
         }
-        ALLOCATIONS.setOpaque(this, allocations + 1);
         TOTAL_BYTES.setOpaque(this, totalBytes + byteSize);
+        ALLOCATIONS.setRelease(this, allocations + 1);
     }
 
     /// Counts a free, and keeps its bytes as credit.
     void freed(long byteSize) {
         long more = credit + byteSize;
-        FREES.setOpaque(this, frees + 1);
+        FREES.setRelease(this, frees + 1);
         CREDIT.setOpaque(this, more);
         if (more > Meter.MAX_CREDIT) {
             move(Meter.CHUNK - more);

@@ -4,6 +4,11 @@ package io.cistern.internal.routing;
 final class TallySum {
     long allocations;
     long frees;
+    /// Blocks that are counted alive.
+    long live() {
+        return allocations - frees;
+    }
+
     long totalBytes;
     long credit;
 

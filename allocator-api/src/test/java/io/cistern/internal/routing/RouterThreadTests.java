@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.UnknownAddressException;
+import io.cistern.spi.DeviceAllocator;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,6 +14,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
 class RouterThreadTests {
@@ -187,6 +190,97 @@ class RouterThreadTests {
         }
     }
 
+    /// An allocator that knows when it is called after its end, or ended while it is called.
+    private static final class Mortal implements DeviceAllocator {
+        final AtomicInteger inside = new AtomicInteger();
+        final AtomicInteger blocks = new AtomicInteger();
+        final AtomicInteger wrong = new AtomicInteger();
+        private final AtomicLong next;
+        volatile boolean closed;
+
+        Mortal(long first) {
+            next = new AtomicLong(first);
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            inside.incrementAndGet();
+            long address = next.getAndAdd(1 << 20);
+            blocks.incrementAndGet();
+            if ((address & 0xF00000) == 0) {
+                Thread.yield();
+            }
+            wrong.addAndGet(closed ? 1 : 0);
+            inside.decrementAndGet();
+            return address;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            inside.incrementAndGet();
+            blocks.decrementAndGet();
+            wrong.addAndGet(closed ? 1 : 0);
+            inside.decrementAndGet();
+        }
+
+        @Override
+        public void close() {
+            wrong.addAndGet(inside.get() != 0 || blocks.get() != 0 ? 1 : 0);
+            closed = true;
+        }
+    }
+
+    @Test
+    void allocatorsThatCloseUnderTrafficEndOnceAndOnlyWhenNobodyIsInside() throws Exception {
+        AtomicInteger drained = new AtomicInteger();
+        AtomicReference<Route> current = new AtomicReference<>();
+        List<Mortal> mortals = new ArrayList<>();
+        int swaps = 60;
+        AtomicInteger stop = new AtomicInteger();
+        Supplier<Route> next = () -> {
+            Mortal mortal = new Mortal(BASE + mortals.size() * (1L << 36));
+            mortals.add(mortal);
+            return router.open("mortal", 0, mortal, null, () -> {
+                mortal.close();
+                drained.incrementAndGet();
+            });
+        };
+        current.set(next.get());
+        inThreads(THREADS, thread -> {
+            if (thread == 0) {
+                for (int i = 0; i < swaps; i++) {
+                    Route old = current.getAndSet(next.get());
+                    router.close(old);
+                    Thread.sleep(0, 100_000);
+                }
+                router.close(current.get());
+                stop.set(1);
+                return;
+            }
+            List<Long> held = new ArrayList<>();
+            while (stop.get() == 0) {
+                long block = thread == 1 ? inVirtualThread(current) : router.allocate(current.get(), 300, 0);
+                if (block != Router.REFUSED) {
+                    held.add(block);
+                }
+                if (held.size() > 20) {
+                    router.free(held.remove(held.size() / 2), 0);
+                }
+            }
+            for (long block : held) {
+                router.free(block, 0);
+            }
+        });
+        assertThat(drained).hasValue(swaps + 1);
+        assertThat(mortals).allMatch(mortal -> mortal.closed && mortal.wrong.get() == 0 && mortal.blocks.get() == 0);
+    }
+
+    private long inVirtualThread(AtomicReference<Route> current) throws InterruptedException {
+        long[] block = new long[1];
+        Thread.ofVirtual().start(() -> block[0] = router.allocate(current.get(), 300, 0)).join();
+        return block[0];
+    }
+
     @Test
     void aPairMakesNoGarbage() {
         Route route = router.open("ledger", 0, new Silent(), null, () -> {});
@@ -204,7 +298,7 @@ class RouterThreadTests {
         }
     }
 
-    private static final class Silent implements io.cistern.spi.DeviceAllocator {
+    private static final class Silent implements DeviceAllocator {
         @Override
         public long allocate(long byteSize, int device, long stream) {
             return BASE;

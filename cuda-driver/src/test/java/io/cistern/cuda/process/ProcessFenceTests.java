@@ -1,0 +1,60 @@
+package io.cistern.cuda.process;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+
+class ProcessFenceTests {
+    private static final VarHandle HOT = handle("hot");
+    private static final VarHandle RARE = handle("rare");
+
+    private int hot;
+    private int rare;
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void worksOnLinux() {
+        assertThat(ProcessFence.isSupported()).isTrue();
+        ProcessFence.everywhere();
+    }
+
+    /// Each side writes its word and reads the other's: without a fence both may read 0, here one must see the other.
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void oneSideFencesForBoth() throws InterruptedException {
+        int rounds = 100_000;
+        int[] seenByHot = new int[rounds];
+        int[] seenByRare = new int[rounds];
+        java.util.concurrent.Phaser phaser = new java.util.concurrent.Phaser(2);
+        Thread other = Thread.ofPlatform().start(() -> {
+            for (int i = 0; i < rounds; i++) {
+                phaser.arriveAndAwaitAdvance();
+                HOT.setOpaque(this, i + 1);
+                VarHandle.acquireFence();
+                seenByHot[i] = (int) RARE.getOpaque(this);
+            }
+        });
+        for (int i = 0; i < rounds; i++) {
+            phaser.arriveAndAwaitAdvance();
+            RARE.setOpaque(this, i + 1);
+            ProcessFence.everywhere();
+            seenByRare[i] = (int) HOT.getOpaque(this);
+        }
+        other.join();
+        for (int i = 0; i < rounds; i++) {
+            assertThat(seenByHot[i] > i || seenByRare[i] > i).as("round %d", i).isTrue();
+        }
+    }
+
+    private static VarHandle handle(String field) {
+        try {
+            return MethodHandles.lookup().findVarHandle(ProcessFenceTests.class, field, int.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+}
