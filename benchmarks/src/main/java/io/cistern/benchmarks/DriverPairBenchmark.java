@@ -34,7 +34,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Fork(3)
 public class DriverPairBenchmark {
     @Param({"direct", "async", "caching"})
-    private String allocator;
+    private String allocator = "direct";
 
     @Param({"4096", "1048576"})
     private long byteSize;

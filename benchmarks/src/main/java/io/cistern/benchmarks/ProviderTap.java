@@ -3,18 +3,20 @@ package io.cistern.benchmarks;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /// Lends the allocator of another provider, so that a benchmark can call it without the framework around it.
 final class ProviderTap implements AllocatorProvider {
     private final String spec;
-    private DeviceAllocator tapped;
+    private @Nullable DeviceAllocator tapped;
 
     ProviderTap(String spec) {
         this.spec = spec;
     }
 
     DeviceAllocator tapped() {
-        return tapped;
+        return Objects.requireNonNull(tapped, "not open yet");
     }
 
     @Override

@@ -28,7 +28,8 @@ final class AllocatorChoice {
     List<String> specs(List<String> asked) {
         if (asked.isEmpty()) {
             List<String> runnable = catalog.entries().stream()
-                    .filter(entry -> entry.kind() == Catalog.Kind.ALLOCATOR && entry.problem().isEmpty())
+                    .filter(entry -> entry.kind() == Catalog.Kind.ALLOCATOR
+                            && entry.problem().isEmpty())
                     .sorted(Comparator.comparingInt(Catalog.Entry::priority).reversed())
                     .map(Catalog.Entry::name)
                     .filter(name -> whyNot(name).isEmpty())

@@ -1,6 +1,7 @@
 package io.cistern.cli;
 
-/// What is done with each block of a replay besides allocating and freeing it. Called in stream order with the block's life.
+/// What is done with each block of a replay besides allocating and freeing it. Called in stream order with the
+/// block's life.
 interface BlockWork {
     /// The block has been allocated.
     ///

@@ -8,7 +8,7 @@ import java.util.Objects;
 
 /// The traces that the project ships; `traces/README.md` beside them says where they are from.
 final class BundledTraces {
-    /// Their names, which also serve as file names on the command line.
+    /// Their names, which the command line takes in place of a file.
     static final List<String> NAMES =
             List.of("gpt2_train", "resnet_train", "llama_generate", "gnn_sample", "vit_streams");
 

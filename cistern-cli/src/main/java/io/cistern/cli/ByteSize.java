@@ -20,7 +20,9 @@ final class ByteSize {
         if (!form.matches()) {
             throw illegal(text);
         }
-        BigDecimal unit = form.group(2) == null ? BigDecimal.ONE : BigDecimal.valueOf(unit(form.group(2).charAt(0)));
+        BigDecimal unit = form.group(2) == null
+                ? BigDecimal.ONE
+                : BigDecimal.valueOf(unit(form.group(2).charAt(0)));
         BigDecimal bytes = new BigDecimal(form.group(1)).multiply(unit);
         if (bytes.compareTo(BigDecimal.ONE) < 0 || bytes.compareTo(BigDecimal.valueOf(1L << 60)) > 0) {
             throw illegal(text);

@@ -36,7 +36,24 @@ public final class CisternCommand implements Runnable {
     ///
     /// @param arguments as given on the command line
     public static void main(String[] arguments) {
-        System.exit(commandLine().execute(arguments));
+        PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
+        System.setOut(System.err); // Standard output is for results: what plug-ins print goes elsewhere.
+        int exitCode = execute(commandLine().setOut(out), arguments);
+        if (out.checkError() && exitCode == ExitCode.OK) {
+            System.err.println("cistern: standard output can't be written");
+            exitCode = ExitCode.UNEXPECTED;
+        }
+        System.exit(exitCode);
+    }
+
+    private static int execute(CommandLine program, String[] arguments) {
+        try {
+            return program.execute(arguments);
+        } catch (OutOfMemoryError e) { // Most likely a huge trace; the JVM is sound, its heap is too small.
+            program.getErr()
+                    .println("cistern: " + e.getMessage() + ": give the JVM more with CISTERN_JAVA_OPTS=-Xmx16g");
+            return ExitCode.UNEXPECTED;
+        }
     }
 
     /// The program with its error handling and UTF-8 output, ready to be executed.
@@ -58,7 +75,9 @@ public final class CisternCommand implements Runnable {
     private static int badUsage(ParameterException e, String[] arguments) {
         CommandLine command = e.getCommandLine();
         String message = String.valueOf(e.getMessage()).lines().findFirst().orElse("bad usage");
-        command.getErr().println("cistern: " + message + " (try " + command.getCommandSpec().qualifiedName() + " --help)");
+        command.getErr()
+                .println("cistern: " + message + " (try "
+                        + command.getCommandSpec().qualifiedName() + " --help)");
         return ExitCode.BAD_INPUT;
     }
 

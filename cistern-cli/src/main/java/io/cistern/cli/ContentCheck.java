@@ -7,13 +7,13 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/// Fills each block with a number of its own and looks, before the block is freed, whether all of it is still there: two live
-/// blocks that overlap, or a block handed out before its last use was over, show as mismatches.
+/// Fills each block with a number of its own and looks, before the block is freed, whether all of it is still there:
+/// two live blocks that overlap, or a block handed out before its last use was over, show as mismatches.
 ///
-/// All of it happens on the device in stream order, so that nothing is delayed or ordered that would not be without it. A
-/// block's whole words are filled and counted by a kernel. The one to three bytes behind them go through a word of scratch
-/// memory, one for each stream: written from it, and for the check copied over the expected word, which is then counted as a
-/// block of one word.
+/// All of it happens on the device in stream order, so that nothing is delayed or ordered that would not be without
+/// it. A block's whole words are filled and counted by a kernel. The one to three bytes behind them go through a word
+/// of scratch memory, one for each stream: written from it, and for the check copied over the expected word, which is
+/// then counted as a block of one word.
 ///
 /// Memory map of the scratch range: mismatch counter (8 bytes), then a word for each stream.
 final class ContentCheck implements BlockWork, AutoCloseable {

@@ -19,9 +19,7 @@ final class DeviceChoice {
         return switch (choice) {
             case "simulated" -> new ReplayDevice.Simulated(capacityBytes);
             case "auto" ->
-                unavailableBecause().isEmpty()
-                        ? real(0, capacityBytes)
-                        : new ReplayDevice.Simulated(capacityBytes);
+                unavailableBecause().isEmpty() ? real(0, capacityBytes) : new ReplayDevice.Simulated(capacityBytes);
             default -> real(ordinal(choice), capacityBytes);
         };
     }

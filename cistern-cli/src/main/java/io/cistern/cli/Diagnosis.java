@@ -17,8 +17,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// What this machine, this JVM and the plug-ins found can do, with the reason for each "no". Finding out never fails: what
-/// can't be had is part of the finding.
+/// What this machine, this JVM and the plug-ins found can do, with the reason for each "no". Finding out never fails:
+/// what can't be had is part of the finding.
 ///
 /// @param jdk name and version of the Java in use
 /// @param jdkHome where it is
@@ -112,7 +112,8 @@ record Diagnosis(
     private static Support mayCallNatively() {
         return CudaDriver.class.getModule().isNativeAccessEnabled()
                 ? Support.yes()
-                : Support.no("start the JVM with --enable-native-access=io.cistern.cuda, or ALL-UNNAMED on the class path");
+                : Support.no(
+                        "start the JVM with --enable-native-access=io.cistern.cuda, or ALL-UNNAMED on the class path");
     }
 
     private static Support support(Catalog.Entry entry, Catalog catalog, DeviceEnvironment environment) {
@@ -120,11 +121,10 @@ record Diagnosis(
             return Support.no(entry.problem().get());
         }
         try {
-            Availability availability =
-                    switch (entry.kind()) {
-                        case ALLOCATOR -> catalog.allocator(entry.name()).availability(environment);
-                        case SOURCE -> catalog.source(entry.name()).availability(environment);
-                    };
+            Availability availability = switch (entry.kind()) {
+                case ALLOCATOR -> catalog.allocator(entry.name()).availability(environment);
+                case SOURCE -> catalog.source(entry.name()).availability(environment);
+            };
             return availability.available() ? Support.yes() : Support.no(availability.reason());
         } catch (RuntimeException | LinkageError e) { // A plug-in may do anything; the diagnosis goes on.
             return Support.no("its availability check failed: " + e);

@@ -17,18 +17,20 @@ final class DiagnosisJson {
         return Json.write(object(
                 "cistern", version,
                 "java", java(diagnosis),
-                "drivers", diagnosis.drivers().stream()
-                        .map(driver -> answer(object("name", driver.name()), driver.support()))
-                        .toList(),
+                "drivers",
+                        diagnosis.drivers().stream()
+                                .map(driver -> answer(object("name", driver.name()), driver.support()))
+                                .toList(),
                 "driver", driver(diagnosis),
-                "devices", diagnosis.capabilities().devices().stream()
-                        .map(DiagnosisJson::device)
-                        .toList(),
-                "providers", diagnosis.providers().stream()
-                        .map(DiagnosisJson::provider)
-                        .toList(),
-                "current", object(
-                        "allocator", diagnosis.current().orElse(null), "reason", diagnosis.currentReason())));
+                "devices",
+                        diagnosis.capabilities().devices().stream()
+                                .map(DiagnosisJson::device)
+                                .toList(),
+                "providers",
+                        diagnosis.providers().stream()
+                                .map(DiagnosisJson::provider)
+                                .toList(),
+                "current", object("allocator", diagnosis.current().orElse(null), "reason", diagnosis.currentReason())));
     }
 
     private static Map<String, @Nullable Object> java(Diagnosis diagnosis) {

@@ -68,7 +68,9 @@ final class DiagnosisText {
     }
 
     private void heading(String heading) {
-        text.append(text.isEmpty() ? "" : "\n").append(Terminal.OUT.bold(heading)).append('\n');
+        text.append(text.isEmpty() ? "" : "\n")
+                .append(Terminal.OUT.bold(heading))
+                .append('\n');
     }
 
     private void answer(String name, int width, Support support) {

@@ -3,11 +3,11 @@ package io.cistern.cli;
 import java.util.Arrays;
 import java.util.random.RandomGenerator;
 
-/// Which slot each id of a trace has: an open-addressing hash table of primitive keys that never forgets an id, so that a
-/// second free can be told from a free of something never allocated.
+/// Which slot each id of a trace has: an open-addressing hash table of primitive keys that never forgets an id, so
+/// that a second free can be told from a free of something never allocated.
 ///
-/// The table is at most two thirds full. Its hash is seeded anew in each run, so that no file can be written to make it slow;
-/// nothing that is reported depends on the order in it.
+/// The table is at most two thirds full. Its hash is seeded anew in each run, so that no file can be written to make
+/// it slow; nothing that is reported depends on the order in it.
 final class LiveIds {
     /// The id was never seen.
     static final int UNKNOWN = -1;

@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Walks through a trace with an allocator, pass after pass, making no garbage of its own.
 ///
-/// The loop does per row what a C program replaying the trace does: allocate and remember, or look up and free. Each block is
-/// freed on its own stream.
+/// The loop does per row what a C program replaying the trace does: allocate and remember, or look up and free. Each
+/// block is freed on its own stream.
 final class Replay {
     /// In place of an address: that allocation failed, so its free is skipped.
     private static final long FAILED = -1;
@@ -137,7 +137,8 @@ final class Replay {
     /// @param hostNanos the loop over the rows
     /// @param wallNanos the same with the wait for the device
     /// @param driverCalls what the allocator asked of the driver in the loop
-    /// @param driverNanos what a real GPU's driver would have taken for all calls of the loop, on a simulated one; else 0
+    /// @param driverNanos what a real GPU's driver would have taken for all calls of the loop, on a simulated one;
+    ///     else 0
     /// @param failures allocations that failed
     record Pass(long hostNanos, long wallNanos, long driverCalls, long driverNanos, long failures) {}
 }

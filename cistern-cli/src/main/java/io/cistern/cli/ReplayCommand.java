@@ -3,6 +3,7 @@ package io.cistern.cli;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.spi.Catalog;
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -33,13 +34,17 @@ final class ReplayCommand implements Callable<Integer> {
     @Spec
     private @Nullable CommandSpec command;
 
-    @Parameters(paramLabel = "FILE", description = "Traces, .csv or .csv.gz. Default: the five that come with Cistern.")
+    @Parameters(
+            paramLabel = "FILE",
+            description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train, resnet_train,"
+                    + " llama_generate, gnn_sample, vit_streams. Default: these five.")
     private List<Path> files = new ArrayList<>();
 
     @Option(
             names = "--allocator",
             paramLabel = "SPEC",
-            description = "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can run.")
+            description =
+                    "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can run.")
     private List<String> allocators = new ArrayList<>();
 
     @Option(
@@ -53,14 +58,16 @@ final class ReplayCommand implements Callable<Integer> {
             names = "--capacity",
             paramLabel = "BYTES",
             converter = ByteSizeConverter.class,
-            description = "Memory of the simulated device (default: an H200's), or a limit on a real one; for example 8GiB.")
+            description =
+                    "Memory of the simulated device (default: an H200's), or a limit on a real one; for example 8GiB.")
     private @Nullable Long capacity;
 
     @Option(
             names = "--work",
             paramLabel = "WORK",
             defaultValue = "none",
-            description = "none, memset (each block is written once) or check (contents are verified; nothing is timed).")
+            description =
+                    "none, memset (each block is written once) or check (contents are verified; nothing is timed).")
     private Work work = Work.NONE;
 
     @Option(
@@ -96,9 +103,17 @@ final class ReplayCommand implements Callable<Integer> {
         }
         List<Trace> traces = new ArrayList<>();
         for (Path file : files) {
-            traces.add(TraceReader.read(file));
+            traces.add(read(file));
         }
         return traces;
+    }
+
+    /// A file comes before a shipped trace of that name.
+    private static Trace read(Path file) throws TraceException {
+        String name = file.toString();
+        return BundledTraces.NAMES.contains(name) && Files.notExists(file)
+                ? BundledTraces.read(name)
+                : TraceReader.read(file);
     }
 
     private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice gpu, Catalog catalog) {
@@ -137,8 +152,8 @@ final class ReplayCommand implements Callable<Integer> {
                 alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty());
     }
 
-    /// Times what has been observed. The first time for an allocator, passes that nobody sees come before, so that the JVM has
-    /// compiled it: what is compared is allocators, not compilers.
+    /// Times what has been observed. The first time for an allocator, passes that nobody sees come before, so that
+    /// the JVM has compiled it: what is compared is allocators, not compilers.
     private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
         if (warm.add(session.spec())) {
             long passNanos = Math.max(1, observed.passes().getLast().wallNanos());
@@ -164,7 +179,9 @@ final class ReplayCommand implements Callable<Integer> {
         if (firstFailure != null) {
             err().println("cistern: " + firstFailure);
         }
-        long mismatches = results.stream().mapToLong(result -> result.outcome().mismatches()).sum();
+        long mismatches = results.stream()
+                .mapToLong(result -> result.outcome().mismatches())
+                .sum();
         if (mismatches > 0) {
             err().println("cistern: contents lost: " + mismatches + " words of blocks changed while they were live");
             return ExitCode.CONTENTS_LOST;

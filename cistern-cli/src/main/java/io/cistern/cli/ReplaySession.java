@@ -78,11 +78,11 @@ record ReplaySession(
         try (DeviceMemory memory = gpu.open(driver, catalog);
                 Allocator allocator = memory.open(spec)) {
             if (!observed) {
-                return new Outcome(passes(memory, allocator, streams, work), OptionalLong.empty(), statistics(allocator));
+                return new Outcome(
+                        passes(memory, allocator, streams, work), OptionalLong.empty(), statistics(allocator));
             }
             ReservedMeter meter = new ReservedMeter(driver, gpu.ordinal(), allocator, freeBytesBefore);
-            List<Replay.Pass> passes =
-                    passes(memory, allocator, streams, work == null ? meter : meter.then(work));
+            List<Replay.Pass> passes = passes(memory, allocator, streams, work == null ? meter : meter.then(work));
             return new Outcome(passes, OptionalLong.of(meter.peakBytes()), statistics(allocator));
         }
     }
@@ -107,7 +107,7 @@ record ReplaySession(
     /// @param passes what each took
     /// @param reservedPeakBytes the most bytes reserved, if they were observed
     /// @param metered what the framework counted over all of them
-    /// @param unreturnedBytes bytes of the device that were free before the allocator was opened and not after it was closed
+    /// @param unreturnedBytes bytes of the device that closing the allocator did not give back
     /// @param mismatches words of block contents found changed
     record Outcome(
             List<Replay.Pass> passes,

@@ -2,9 +2,10 @@ package io.cistern.cli;
 
 /// An allocation trace, checked, in the form that a replay walks through without garbage.
 ///
-/// Row `i` is an allocation if `slots[i] >= 0`, of `byteSizes[i]` bytes on stream number `streams[i]`, to be remembered in that
-/// slot; otherwise it frees the block in slot `~slots[i]`. Ids of the file have become slots: a slot is used again after its
-/// free, so there are as many as blocks were ever live at once. Streams are numbered from 0 in the order of their first row.
+/// Row `i` is an allocation if `slots[i] >= 0`, of `byteSizes[i]` bytes on stream number `streams[i]`, to be
+/// remembered in that slot; otherwise it frees the block in slot `~slots[i]`. Ids of the file have become slots: a
+/// slot is used again after its free, so there are as many as blocks were ever live at once. Streams are numbered
+/// from 0 in the order of their first row.
 ///
 /// Invariant: walking the rows, an allocation finds its slot empty and a free finds it taken.
 ///

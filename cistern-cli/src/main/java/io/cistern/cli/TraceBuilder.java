@@ -53,8 +53,8 @@ final class TraceBuilder {
     void free(long id) {
         int slot = ids.get(id);
         if (slot < 0) {
-            throw new IllegalArgumentException(
-                    "frees id " + id + ", which " + (slot == LiveIds.FREED ? "was freed before" : "was never allocated"));
+            throw new IllegalArgumentException("frees id " + id + ", which "
+                    + (slot == LiveIds.FREED ? "was freed before" : "was never allocated"));
         }
         ids.put(id, LiveIds.FREED);
         liveBytes -= slotBytes[slot];

@@ -6,9 +6,9 @@ import java.io.InputStream;
 import java.util.zip.ZipException;
 import org.jspecify.annotations.Nullable;
 
-/// The lines of a trace, one at a time, in bounded memory: a line longer than any legal row and a file larger than any
-/// sensible trace are errors as soon as that many bytes were read, so that neither an endless line nor a file that unpacks to
-/// terabytes does harm.
+/// The lines of a trace, one at a time, in bounded memory: a line longer than any legal row and a file larger than
+/// any sensible trace are errors as soon as that many bytes were read, so that neither an endless line nor a file
+/// that unpacks to terabytes does harm.
 final class TraceLines {
     /// Well over the 54 characters of the longest row, `a` and three numbers.
     private static final int MAX_LINE_BYTES = 256;

@@ -6,15 +6,19 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipException;
 
-/// Reads traces: CSV, gzipped if the name ends in `.gz`, with the header `op,id,bytes,stream`. `a,ID,BYTES,STREAM` allocates,
-/// `f,ID,BYTES,STREAM` frees (its bytes and stream are checked to be numbers and then ignored).
+/// Reads traces: CSV, gzipped if the name ends in `.gz`, with the header `op,id,bytes,stream`. `a,ID,BYTES,STREAM`
+/// allocates, `f,ID,BYTES,STREAM` frees (its bytes and stream are checked to be numbers and then ignored).
 ///
-/// Files are not trusted: memory and time are bounded, and everything wrong is a [TraceException] that names the line.
+/// Files are not trusted: memory and time are bounded, and everything wrong is a [TraceException] that names the
+/// line.
 final class TraceReader {
     private static final String HEADER = "op,id,bytes,stream";
+    /// What some spreadsheets put before the first line: U+FEFF in UTF-8, here read byte by byte.
+    private static final String BYTE_ORDER_MARK = "\u00ef\u00bb\u00bf";
     /// As many bytes as the most rows would take at 128 each.
     private static final long MAX_TEXT_BYTES = 128L * TraceBuilder.MAX_ROWS;
     /// Larger than any address space; sums of it still fit into a `long` for a while.
@@ -44,13 +48,13 @@ final class TraceReader {
 
     /// Reads a stream; the name tells whether it is gzipped.
     static Trace read(String file, InputStream in) throws TraceException, IOException {
-        InputStream text = file.endsWith(".gz") ? unzip(file, in) : in;
+        InputStream text = file.toLowerCase(Locale.ROOT).endsWith(".gz") ? unzip(file, in) : in;
         return new TraceReader(new TraceLines(file, text, MAX_TEXT_BYTES)).read(nameOf(file));
     }
 
     /// `gpt2_train` for `traces/gpt2_train.csv.gz`.
     static String nameOf(String file) {
-        return file.substring(file.lastIndexOf('/') + 1).replaceFirst("(\\.csv)?(\\.gz)?$", "");
+        return file.substring(file.lastIndexOf('/') + 1).replaceFirst("(?i)(\\.csv)?(\\.gz)?$", "");
     }
 
     private static InputStream unzip(String file, InputStream in) throws TraceException, IOException {
@@ -68,7 +72,7 @@ final class TraceReader {
         if (header == null) {
             throw lines.error("empty file; the first line must be " + HEADER);
         }
-        if (!header.equals(HEADER)) {
+        if (!header.equals(HEADER) && !header.equals(BYTE_ORDER_MARK + HEADER)) {
             throw lines.error("no header; the first line must be " + HEADER);
         }
         for (String line = lines.next(); line != null; line = lines.next()) {

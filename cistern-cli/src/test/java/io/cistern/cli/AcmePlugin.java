@@ -12,7 +12,8 @@ import java.util.jar.JarOutputStream;
 import javax.tools.JavaCompiler;
 import javax.tools.ToolProvider;
 
-/// A third party's allocator: source text that is compiled against `allocator-api` and nothing else, and packed into a JAR.
+/// A third party's allocator: source text that is compiled against `allocator-api` and nothing else, and packed into
+/// a JAR.
 final class AcmePlugin {
     private static final String SOURCE = """
             package acme;
@@ -25,6 +26,7 @@ final class AcmePlugin {
                 public int spiVersion() { return SPI_VERSION; }
                 public String name() { return "acme"; }
                 public DeviceAllocator open(AllocatorContext context) {
+                    System.out.println("acme opens");
                     return new Acme((RangeSource) context.segments("linear"));
                 }
 
@@ -62,15 +64,16 @@ final class AcmePlugin {
         Path source = Files.writeString(folder.resolve("AcmeProvider.java"), SOURCE);
         Path classes = Files.createDirectories(folder.resolve("classes"));
         JavaCompiler javac = ToolProvider.getSystemJavaCompiler();
-        List<String> options =
-                List.of("-proc:none", "-cp", apiAlone(), "-d", classes.toString(), source.toString());
+        List<String> options = List.of("-proc:none", "-cp", apiAlone(), "-d", classes.toString(), source.toString());
         if (javac.run(null, null, null, options.toArray(String[]::new)) != 0) {
             throw new IllegalStateException("the plug-in does not compile against allocator-api alone");
         }
         Path jar = folder.resolve("acme.jar");
         try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar))) {
-            add(out, "META-INF/services/" + AllocatorProvider.class.getName(), "acme.AcmeProvider\n".getBytes(
-                    StandardCharsets.UTF_8));
+            add(
+                    out,
+                    "META-INF/services/" + AllocatorProvider.class.getName(),
+                    "acme.AcmeProvider\n".getBytes(StandardCharsets.UTF_8));
             try (var files = Files.list(classes.resolve("acme"))) {
                 for (Path file : files.sorted().toList()) {
                     add(out, "acme/" + file.getFileName(), Files.readAllBytes(file));

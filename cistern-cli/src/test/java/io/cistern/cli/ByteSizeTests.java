@@ -10,7 +10,15 @@ import org.junit.jupiter.params.provider.ValueSource;
 /// Numbers of bytes as people write and read them.
 final class ByteSizeTests {
     @ParameterizedTest
-    @CsvSource({"1, 1", "1048576, 1048576", "2B, 2", "64KiB, 65536", "8GiB, 8589934592", "0.5GiB, 536870912", "1EiB, 1152921504606846976"})
+    @CsvSource({
+        "1, 1",
+        "1048576, 1048576",
+        "2B, 2",
+        "64KiB, 65536",
+        "8GiB, 8589934592",
+        "0.5GiB, 536870912",
+        "1EiB, 1152921504606846976"
+    })
     void readsUnitsOfAThousandAndTwentyFour(String text, long bytes) {
         assertThat(ByteSize.parse(text)).isEqualTo(bytes);
     }
@@ -24,7 +32,14 @@ final class ByteSizeTests {
     }
 
     @ParameterizedTest
-    @CsvSource({"0, 0 B", "1023, 1023 B", "1024, 1.00 KiB", "2097152, 2.00 MiB", "150110011392, 140 GiB", "1152921504606846976, 1.00 EiB"})
+    @CsvSource({
+        "0, 0 B",
+        "1023, 1023 B",
+        "1024, 1.00 KiB",
+        "2097152, 2.00 MiB",
+        "150110011392, 140 GiB",
+        "1152921504606846976, 1.00 EiB"
+    })
     void writesThreeDigitsAndAUnit(long bytes, String text) {
         assertThat(ByteSize.format(bytes)).isEqualTo(text);
     }

@@ -13,7 +13,8 @@ final class DoctorCommandTests {
         assertThat(run.exitCode()).isZero();
         assertThat(run.err()).isEmpty();
         assertThat(run.out())
-                .contains("Java\n", "Driver\n", "Device 0\n", "Allocators\n", "Segment sources\n", "Current allocator\n")
+                .contains(
+                        "Java\n", "Driver\n", "Device 0\n", "Allocators\n", "Segment sources\n", "Current allocator\n")
                 .contains(Runtime.version().toString(), "cuda", "simulated", "direct", "linear")
                 .containsPattern("Current allocator\\n {2}caching: ");
     }

@@ -31,6 +31,7 @@ final class JsonTests {
 
     @Test
     void whatIsNoNumberIsNull() {
-        assertThat(Json.write(Arrays.asList(Double.NaN, Double.POSITIVE_INFINITY))).isEqualTo("[null,null]");
+        assertThat(Json.write(Arrays.asList(Double.NaN, Double.POSITIVE_INFINITY)))
+                .isEqualTo("[null,null]");
     }
 }

@@ -26,21 +26,32 @@ final class ModuleArrowsTests {
 
     /// Every module by its package, and the modules it may use.
     private static final Map<String, Set<String>> MAY_USE = Map.of(
-            DRIVER, Set.of(),
-            "io.cistern.simulated", Set.of(DRIVER),
-            API, Set.of(DRIVER),
-            "io.cistern.caching", Set.of(API, DRIVER),
-            "io.cistern.async", Set.of(API, DRIVER),
-            "io.cistern.nccl", Set.of(API, DRIVER, "io.cistern.caching"),
-            "io.cistern.loader", Set.of(API),
-            "io.cistern.testkit", Set.of(API, DRIVER, "io.cistern.simulated"),
-            "io.cistern.cli", Set.of(API, DRIVER, "io.cistern.simulated", "io.cistern.loader"));
+            DRIVER,
+            Set.of(),
+            "io.cistern.simulated",
+            Set.of(DRIVER),
+            API,
+            Set.of(DRIVER),
+            "io.cistern.caching",
+            Set.of(API, DRIVER),
+            "io.cistern.async",
+            Set.of(API, DRIVER),
+            "io.cistern.nccl",
+            Set.of(API, DRIVER, "io.cistern.caching"),
+            "io.cistern.loader",
+            Set.of(API),
+            "io.cistern.testkit",
+            Set.of(API, DRIVER, "io.cistern.simulated"),
+            "io.cistern.cli",
+            Set.of(API, DRIVER, "io.cistern.simulated", "io.cistern.loader"));
 
-    /// How an unknown name is answered: exported to the loader alone, which says so for providers as the API does for options.
+    /// How an unknown name is answered: exported to the loader alone, which says so for providers as the API does for
+    /// options.
     private static final String SHARED_NAMES = "io.cistern.internal.names";
 
-    private static final JavaClasses CLASSES =
-            new ClassFileImporter().withImportOption(new ImportOption.DoNotIncludeTests()).importPackages("io.cistern");
+    private static final JavaClasses CLASSES = new ClassFileImporter()
+            .withImportOption(new ImportOption.DoNotIncludeTests())
+            .importPackages("io.cistern");
 
     @Test
     void everyModuleIsLookedAt() {
@@ -60,7 +71,8 @@ final class ModuleArrowsTests {
             classes()
                     .that(in(module))
                     .should()
-                    .onlyDependOnClassesThat(not(resideInAPackage("io.cistern..")).or(allowed))
+                    .onlyDependOnClassesThat(
+                            not(resideInAPackage("io.cistern..")).or(allowed))
                     .check(CLASSES);
         });
     }
@@ -80,7 +92,8 @@ final class ModuleArrowsTests {
             noClasses()
                     .that(not(in(module)))
                     .should()
-                    .dependOnClassesThat(in(module).and(resideInAnyPackage("..internal..", "..ffm.."))
+                    .dependOnClassesThat(in(module)
+                            .and(resideInAnyPackage("..internal..", "..ffm.."))
                             .and(not(resideInAPackage(SHARED_NAMES))))
                     .allowEmptyShould(true)
                     .check(CLASSES);
@@ -106,7 +119,8 @@ final class ModuleArrowsTests {
     }
 
     private static DescribedPredicate<JavaClass> in(String module) {
-        return DescribedPredicate.describe("in " + module, type -> moduleOf(type).equals(module));
+        return DescribedPredicate.describe(
+                "in " + module, type -> moduleOf(type).equals(module));
     }
 
     /// The longest known package that the class is in.

@@ -26,9 +26,8 @@ record ProgramRun(int exitCode, String out, String err) {
     static ProgramRun inProcess(String... arguments) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
-        CommandLine program = CisternCommand.commandLine()
-                .setOut(new PrintWriter(out, true))
-                .setErr(new PrintWriter(err, true));
+        CommandLine program =
+                CisternCommand.commandLine().setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
         return new ProgramRun(program.execute(arguments), out.toString(), err.toString());
     }
 
@@ -37,8 +36,8 @@ record ProgramRun(int exitCode, String out, String err) {
             throws IOException, InterruptedException {
         Path out = Files.createTempFile("cistern", ".out");
         Path err = Files.createTempFile("cistern", ".err");
-        ProcessBuilder builder = new ProcessBuilder(
-                        Stream.concat(Stream.of(script.toString()), Stream.of(arguments)).toList())
+        ProcessBuilder builder = new ProcessBuilder(Stream.concat(Stream.of(script.toString()), Stream.of(arguments))
+                        .toList())
                 .directory(folder.toFile())
                 .redirectOutput(out.toFile())
                 .redirectError(err.toFile());
@@ -55,7 +54,8 @@ record ProgramRun(int exitCode, String out, String err) {
         return run;
     }
 
-    /// Lays a distribution out as `-Pdist` does, of links: the script, the program's JARs, and this JVM as its runtime.
+    /// Lays a distribution out as `-Pdist` does, of links: the script, the program's JARs, and this JVM as its
+    /// runtime.
     ///
     /// @return the script
     static Path layOut(Path folder) throws IOException {
@@ -82,8 +82,8 @@ record ProgramRun(int exitCode, String out, String err) {
 
     private static void pack(Path classes, Path jar) {
         ToolProvider tool = ToolProvider.findFirst("jar").orElseThrow();
-        int code = tool.run(
-                System.out, System.err, "--create", "--file", jar.toString(), "-C", classes.toString(), ".");
+        int code =
+                tool.run(System.out, System.err, "--create", "--file", jar.toString(), "-C", classes.toString(), ".");
         if (code != 0) {
             throw new IllegalStateException("can't pack " + classes);
         }
@@ -94,7 +94,8 @@ record ProgramRun(int exitCode, String out, String err) {
         Path file = folder.resolve(name);
         Files.write(
                 file,
-                Stream.concat(Stream.of("op,id,bytes,stream"), Arrays.stream(rows)).toList(),
+                Stream.concat(Stream.of("op,id,bytes,stream"), Arrays.stream(rows))
+                        .toList(),
                 StandardCharsets.US_ASCII);
         return file;
     }

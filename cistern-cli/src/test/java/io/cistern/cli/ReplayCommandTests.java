@@ -46,7 +46,8 @@ final class ReplayCommandTests {
         assertThat(run.out())
                 .contains("\"trace\":\"tiny\",\"allocator\":\"direct\",\"device\":\"simulated\"")
                 .contains("\"operations\":7,\"passes\":3,\"failures\":0,\"nanosPerOperation\":")
-                .contains("\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.000")
+                .contains(
+                        "\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.000")
                 .contains("\"driverCalls\":5,", "\"firstPassDriverCalls\":5,")
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
                         + ",\"requestedPeakBytes\":" + 6 * MIB + "},\"unreturnedBytes\":0}");
@@ -69,7 +70,8 @@ final class ReplayCommandTests {
     @ParameterizedTest
     @ValueSource(strings = {"none", "memset", "check"})
     void everyWorkRunsThroughEveryAllocator(String work) throws IOException {
-        Path odd = ProgramRun.trace(folder, "odd.csv", "a,0,1,0", "a,1,1027,1", "a,2,4096,0", "f,1,0,1", "f,0,0,0", "a,3,2,1");
+        Path odd = ProgramRun.trace(
+                folder, "odd.csv", "a,0,1,0", "a,1,1027,1", "a,2,4096,0", "f,1,0,1", "f,0,0,0", "a,3,2,1");
         ProgramRun run = ProgramRun.inProcess(
                 "replay", odd.toString(), tiny.toString(), "--device=simulated", "--work", work, "--format=json");
 
@@ -87,9 +89,9 @@ final class ReplayCommandTests {
         ProgramRun run = replay("--allocator", "direct");
 
         assertThat(run.exitCode()).isZero();
-        assertThat(run.out().lines().skip(1).findFirst().orElseThrow())
-                .matches("tiny +direct +[\\d,]+ +[\\d.,]+ +[\\d.,]+ +6\\.00 MiB +6\\.00 MiB +1\\.000 +5 +5 +[\\d.,]+ +0");
-        assertThat(run.out()).contains("ns/op", "requested peak", "driver calls", "On a simulated GPU, 3 passes.");
+        assertThat(run.out().lines().skip(2).findFirst().orElseThrow())
+                .matches("tiny +direct +[\\d,]+ +[\\d.,]+ +[\\d.,]+ +6\\.00 MiB +6\\.00 MiB +1\\.000 +5 +5 +0");
+        assertThat(run.out()).contains("ns/op", "requested", "reserved", "calls", "On a simulated GPU, 3 passes.");
         assertThat(run.out()).doesNotContain("\u001b");
     }
 
@@ -103,9 +105,7 @@ final class ReplayCommandTests {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock = """
+    @CsvSource(delimiter = '|', textBlock = """
             --allocator=cachin              | caching
             --allocator=direct:page=2MiB    | page
             --allocator=direct:             | direct:
@@ -135,6 +135,22 @@ final class ReplayCommandTests {
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.out()).isEmpty();
         assertThat(run.err().strip()).isEqualTo(bad + ":3: frees id 2, which was never allocated");
+    }
+
+    @Test
+    void aShippedTraceGoesByItsName() {
+        ProgramRun run = ProgramRun.inProcess(
+                "replay", "gnn_sample", "--allocator=direct", "--device=simulated", "--repeat=1", "--format=json");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out()).startsWith("{\"trace\":\"gnn_sample\",").contains("\"operations\":18262,");
+    }
+
+    @Test
+    void noLineOfTheTableOfAllTracesIsWiderThanATerminal() {
+        ProgramRun run = ProgramRun.inProcess("replay", "llama_generate", "--device=simulated", "--repeat=1");
+
+        assertThat(run.out().lines()).isNotEmpty().allMatch(line -> line.length() <= 120);
     }
 
     @Test

@@ -42,13 +42,14 @@ final class ReplayResultTests {
     @Test
     void jsonHasEveryFieldOnOneLine() {
         assertThat(result(Work.MEMSET, PASSES).toJson())
-                .isEqualTo("{\"trace\":\"t\",\"allocator\":\"caching:a=b\",\"device\":\"simulated\",\"work\":\"memset\","
-                        + "\"operations\":10,\"passes\":3,\"failures\":1,\"nanosPerOperation\":200.000,"
-                        + "\"requestedPeakBytes\":1000,\"reservedPeakBytes\":1500,\"ratio\":1.500,\"wallMillis\":20.000,"
-                        + "\"driverCalls\":10,\"firstPassMillis\":90.000,\"firstPassDriverCalls\":70,\"simulatedDriverMillis\":3.000,"
-                        + "\"mismatches\":null,"
-                        + "\"metered\":{\"allocations\":5,\"frees\":4,\"requestedTotalBytes\":4000,"
-                        + "\"requestedPeakBytes\":1000},\"unreturnedBytes\":0}");
+                .isEqualTo(
+                        "{\"trace\":\"t\",\"allocator\":\"caching:a=b\",\"device\":\"simulated\",\"work\":\"memset\","
+                                + "\"operations\":10,\"passes\":3,\"failures\":1,\"nanosPerOperation\":200.000,"
+                                + "\"requestedPeakBytes\":1000,\"reservedPeakBytes\":1500,\"ratio\":1.500,\"wallMillis\":20.000,"
+                                + "\"driverCalls\":10,\"firstPassMillis\":90.000,\"firstPassDriverCalls\":70,\"simulatedDriverMillis\":3.000,"
+                                + "\"mismatches\":null,"
+                                + "\"metered\":{\"allocations\":5,\"frees\":4,\"requestedTotalBytes\":4000,"
+                                + "\"requestedPeakBytes\":1000},\"unreturnedBytes\":0}");
     }
 
     private static ReplayResult result(Work work, List<Replay.Pass> passes) {

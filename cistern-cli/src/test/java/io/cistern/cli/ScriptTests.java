@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -66,7 +67,8 @@ final class ScriptTests {
                 .contains("\"allocator\":\"acme\"", "\"failures\":0", "\"mismatches\":0", "\"unreturnedBytes\":0")
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":9004500,")
                 .contains("\"requestedPeakBytes\":3001000");
-        assertThat(run.err()).contains("acme closed: 9 segments acquired, 9 released");
+        assertThat(run.out().lines()).as("what a plug-in prints is no result").hasSize(1);
+        assertThat(run.err()).contains("acme opens", "acme closed: 9 segments acquired, 9 released");
     }
 
     @Test
@@ -102,6 +104,37 @@ final class ScriptTests {
 
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.err()).contains("/none/such.jar");
+    }
+
+    @Test
+    void theSameJarsWorkOnTheClassPath() throws Exception {
+        ProgramRun run = ProgramRun.of(
+                script.resolveSibling("runtime").resolve("bin/java"),
+                folder,
+                Map.of(),
+                "--enable-native-access=ALL-UNNAMED",
+                "--class-path",
+                script.resolveSibling("lib") + "/*:" + jar,
+                CisternCommand.class.getName(),
+                "doctor",
+                "--format=json");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        for (String name : List.of("caching", "async", "direct", "acme", "vmm", "linear", "pages")) {
+            assertThat(run.out())
+                    .containsPattern("\"name\":\"" + name + "\",\"origin\":\"[^\"]*\\.jar\"[^}]*\"available\":true");
+        }
+        assertThat(run.out()).doesNotContain("module io.cistern");
+    }
+
+    @Test
+    void aPlugInThatIsNoJarIsNamed() throws Exception {
+        Path broken = Files.writeString(folder.resolve("broken.jar"), "no JAR");
+        ProgramRun run = run(script, "doctor", "--class-path", broken.toString());
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().lines()).singleElement().asString().contains(broken + " is not a JAR");
     }
 
     private static ProgramRun run(Path script, String... arguments) throws Exception {

@@ -52,9 +52,7 @@ final class TraceReaderTests {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock = """
+    @CsvSource(delimiter = '|', textBlock = """
             f,7,0,0                              | 2 | frees id 7, which was never allocated
             a,7,8,0;a,7,8,0                      | 3 | allocates id 7, which is still live
             a,7,8,0;f,7,0,0;f,7,0,0              | 4 | frees id 7, which was freed before
@@ -103,8 +101,17 @@ final class TraceReaderTests {
     }
 
     @Test
+    void aByteOrderMarkIsPassedOver() throws Exception {
+        byte[] text = ("\ufeff" + HEADER + "a,1,8,0\n").getBytes(StandardCharsets.UTF_8);
+
+        assertThat(TraceReader.read("t.csv", new ByteArrayInputStream(text)).operations())
+                .isEqualTo(1);
+    }
+
+    @Test
     void gzippedTracesAreRead() throws Exception {
-        assertThat(TraceReader.read("t.csv.gz", new ByteArrayInputStream(gzip(HEADER + "a,1,8,0\n"))).operations())
+        assertThat(TraceReader.read("t.csv.gz", new ByteArrayInputStream(gzip(HEADER + "a,1,8,0\n")))
+                        .operations())
                 .isEqualTo(1);
     }
 
@@ -151,7 +158,8 @@ final class TraceReaderTests {
             }
         }
         assertThatThrownBy(() -> readGzip(packed.toByteArray()))
-                .hasMessage("t.csv.gz:" + (TraceBuilder.MAX_ROWS + 2) + ": more than " + TraceBuilder.MAX_ROWS + " rows");
+                .hasMessage(
+                        "t.csv.gz:" + (TraceBuilder.MAX_ROWS + 2) + ": more than " + TraceBuilder.MAX_ROWS + " rows");
     }
 
     @Test
