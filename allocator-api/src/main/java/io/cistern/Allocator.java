@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
@@ -9,6 +10,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /// An allocator that was opened, as a program sees it: metered and owned by the framework whoever wrote it.
 ///
@@ -63,6 +65,51 @@ public final class Allocator implements AutoCloseable {
             throw new IllegalStateException("allocator " + spec + " is closed");
         }
         return address;
+    }
+
+    /// Opens a scope in which this allocator serves the calling thread on all devices and streams.
+    ///
+    /// @throws IllegalStateException if this allocator is closed
+    public Scope enter() {
+        return enter(Region.of(router.region(), openRoutes()));
+    }
+
+    /// Opens a scope in which this allocator serves the calling thread on one device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalStateException if this allocator is closed
+    public Scope enter(int device) {
+        return enter(Region.of(router.region(), only(device)));
+    }
+
+    /// Opens a scope in which this allocator serves the calling thread on one stream of a device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalStateException if this allocator is closed
+    public Scope enter(int device, long stream) {
+        return enter(Region.ofStream(router.region(), only(device), stream));
+    }
+
+    private Scope enter(Region region) {
+        return new Scope(router, this, region.outer(), region);
+    }
+
+    private @Nullable Route[] only(int device) {
+        @Nullable Route[] one = new Route[routes.length];
+        one[Objects.checkIndex(device, one.length)] = openRoutes()[device];
+        return one;
+    }
+
+    private Route[] openRoutes() {
+        if (closing.get()) {
+            throw new IllegalStateException("allocator " + spec + " is closed");
+        }
+        return routes;
+    }
+
+    /// The routes by device, for a region that checks at each allocation whether they are open.
+    Route[] routes() {
+        return routes;
     }
 
     /// What the framework counted on a device.

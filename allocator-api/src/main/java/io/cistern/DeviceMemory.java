@@ -4,6 +4,8 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.context.OpenContext;
 import io.cistern.internal.context.DriverEnvironment;
 import io.cistern.internal.routing.Budget;
+import io.cistern.internal.routing.Lane;
+import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.AllocatorProvider;
@@ -15,9 +17,11 @@ import io.cistern.spi.DeviceEnvironment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
@@ -44,7 +48,7 @@ public final class DeviceMemory implements AutoCloseable {
     private final Router router = new Router();
     private final @Nullable Route[] currentRoutes;
     private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
-    private @Nullable Allocator current;
+    private final @Nullable Allocator[] currents;
 
     private DeviceMemory(Builder builder) {
         driver = builder.driver;
@@ -56,6 +60,7 @@ public final class DeviceMemory implements AutoCloseable {
             Arrays.setAll(budgets, _ -> new Budget(builder.limitBytes));
         }
         currentRoutes = new Route[devices];
+        currents = new Allocator[devices];
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other), with the
@@ -113,33 +118,60 @@ public final class DeviceMemory implements AutoCloseable {
         return opened[0];
     }
 
-    /// The allocator that [#allocate] takes from. Without a choice by the program it is the catalogue's, opened at first use.
+    /// The allocator that [#allocate] takes from on device 0, outside any scope: see [#current(int)].
     ///
     /// @throws ConfigurationException if the configuration names an allocator that can't be opened
-    public synchronized Allocator current() {
-        Allocator chosen = current;
-        if (chosen == null) {
-            chosen = open(catalog.choose(environment).spec());
-            setCurrent(chosen);
-        }
-        return chosen;
+    public Allocator current() {
+        return current(0);
     }
 
-    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former current one stays
-    /// open.
+    /// The allocator that [#allocate] takes from on a device, outside any scope. Without a choice by the program it is the
+    /// catalogue's, opened at first use.
     ///
-    /// @throws IllegalArgumentException if it belongs to other device memory
-    public synchronized void setCurrent(Allocator allocator) {
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
+    public Allocator current(int device) {
+        synchronized (currents) {
+            Allocator chosen = currents[device];
+            if (chosen == null) {
+                chosen = open(catalog.choose(environment).spec());
+                for (int other = 0; other < currents.length; other++) {
+                    if (currents[other] == null) {
+                        setCurrent(other, chosen);
+                    }
+                }
+            }
+            return chosen;
+        }
+    }
+
+    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former current one
+    /// stays open.
+    ///
+    /// @throws IllegalArgumentException if it is closed, or of other device memory
+    public void setCurrent(Allocator allocator) {
+        synchronized (currents) {
+            for (int device = 0; device < currents.length; device++) {
+                setCurrent(device, allocator);
+            }
+        }
+    }
+
+    /// Makes an allocator current for one device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalArgumentException if it is closed, or of other device memory
+    public void setCurrent(int device, Allocator allocator) {
         if (!allocators.contains(allocator)) {
             throw new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
         }
-        current = allocator;
-        for (int device = 0; device < currentRoutes.length; device++) {
+        synchronized (currents) {
+            currents[device] = allocator;
             ROUTE.setRelease(currentRoutes, device, allocator.route(device));
         }
     }
 
-    /// Opens an allocator from a spec and makes it current.
+    /// Opens an allocator from a spec and makes it current for all devices.
     ///
     /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
     public Allocator setCurrent(String spec) {
@@ -148,7 +180,44 @@ public final class DeviceMemory implements AutoCloseable {
         return allocator;
     }
 
-    /// Allocates memory for use on a stream, from the current allocator.
+    /// Makes an allocator current for a device if another one still is, so that two libraries don't overwrite each other
+    /// unknowingly.
+    ///
+    /// @param expected the allocator that the caller believes to be current, as [#current(int)] told
+    /// @return whether it was, and the next one now is
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalArgumentException if the next one is closed, or of other device memory
+    public boolean compareAndSetCurrent(int device, Allocator expected, Allocator next) {
+        synchronized (currents) {
+            if (current(device) != expected) {
+                return false;
+            }
+            setCurrent(device, next);
+            return true;
+        }
+    }
+
+    /// Opens an allocator from a spec, makes it current for all devices, and closes those that were: they drain, and end with
+    /// their last block. Allocations of other threads go to the old one or to the new one; none fails because of the swap.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    public Allocator swap(String spec) {
+        Set<Allocator> former = new LinkedHashSet<>();
+        Allocator next;
+        synchronized (currents) {
+            next = open(spec);
+            for (Allocator present : currents) {
+                if (present != null) {
+                    former.add(present);
+                }
+            }
+            setCurrent(next);
+        }
+        former.forEach(Allocator::close);
+        return next;
+    }
+
+    /// Allocates memory for use on a stream, from the allocator of the innermost scope that fits, else from the current one.
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
@@ -160,22 +229,38 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws AllocatorContractException if a plug-in returned an illegal address
     /// @throws ConfigurationException if no allocator is current and the configured one can't be opened
     public long allocate(long byteSize, int device, long stream) {
-        Route route = (Route) ROUTE.getAcquire(currentRoutes, device);
+        Lane lane = router.lane();
+        Region region = router.region(lane);
+        Route route = region == null ? null : region.route(device, stream);
         if (route == null) {
-            route = current().route(device);
+            route = currentRoute(device);
+        }
+        long address = router.allocate(lane, route, byteSize, stream);
+        return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
+    }
+
+    private Route currentRoute(int device) {
+        Route route = (Route) ROUTE.getAcquire(currentRoutes, device);
+        return route != null ? route : current(device).route(device);
+    }
+
+    /// Goes to the allocator that became current while the former one closed.
+    private long allocateFromNext(Route refusing, long byteSize, int device, long stream) {
+        Region region = router.region();
+        Route route = region == null ? null : region.route(device, stream);
+        if (route == null) {
+            route = (Route) ROUTE.getVolatile(currentRoutes, device);
+        }
+        if (route == refusing || route == null) {
+            throw new IllegalStateException("allocator " + refusing + " is closed");
         }
         long address = router.allocate(route, byteSize, stream);
         return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
     }
 
-    /// Goes to the allocator that became current while the former one closed.
-    private long allocateFromNext(Route refusing, long byteSize, int device, long stream) {
-        Route route = (Route) ROUTE.getVolatile(currentRoutes, device);
-        if (route == refusing || route == null) {
-            throw new IllegalStateException("the current allocator " + current() + " is closed");
-        }
-        long address = router.allocate(route, byteSize, stream);
-        return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
+    /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of statements.
+    public ScopedWork where(Allocator allocator) {
+        return new ScopedWork(router, allocator);
     }
 
     /// Frees a block from any allocator of this device memory; it goes to the one that made it.
@@ -213,6 +298,10 @@ public final class DeviceMemory implements AutoCloseable {
     /// The allocators that are open or still have live blocks, in the order of opening.
     public List<Allocator> allocators() {
         return List.copyOf(allocators);
+    }
+
+    Router router() {
+        return router;
     }
 
     @Nullable Budget budget(int device) {

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** An *owned* lane is written by its thread alone, without atomic instructions. A *shared* lane serves virtual
 /// threads: whoever holds its word writes. The word is held for a few instructions and never across a call into an allocator
 /// or the driver.
-final class Lane {
+public final class Lane {
     private static final VarHandle WORD = handle("word", int.class);
     private static final VarHandle TALLIES = handle("tallies", Tally[].class);
 
@@ -21,6 +21,9 @@ final class Lane {
     /// Tells when the owner has ended, without keeping it.
     private @Nullable WeakReference<Thread> owner;
 
+    /// The region that the owner is in; written and read by the owner alone.
+    @Nullable Region region;
+
     /// By the route's index.
     private @Nullable Tally[] tallies = {};
 
@@ -29,6 +32,7 @@ final class Lane {
 
     /// Makes a thread the owner; called by that thread.
     void own(Thread thread) {
+        region = null;
         owner = new WeakReference<>(thread);
         ownerId = thread.threadId();
     }

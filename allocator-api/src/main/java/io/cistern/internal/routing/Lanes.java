@@ -24,6 +24,8 @@ final class Lanes {
     private final Lane[] shared = new Lane[SHARED_LANES];
     private volatile Lane[] owned = {};
 
+    final Regions regions = new Regions(this);
+
     Lanes() {
         for (int i = 0; i < shared.length; i++) {
             shared[i] = new Lane();
@@ -67,11 +69,13 @@ final class Lanes {
         for (Lane lane : owned) {
             if (lane.isOrphan()) {
                 lane.own(Thread.currentThread());
+                lane.region = regions.inherited();
                 return lane;
             }
         }
         Lane lane = new Lane();
         lane.own(Thread.currentThread());
+        lane.region = regions.inherited();
         Lane[] more = Arrays.copyOf(owned, owned.length + 1);
         more[owned.length] = lane;
         owned = more;

@@ -60,4 +60,10 @@ public final class Route {
     void drained() {
         whenDrained.run();
     }
+
+    /// The allocator's spec.
+    @Override
+    public String toString() {
+        return name;
+    }
 }

@@ -69,10 +69,14 @@ public final class Router extends OwnerTable {
     /// @throws DeviceOutOfMemoryException if the allocator or a limit says so
     /// @throws AllocatorContractException if the allocator returns what it must not
     public long allocate(Route route, long byteSize, long stream) {
+        return allocate(lanes.own(), route, byteSize, stream);
+    }
+
+    /// As the other, for a caller that has its [#lane] already.
+    public long allocate(@Nullable Lane lane, Route route, long byteSize, long stream) {
         if (((byteSize - 1) >>> SIZE_BITS) != 0) {
             return zeroOrTooLarge(route, byteSize);
         }
-        Lane lane = lanes.own();
         if (lane == null || route.budget != null) {
             return allocateSlowly(route, byteSize, stream);
         }
@@ -95,6 +99,31 @@ public final class Router extends OwnerTable {
         }
         tally.allocated(byteSize);
         return address;
+    }
+
+    /// The calling thread's lane; null for a virtual thread.
+    public @Nullable Lane lane() {
+        return lanes.own();
+    }
+
+    /// The region of the calling thread, whose lane is given; null outside any.
+    public @Nullable Region region(@Nullable Lane lane) {
+        return lane != null ? lane.region : lanes.regions.ofVirtualThread();
+    }
+
+    /// The region of the calling thread; null outside any.
+    public @Nullable Region region() {
+        return lanes.regions.current();
+    }
+
+    /// Puts the calling thread into a region, or out of any.
+    public void enter(@Nullable Region region) {
+        lanes.regions.set(region);
+    }
+
+    /// Runs code in a region, with the threads that it forks in a structured task scope.
+    public <R, X extends Throwable> R callIn(Region region, ScopedValue.CallableOp<R, X> body) throws X {
+        return lanes.regions.call(region, body);
     }
 
     /// The way of virtual threads and limits.

@@ -1,0 +1,62 @@
+package io.cistern;
+
+import io.cistern.internal.routing.Region;
+import io.cistern.internal.routing.Router;
+import org.jspecify.annotations.Nullable;
+
+/// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()], ended by [#close].
+///
+/// ```java
+/// try (MemoryPool pool = MemoryPool.of("nccl"); Scope scope = pool.enter()) {
+///     DeviceBuffer inside = DeviceBuffer.allocate(bytes, stream);        // from the pool
+/// }
+/// DeviceBuffer outside = DeviceBuffer.allocate(bytes, stream);           // from the current allocator again
+/// ```
+///
+/// Scopes nest; of several that fit an allocation the innermost serves it, whichever way it was opened. A scope changes where
+/// memory comes from and nothing else: blocks may outlive it, and may be freed anywhere.
+///
+/// **Threads.** A scope belongs to the thread that opened it, platform or virtual, and is closed by it, the innermost first.
+/// Other threads are not in it unless it is carried to them: see [ScopeCarrier].
+public final class Scope implements AutoCloseable {
+    private final Router router;
+    private final Allocator allocator;
+    private final @Nullable Region outer;
+    private final Region region;
+    private final Thread owner = Thread.currentThread();
+    private boolean closed;
+
+    Scope(Router router, Allocator allocator, @Nullable Region outer, Region region) {
+        this.router = router;
+        this.allocator = allocator;
+        this.outer = outer;
+        this.region = region;
+        router.enter(region);
+    }
+
+    /// The allocator that serves the scope.
+    public Allocator allocator() {
+        return allocator;
+    }
+
+    /// Ends the scope.
+    ///
+    /// @throws WrongThreadException if another thread opened it
+    /// @throws IllegalStateException if it is closed already, or is not the innermost: then nothing changes
+    @Override
+    @SuppressWarnings("ReferenceEquality") // regions that look alike are still different scopes
+    public void close() {
+        if (Thread.currentThread() != owner) {
+            throw new WrongThreadException("the scope of " + allocator + " was opened by " + owner.getName());
+        }
+        if (closed) {
+            throw new IllegalStateException("the scope of " + allocator + " is closed already");
+        }
+        if (router.region() != region) {
+            throw new IllegalStateException(
+                    "the scope of " + allocator + " is not the innermost: scopes opened in it must be closed first");
+        }
+        closed = true;
+        router.enter(outer);
+    }
+}

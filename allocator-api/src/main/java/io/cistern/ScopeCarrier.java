@@ -1,0 +1,146 @@
+package io.cistern;
+
+import io.cistern.internal.routing.Region;
+import io.cistern.internal.routing.Router;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.AbstractExecutorService;
+import java.util.concurrent.Callable;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/// The scopes that a thread was in, to be carried to others on purpose.
+///
+/// ```java
+/// ScopeCarrier here = ScopeCarrier.capture(memory);
+/// executor.submit(here.wrap(() -> work()));           // work() allocates as here
+/// ExecutorService inScope = here.executorService(executor);      // and so does all that is given to this one
+/// ```
+///
+/// While wrapped code runs, its thread is in the captured scopes and no others; afterwards it is where it was. Scopes that code
+/// opens inside, and leaves open, end with it.
+///
+/// A carrier keeps no pool open: after a pool has closed, allocating in its scope fails with [IllegalStateException].
+///
+/// **Threads.** Immutable; any thread may use it at any time, also several at once.
+public final class ScopeCarrier {
+    private final Router router;
+    private final @Nullable Region region;
+
+    private ScopeCarrier(Router router, @Nullable Region region) {
+        this.router = router;
+        this.region = region;
+    }
+
+    /// Captures the calling thread's scopes in the process's own device memory; none is captured as none.
+    public static ScopeCarrier capture() {
+        return capture(DeviceMemory.system());
+    }
+
+    /// Captures the calling thread's scopes.
+    public static ScopeCarrier capture(DeviceMemory memory) {
+        return new ScopeCarrier(memory.router(), memory.router().region());
+    }
+
+    /// Runs code in the captured scopes, on the calling thread.
+    public void run(Runnable body) {
+        Region before = router.region();
+        router.enter(region);
+        try {
+            body.run();
+        } finally {
+            router.enter(before);
+        }
+    }
+
+    /// Calls code in the captured scopes, on the calling thread.
+    ///
+    /// @throws Exception what the code throws
+    public <T> T call(Callable<T> body) throws Exception {
+        Region before = router.region();
+        router.enter(region);
+        try {
+            return body.call();
+        } finally {
+            router.enter(before);
+        }
+    }
+
+    /// A task that runs in the captured scopes.
+    public Runnable wrap(Runnable task) {
+        return () -> run(task);
+    }
+
+    /// A task that is called in the captured scopes.
+    public <T> Callable<T> wrap(Callable<T> task) {
+        return () -> call(task);
+    }
+
+    /// An executor whose tasks run in the captured scopes: for [java.util.concurrent.CompletableFuture] too.
+    public Executor executor(Executor executor) {
+        return task -> executor.execute(wrap(task));
+    }
+
+    /// Threads that run in the captured scopes.
+    public ThreadFactory threadFactory(ThreadFactory factory) {
+        return task -> factory.newThread(wrap(task));
+    }
+
+    /// An executor service whose tasks run in the captured scopes. Shutting it down shuts the given one down.
+    public ExecutorService executorService(ExecutorService executor) {
+        return new CarryingExecutor(executor);
+    }
+
+    private final class CarryingExecutor extends AbstractExecutorService {
+        private final ExecutorService executor;
+
+        CarryingExecutor(ExecutorService executor) {
+            this.executor = executor;
+        }
+
+        @Override
+        public void execute(Runnable task) {
+            executor.execute(wrap(task));
+        }
+
+        @Override
+        public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks)
+                throws InterruptedException {
+            List<Callable<T>> wrapped = new ArrayList<>();
+            for (Callable<T> task : tasks) {
+                wrapped.add(wrap(task));
+            }
+            return executor.invokeAll(wrapped);
+        }
+
+        @Override
+        public void shutdown() {
+            executor.shutdown();
+        }
+
+        @Override
+        public List<Runnable> shutdownNow() {
+            return executor.shutdownNow();
+        }
+
+        @Override
+        public boolean isShutdown() {
+            return executor.isShutdown();
+        }
+
+        @Override
+        public boolean isTerminated() {
+            return executor.isTerminated();
+        }
+
+        @Override
+        public boolean awaitTermination(long timeout, TimeUnit unit) throws InterruptedException {
+            return executor.awaitTermination(timeout, unit);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+package io.cistern.internal.routing;
+
+import org.jspecify.annotations.Nullable;
+
+/// Where a region of a program takes its memory from: a stack of choices, the innermost first, each for one device or all
+/// and for one stream or all. Immutable, so that it can be carried to other threads.
+///
+/// While no choice in the stack is for one stream, the routes of all devices are worked out when the region is entered, and
+/// a look-up is one array read.
+public final class Region {
+    private static final long ANY_STREAM = Long.MIN_VALUE;
+
+    private final @Nullable Region outer;
+    private final @Nullable Route[] own;
+    private final long stream;
+    private final @Nullable Route @Nullable [] flat;
+
+    private Region(@Nullable Region outer, @Nullable Route[] own, long stream) {
+        this.outer = outer;
+        this.own = own;
+        this.stream = stream;
+        this.flat = flatten();
+    }
+
+    /// Puts a choice for all streams on top of a region.
+    ///
+    /// @param routes by device; null where the choice does not apply
+    public static Region of(@Nullable Region outer, @Nullable Route[] routes) {
+        return new Region(outer, routes, ANY_STREAM);
+    }
+
+    /// Puts a choice for one stream on top of a region.
+    ///
+    /// @param routes by device; null where the choice does not apply
+    public static Region ofStream(@Nullable Region outer, @Nullable Route[] routes, long stream) {
+        return new Region(outer, routes, stream);
+    }
+
+    /// The region without its innermost choice.
+    public @Nullable Region outer() {
+        return outer;
+    }
+
+    /// The route for a device and stream, or null where the current allocator serves.
+    public @Nullable Route route(int device, long forStream) {
+        @Nullable Route[] routes = flat;
+        return routes != null ? routes[device] : search(device, forStream);
+    }
+
+    private @Nullable Route search(int device, long forStream) {
+        for (Region region = this; region != null; region = region.outer) {
+            Route route = region.own[device];
+            if (route != null && (region.stream == ANY_STREAM || region.stream == forStream)) {
+                return route;
+            }
+        }
+        return null;
+    }
+
+    private @Nullable Route @Nullable [] flatten() {
+        if (stream != ANY_STREAM || (outer != null && outer.flat == null)) {
+            return null;
+        }
+        @Nullable Route[] routes = own.clone();
+        for (int device = 0; outer != null && device < routes.length; device++) {
+            if (routes[device] == null) {
+                routes[device] = outer.route(device, ANY_STREAM);
+            }
+        }
+        return routes;
+    }
+}
