@@ -20,6 +20,7 @@ import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -69,6 +70,12 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public static DeviceMemory system() {
         return SystemDeviceMemory.INSTANCE;
+    }
+
+    /// The process's own device memory if anybody asked for it yet: for integrations that must not open a driver
+    /// where the program uses none.
+    public static Optional<DeviceMemory> systemIfOpen() {
+        return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
     }
 
     /// Opens device memory on a driver, which stays the caller's to close, later than this.

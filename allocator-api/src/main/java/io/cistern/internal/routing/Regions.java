@@ -14,6 +14,9 @@ final class Regions {
         Objects.requireNonNull(Region.class);
     }
 
+    /// A virtual thread that left the region it inherited: a thread-local without a value can't say so.
+    private static final Region OUTSIDE = Region.of(null, new Route[0]);
+
     private final Lanes lanes;
 
     @SuppressWarnings("ThreadLocalUsage") // a thread is in one region for each DeviceMemory
@@ -38,7 +41,10 @@ final class Regions {
             return null;
         }
         Region region = ofVirtualThread.get();
-        return region != null ? region : inherited();
+        if (region == null) {
+            return inherited();
+        }
+        return region != OUTSIDE ? region : null;
     }
 
     @Nullable Region inherited() {
@@ -52,11 +58,17 @@ final class Regions {
             lane.region = region;
         } else {
             virtualThreadsHaveRegions = true;
-            if (region == null) {
-                ofVirtualThread.remove();
-            } else {
-                ofVirtualThread.set(region);
-            }
+            setOfVirtualThread(region);
+        }
+    }
+
+    private void setOfVirtualThread(@Nullable Region region) {
+        if (region != null) {
+            ofVirtualThread.set(region);
+        } else if (inherited.isBound()) {
+            ofVirtualThread.set(OUTSIDE);
+        } else {
+            ofVirtualThread.remove();
         }
     }
 
