@@ -8,6 +8,7 @@ import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.Catalog;
@@ -47,7 +48,12 @@ public final class DeviceMemory implements AutoCloseable {
     private final Catalog catalog;
     private final @Nullable Budget[] budgets;
     private final Router router = new Router();
+
+    /// By device. Null before the first choice, and always while a watch is to see what is allocated outside scopes:
+    /// so its cost is nothing where there is none.
     private final @Nullable Route[] currentRoutes;
+
+    private final @Nullable ScopeWatch watch;
     private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
     private final @Nullable Allocator[] currents;
 
@@ -62,6 +68,10 @@ public final class DeviceMemory implements AutoCloseable {
         }
         currentRoutes = new Route[devices];
         currents = new Allocator[devices];
+        watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
+        if (watch != null) {
+            router.watch(watch);
+        }
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other), with the
@@ -174,7 +184,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
         synchronized (currents) {
             currents[device] = allocator;
-            ROUTE.setRelease(currentRoutes, device, allocator.route(device));
+            if (watch == null) {
+                ROUTE.setRelease(currentRoutes, device, allocator.route(device));
+            }
         }
     }
 
@@ -240,15 +252,22 @@ public final class DeviceMemory implements AutoCloseable {
         Region region = router.region(lane);
         Route route = region == null ? null : region.route(device, stream);
         if (route == null) {
-            route = currentRoute(device);
+            route = currentRoute(device, stream);
         }
         long address = router.allocate(lane, route, byteSize, stream);
         return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
     }
 
-    private Route currentRoute(int device) {
+    private Route currentRoute(int device, long stream) {
         Route route = (Route) ROUTE.getAcquire(currentRoutes, device);
-        return route != null ? route : current(device).route(device);
+        return route != null ? route : chosenRoute(device, stream);
+    }
+
+    private Route chosenRoute(int device, long stream) {
+        if (watch != null) {
+            watch.allocates(device, stream);
+        }
+        return current(device).route(device);
     }
 
     /// Goes to the allocator that became current while the former one closed.
@@ -256,9 +275,9 @@ public final class DeviceMemory implements AutoCloseable {
         Region region = router.region();
         Route route = region == null ? null : region.route(device, stream);
         if (route == null) {
-            route = (Route) ROUTE.getVolatile(currentRoutes, device);
+            route = currentRoute(device, stream);
         }
-        if (route == refusing || route == null) {
+        if (route == refusing) {
             throw new IllegalStateException("allocator " + refusing + " is closed");
         }
         long address = router.allocate(route, byteSize, stream);
@@ -329,6 +348,7 @@ public final class DeviceMemory implements AutoCloseable {
         private final CudaDriver driver;
         private Catalog catalog = Catalog.of(List.of(), List.of());
         private long limitBytes = -1;
+        private boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
 
         private Builder(CudaDriver driver) {
             this.driver = driver;
@@ -348,6 +368,16 @@ public final class DeviceMemory implements AutoCloseable {
                 throw new IllegalArgumentException("limitBytes is negative: " + limitBytes);
             }
             this.limitBytes = limitBytes;
+            return this;
+        }
+
+        /// Whether to report a thread that allocates outside every scope while another thread is in one that
+        /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as a
+        /// warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report` says.
+        ///
+        /// It makes allocations outside scopes slower; off, it costs nothing.
+        public Builder reportScopelessThreads(boolean report) {
+            this.reportScopelessThreads = report;
             return this;
         }
 

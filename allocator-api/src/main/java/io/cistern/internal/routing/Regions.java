@@ -26,6 +26,10 @@ final class Regions {
     /// Whether any virtual thread may be in a region, so that the others need not look.
     private volatile boolean virtualThreadsHaveRegions;
 
+    /// Is told of every move, or null.
+    @Nullable
+    ScopeWatch watch;
+
     Regions(Lanes lanes) {
         this.lanes = lanes;
     }
@@ -53,6 +57,9 @@ final class Regions {
 
     /// Puts the calling thread into a region.
     void set(@Nullable Region region) {
+        if (watch != null) {
+            watch.moved(region);
+        }
         Lane lane = lanes.own();
         if (lane != null) {
             lane.region = region;
