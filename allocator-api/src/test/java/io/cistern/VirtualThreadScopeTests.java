@@ -44,27 +44,30 @@ class VirtualThreadScopeTests {
                 pools[i] = memory.open("pool" + i, new Counting((i + 1) * RANGE));
             }
             memory.setCurrent(memory.open("current", new Counting(0)));
+            for (int warm = 0; warm < 3; warm++) {
+                wrong(memory, pools, 100); // a thread that waits while another loads a class is pinned
+            }
             recording.enable("jdk.VirtualThreadPinned").withThreshold(Duration.ZERO);
             recording.enable("jdk.VirtualThreadStart").withoutStackTrace();
             recording.start();
-            assertThat(wrong(memory, pools)).isZero();
+            assertThat(wrong(memory, pools, THREADS)).isZero();
             recording.stop();
             events = events(recording);
             for (Allocator pool : pools) {
-                assertThat(pool.statistics(0).allocations()).isEqualTo(THREADS / pools.length);
+                assertThat(pool.statistics(0).allocations()).isEqualTo((THREADS + 300) / pools.length);
                 assertThat(pool.statistics(0).liveBlocks()).isZero();
                 assertThat(pool.statistics(0).requestedBytes()).isZero();
             }
         }
-        assertThat(count(events, "jdk.VirtualThreadStart")).isEqualTo(THREADS);
-        assertThat(count(events, "jdk.VirtualThreadPinned")).isZero();
+        assertThat(events).filteredOn(event -> event.getEventType().getName().equals("jdk.VirtualThreadStart")).hasSize(THREADS);
+        assertThat(events).noneMatch(event -> event.getEventType().getName().equals("jdk.VirtualThreadPinned"));
     }
 
-    private static int wrong(DeviceMemory memory, Allocator[] pools) throws InterruptedException {
+    private static int wrong(DeviceMemory memory, Allocator[] pools, int threads) throws InterruptedException {
         AtomicInteger wrong = new AtomicInteger();
-        CountDownLatch inside = new CountDownLatch(THREADS);
+        CountDownLatch inside = new CountDownLatch(threads);
         try (ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor()) {
-            for (int i = 0; i < THREADS; i++) {
+            for (int i = 0; i < threads; i++) {
                 int mine = i % pools.length;
                 executor.execute(() -> {
                     try (Scope _ = pools[mine].enter()) {
@@ -83,12 +86,6 @@ class VirtualThreadScopeTests {
             }
         }
         return wrong.get();
-    }
-
-    private static long count(List<RecordedEvent> events, String type) {
-        return events.stream()
-                .filter(event -> event.getEventType().getName().equals(type))
-                .count();
     }
 
     private List<RecordedEvent> events(Recording recording) throws IOException {
