@@ -52,7 +52,8 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
-    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default stream
+    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default
+    ///     stream
     /// @return an address that is a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -131,7 +132,8 @@ public final class Allocator implements AutoCloseable {
         return maker.reservedBytes(device);
     }
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running work.
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running
+    /// work.
     ///
     /// @return bytes given back
     public long trim(int device, long keepBytes) {
@@ -143,8 +145,8 @@ public final class Allocator implements AutoCloseable {
         return maker.extension(type);
     }
 
-    /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the driver when the
-    /// last live block has been freed, which may be now. Closing twice does nothing.
+    /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the driver
+    /// when the last live block has been freed, which may be now. Closing twice does nothing.
     @Override
     public void close() {
         if (closing.compareAndSet(false, true)) {

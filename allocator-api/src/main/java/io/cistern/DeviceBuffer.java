@@ -70,8 +70,8 @@ public final class DeviceBuffer implements AutoCloseable {
         return new DeviceBuffer(memory, memory.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// The address of the first byte; 0 for a buffer of 0 bytes. Keep the buffer reachable and open until the work that uses
-    /// the address has been enqueued.
+    /// The address of the first byte; 0 for a buffer of 0 bytes. Keep the buffer reachable and open until the
+    /// work that uses the address has been enqueued.
     ///
     /// @throws IllegalStateException if the buffer is closed
     public long address() {

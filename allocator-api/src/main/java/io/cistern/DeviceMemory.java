@@ -1,8 +1,8 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.internal.context.OpenContext;
 import io.cistern.internal.context.DriverEnvironment;
+import io.cistern.internal.context.OpenContext;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.Region;
@@ -25,8 +25,8 @@ import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
-/// The device memory of one driver: the allocators that are open on it, which one is current, who made each block, and what
-/// each handed out.
+/// The device memory of one driver: the allocators that are open on it, which one is current, who made each block,
+/// and what each handed out.
 ///
 /// ```java
 /// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
@@ -36,8 +36,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
-/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the stream of the last
-/// use.
+/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the stream of
+/// the last use.
 public final class DeviceMemory implements AutoCloseable {
     private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
 
@@ -63,8 +63,8 @@ public final class DeviceMemory implements AutoCloseable {
         currents = new Allocator[devices];
     }
 
-    /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other), with the
-    /// allocators that the loader finds. Opened at the first call.
+    /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),
+    /// with the allocators that the loader finds. Opened at the first call.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public static DeviceMemory system() {
@@ -125,8 +125,8 @@ public final class DeviceMemory implements AutoCloseable {
         return current(0);
     }
 
-    /// The allocator that [#allocate] takes from on a device, outside any scope. Without a choice by the program it is the
-    /// catalogue's, opened at first use.
+    /// The allocator that [#allocate] takes from on a device, outside any scope. Without a choice by the program
+    /// it is the catalogue's, opened at first use.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws ConfigurationException if the configuration names an allocator that can't be opened
@@ -145,8 +145,8 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former current one
-    /// stays open.
+    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former
+    /// current one stays open.
     ///
     /// @throws IllegalArgumentException if it is closed, or of other device memory
     public void setCurrent(Allocator allocator) {
@@ -180,8 +180,8 @@ public final class DeviceMemory implements AutoCloseable {
         return allocator;
     }
 
-    /// Makes an allocator current for a device if another one still is, so that two libraries don't overwrite each other
-    /// unknowingly.
+    /// Makes an allocator current for a device if another one still is, so that two libraries don't overwrite
+    /// each other unknowingly.
     ///
     /// @param expected the allocator that the caller believes to be current, as [#current(int)] told
     /// @return whether it was, and the next one now is
@@ -197,8 +197,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Opens an allocator from a spec, makes it current for all devices, and closes those that were: they drain, and end with
-    /// their last block. Allocations of other threads go to the old one or to the new one; none fails because of the swap.
+    /// Opens an allocator from a spec, makes it current for all devices, and closes those that were: they drain,
+    /// and end with their last block. Allocations of other threads go to the old one or to the new one; none
+    /// fails because of the swap.
     ///
     /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
     public Allocator swap(String spec) {
@@ -217,11 +218,13 @@ public final class DeviceMemory implements AutoCloseable {
         return next;
     }
 
-    /// Allocates memory for use on a stream, from the allocator of the innermost scope that fits, else from the current one.
+    /// Allocates memory for use on a stream, from the allocator of the innermost scope that fits, else from the
+    /// current one.
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
-    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default stream
+    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default
+    ///     stream
     /// @return an address that is a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -258,7 +261,8 @@ public final class DeviceMemory implements AutoCloseable {
         return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
     }
 
-    /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of statements.
+    /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of
+    /// statements.
     public ScopedWork where(Allocator allocator) {
         return new ScopedWork(router, allocator);
     }
@@ -267,13 +271,14 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @param address what an allocation returned; 0 does nothing
     /// @param stream the stream of the last use
-    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block, or is foreign
+    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
+    ///     or is foreign
     public void free(long address, long stream) {
         router.free(address, stream);
     }
 
-    /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is released, and a later
-    /// stream with the same handle does not meet it. Not announcing breaks the contract.
+    /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
+    /// released, and a later stream with the same handle does not meet it. Not announcing breaks the contract.
     public void streamClosing(int device, long stream) {
         for (Allocator allocator : allocators) {
             allocator.streamClosing(device, stream);
@@ -304,12 +309,13 @@ public final class DeviceMemory implements AutoCloseable {
         return router;
     }
 
-    @Nullable Budget budget(int device) {
+    @Nullable
+    Budget budget(int device) {
         return budgets[device];
     }
 
-    /// Closes all allocators. Those with live blocks give their memory back when the last one is freed. Closing twice does
-    /// nothing.
+    /// Closes all allocators. Those with live blocks give their memory back when the last one is freed. Closing
+    /// twice does nothing.
     @Override
     public void close() {
         for (Allocator allocator : allocators.reversed()) {
@@ -333,7 +339,8 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// A limit on the bytes requested on each device, over all allocators: never exceeded, and nothing that fits is refused.
+        /// A limit on the bytes requested on each device, over all allocators: never exceeded, and nothing
+        /// that fits is refused.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {

@@ -7,15 +7,17 @@ import org.jspecify.annotations.Nullable;
 
 /// Finds the calling thread's lane.
 ///
-/// A platform thread owns a lane. It is found in a table by the low bits of the thread's id, which costs one read and one
-/// comparison; where two threads share an entry, one of them goes through a thread-local. When a thread ends, its lane waits
-/// with its counters for the next new thread, so there are never more lanes than threads were alive at once. Virtual threads
-/// share a fixed number of lanes: each tries the one its id points to and moves on when it is held.
+/// A platform thread owns a lane. It is found in a table by the low bits of the thread's id, which costs one read and
+/// one comparison; where two threads share an entry, one of them goes through a thread-local. When a thread ends, its
+/// lane waits with its counters for the next new thread, so there are never more lanes than threads were alive at
+/// once. Virtual threads share a fixed number of lanes: each tries the one its id points to and moves on when it is
+/// held.
 final class Lanes {
     /// Large enough that busy threads rarely meet, small enough to stay in the cache.
     private static final int TABLE_SIZE = 1024;
 
-    private static final int SHARED_LANES = Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
+    private static final int SHARED_LANES =
+            Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
 
     /// Read and written without order: a thread takes only a lane that bears its own id, which it wrote itself.
     private final @Nullable Lane[] table = new Lane[TABLE_SIZE];
@@ -33,7 +35,8 @@ final class Lanes {
     }
 
     /// The calling thread's own lane, or null for a virtual thread.
-    @Nullable Lane own() {
+    @Nullable
+    Lane own() {
         Thread thread = Thread.currentThread();
         long id = thread.threadId();
         Lane lane = table[(int) id & (TABLE_SIZE - 1)];
@@ -82,8 +85,8 @@ final class Lanes {
         return lane;
     }
 
-    /// Waits until the allocations through a route that began before it refused have ended. One under way may be waiting for
-    /// the driver, so this sleeps rather than spins.
+    /// Waits until the allocations through a route that began before it refused have ended. One under way may be
+    /// waiting for the driver, so this sleeps rather than spins.
     void awaitAllocations(Route route) {
         if (ProcessFence.isSupported()) {
             ProcessFence.everywhere();

@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 /// record    address | state     byteSize << 16 | route
 /// ```
 ///
-/// The chunks of a table stand in a hash directory, by number. They are made where blocks were seen to begin, and stay:
-/// the driver gives the same addresses again. At worst that is 2 KiB for each 32 KiB of addresses.
+/// The chunks of a table stand in a hash directory, by number. They are made where blocks were seen to begin, and
+/// stay: the driver gives the same addresses again. At worst that is 2 KiB for each 32 KiB of addresses.
 ///
 /// **Steps.** Insert: find the slot by size and address, check that it is empty, write the owner, then the key
 /// (release). Remove: look for the key in the three tables, swing its state from live to freeing (compare-and-set, so
@@ -33,8 +33,8 @@ import org.jspecify.annotations.Nullable;
 /// that removes owns the record from the compare-and-set to the clearing. Chunks are added under a lock and found by
 /// plain reads; a reader that by a race does not see one yet looks again under the lock.
 ///
-/// **Cost.** What lies between the compare-and-sets of two frees is a chain of dependent reads, so the directories are
-/// fields of the router itself, and a chunk is one read away from them.
+/// **Cost.** What lies between the compare-and-sets of two frees is a chain of dependent reads, so the directories
+/// are fields of the router itself, and a chunk is one read away from them.
 abstract class OwnerTable {
     /// Addresses of the device are below 2^49 (unified addressing since Pascal).
     static final int ADDRESS_BITS = 49;
@@ -80,7 +80,8 @@ abstract class OwnerTable {
 
     /// Records a block.
     ///
-    /// @return false if a live block begins in the same slot, which only an allocator that broke its contract can cause
+    /// @return false if a live block begins in the same slot, which only an allocator that broke its contract can
+    ///     cause
     final boolean insert(long address, long byteSize, int route) {
         if (byteSize < 1L << MIDDLE_SHIFT) {
             long[] chunk = find(fine, address >>> (FINE_SHIFT + SLOT_BITS));

@@ -17,16 +17,11 @@ public final class Route {
     /// Where allocations go: the maker, or null after closing. Frees always go to the maker.
     volatile @Nullable DeviceAllocator entrance;
 
-    /// Blocks that were alive when the route closed and still are; below zero while the closing thread is still counting.
+    /// Blocks that were alive when the route closed and still are; below zero while the closing thread is still
+    /// counting.
     private final AtomicLong draining = new AtomicLong();
 
-    Route(
-            int index,
-            int device,
-            String name,
-            DeviceAllocator maker,
-            @Nullable Budget budget,
-            Runnable whenDrained) {
+    Route(int index, int device, String name, DeviceAllocator maker, @Nullable Budget budget, Runnable whenDrained) {
         this.index = index;
         this.device = device;
         this.name = name;

@@ -9,14 +9,15 @@ import org.jspecify.annotations.Nullable;
 
 /// The routing kernel: the way of every allocation and every free, for every allocator.
 ///
-/// **Allocate**: take the bytes from the limit, if there is one → ask the route's allocator → check what it returned and record
-/// the owner → count in the calling thread's lane. A failure undoes what came before it.
+/// **Allocate**: take the bytes from the limit, if there is one → ask the route's allocator → check what it returned
+/// and record the owner → count in the calling thread's lane. A failure undoes what came before it.
 ///
-/// **Free**: take the owner's record away (once: the second free of an address finds none) → give the block to its maker →
-/// count. The record goes first, since the address may come back from the allocator at once, on another thread.
+/// **Free**: take the owner's record away (once: the second free of an address finds none) → give the block to its
+/// maker → count. The record goes first, since the address may come back from the allocator at once, on another
+/// thread.
 ///
-/// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A virtual thread
-/// enters a shared lane to count, one compare-and-set more.
+/// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A virtual
+/// thread enters a shared lane to count, one compare-and-set more.
 public final class Router extends OwnerTable {
     /// Bits that an address must not have: below the alignment of 256 bytes, or beyond the table.
     private static final long ILLEGAL_BITS = -(1L << ADDRESS_BITS) | 0xFF;
@@ -45,12 +46,13 @@ public final class Router extends OwnerTable {
         return route;
     }
 
-    /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is left, at once if
-    /// there is none now.
+    /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is
+    /// left, at once if there is none now.
     ///
-    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each block has its
-    /// record. 3. The records are marked; a free that finds a mark counts. 4. Frees that took a record before it was marked
-    /// have ended: as many blocks are counted alive as are marked. Then nobody is inside the allocator but frees that count.
+    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each block
+    /// has its record. 3. The records are marked; a free that finds a mark counts. 4. Frees that took a record
+    /// before it was marked have ended: as many blocks are counted alive as are marked. Then nobody is inside the
+    /// allocator but frees that count.
     public void close(Route route) {
         route.refuse();
         lanes.awaitAllocations(route);
@@ -199,8 +201,8 @@ public final class Router extends OwnerTable {
 
     /// Frees the block of a record that was found.
     ///
-    /// The compare-and-set in `take` holds up all reads after it. So what the rest needs is read before, from an owner that
-    /// may change until then if the program frees twice; when it did, the slow way looks again.
+    /// The compare-and-set in `take` holds up all reads after it. So what the rest needs is read before, from an
+    /// owner that may change until then if the program frees twice; when it did, the slow way looks again.
     ///
     /// @return false if there is no live record
     @Override
@@ -235,7 +237,8 @@ public final class Router extends OwnerTable {
         try {
             route.maker.free(address, byteSizeOf(owner), route.device, stream);
         } finally {
-            // Before it is counted: whoever closes takes what is counted alive beyond the marked blocks for calls under way.
+            // Before it is counted: whoever closes takes what is counted alive beyond the marked blocks
+            // for calls under way.
             boolean last = draining && route.drainedOne();
             countFree(route, byteSizeOf(owner));
             if (last) {

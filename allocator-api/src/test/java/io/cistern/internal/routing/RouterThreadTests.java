@@ -172,7 +172,8 @@ class RouterThreadTests {
     void closingWhileOthersFreeDrainsExactlyOnce() throws Exception {
         for (int round = 0; round < 200; round++) {
             AtomicInteger drained = new AtomicInteger();
-            Route route = router.open("ledger", 0, new Ledger(BASE + round * (1L << 30)), null, drained::incrementAndGet);
+            Route route =
+                    router.open("ledger", 0, new Ledger(BASE + round * (1L << 30)), null, drained::incrementAndGet);
             long[] blocks = new long[64];
             for (int i = 0; i < blocks.length; i++) {
                 blocks[i] = router.allocate(route, 1L << (8 + i % 14), 0);
@@ -277,7 +278,9 @@ class RouterThreadTests {
 
     private long inVirtualThread(AtomicReference<Route> current) throws InterruptedException {
         long[] block = new long[1];
-        Thread.ofVirtual().start(() -> block[0] = router.allocate(current.get(), 300, 0)).join();
+        Thread.ofVirtual()
+                .start(() -> block[0] = router.allocate(current.get(), 300, 0))
+                .join();
         return block[0];
     }
 
