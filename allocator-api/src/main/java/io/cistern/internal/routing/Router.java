@@ -19,8 +19,20 @@ import org.jspecify.annotations.Nullable;
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A virtual
 /// thread enters a shared lane to count, one compare-and-set more.
 public final class Router extends OwnerTable {
-    /// Bits that an address must not have: below the alignment of 256 bytes, or beyond the table.
-    private static final long ILLEGAL_BITS = -(1L << ADDRESS_BITS) | 0xFF;
+    /// Addresses below 2^49 that are multiples of 256, without 0.
+    private static final long LEGAL_ADDRESSES = (1L << (ADDRESS_BITS - 8)) - 1;
+
+    /// Whether an address is a multiple of 256, not 0, and below the table's end, in one comparison: rotated, low bits that
+    /// are set become high ones.
+    private static boolean isLegal(long address) {
+        return Long.compareUnsigned(Long.rotateRight(address, 8) - 1, LEGAL_ADDRESSES) < 0;
+    }
+
+    private static void refuseUnlessZero(long address) {
+        if (address != 0) {
+            throw new UnknownAddressException(address);
+        }
+    }
 
     /// What [#allocate] returns when the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
@@ -126,7 +138,7 @@ public final class Router extends OwnerTable {
         long address;
         try {
             address = entrance.allocate(byteSize, route.device, stream);
-            if (address == 0 || (address & ILLEGAL_BITS) != 0 || !insert(address, byteSize, route.index)) {
+            if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
         } catch (Throwable failure) {
@@ -219,7 +231,7 @@ public final class Router extends OwnerTable {
         }
         try {
             long address = entrance.allocate(byteSize, route.device, stream);
-            if (address == 0 || (address & ILLEGAL_BITS) != 0 || !insert(address, byteSize, route.index)) {
+            if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
             return address;
@@ -247,8 +259,8 @@ public final class Router extends OwnerTable {
     /// @param stream the stream of the last use
     /// @throws UnknownAddressException if no live block begins there
     public void free(long address, long stream) {
-        if (address != 0 && ((address & ILLEGAL_BITS) != 0 || !remove(address, stream))) {
-            throw new UnknownAddressException(address);
+        if (!isLegal(address) || !remove(address, stream)) {
+            refuseUnlessZero(address);
         }
     }
 
@@ -329,7 +341,7 @@ public final class Router extends OwnerTable {
     }
 
     private static AllocatorContractException illegal(Route route, long address, long byteSize, long stream) {
-        boolean wellFormed = address != 0 && (address & ILLEGAL_BITS) == 0;
+        boolean wellFormed = isLegal(address);
         if (!wellFormed && address != 0) {
             route.maker.free(address, byteSize, route.device, stream);
         }
