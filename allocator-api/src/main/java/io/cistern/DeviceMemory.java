@@ -47,6 +47,7 @@ public final class DeviceMemory implements AutoCloseable {
     private final Catalog catalog;
     private final @Nullable Budgets[] budgets;
     private final Router router = new Router();
+    private final Leaks leaks;
     private final @Nullable Route[] currentRoutes;
     private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
     private final @Nullable Allocator[] currents;
@@ -54,6 +55,7 @@ public final class DeviceMemory implements AutoCloseable {
     private DeviceMemory(Builder builder) {
         driver = builder.driver;
         catalog = builder.catalog;
+        leaks = new Leaks(router, builder.leakLevel);
         environment = new DriverEnvironment(driver);
         int devices = environment.deviceCount();
         budgets = new Budgets[devices];
@@ -128,7 +130,7 @@ public final class DeviceMemory implements AutoCloseable {
     private Allocator open(
             AllocatorSpec spec, DeviceAllocator maker, @Nullable MemoryLimit limit, Runnable whenClosed) {
         Allocator[] opened = new Allocator[1];
-        opened[0] = new Allocator(spec, maker, this, limit, () -> {
+        opened[0] = new Allocator(spec, leaks.sites().around(maker), this, limit, () -> {
             allocators.remove(opened[0]);
             whenClosed.run();
         });
@@ -323,6 +325,16 @@ public final class DeviceMemory implements AutoCloseable {
         return List.copyOf(allocators);
     }
 
+    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much is known
+    /// of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand blocks.
+    public List<LiveBlock> leaks() {
+        return leaks.blocks(_ -> true);
+    }
+
+    Leaks leakRecords() {
+        return leaks;
+    }
+
     Router router() {
         return router;
     }
@@ -348,6 +360,7 @@ public final class DeviceMemory implements AutoCloseable {
         private Catalog catalog = Catalog.of(List.of(), List.of());
         private long limitBytes = -1;
         private @Nullable MemoryLimit limit;
+        private LeakLevel leakLevel = LeakLevel.configured();
 
         private Builder(CudaDriver driver) {
             this.driver = driver;
@@ -375,6 +388,12 @@ public final class DeviceMemory implements AutoCloseable {
         /// memories.
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
+            return this;
+        }
+
+        /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by default.
+        public Builder leakLevel(LeakLevel leakLevel) {
+            this.leakLevel = leakLevel;
             return this;
         }
 

@@ -189,6 +189,29 @@ abstract class OwnerTable {
         return marked;
     }
 
+    /// Is told of live records.
+    interface Visitor {
+        void record(long address, long owner);
+    }
+
+    /// Visits the records that are live, those of draining routes too; weakly consistent.
+    final synchronized void forEachLive(Visitor visitor) {
+        visit(fine, visitor);
+        visit(middle, visitor);
+        visit(coarse, visitor);
+    }
+
+    private static void visit(long[] @Nullable [] directory, Visitor visitor) {
+        for (long[] chunk : directory) {
+            for (int at = HEADER; chunk != null && at < chunk.length; at += RECORD) {
+                long key = (long) KEY.getAcquire(chunk, at);
+                if ((key & STATE_MASK) == LIVE || (key & STATE_MASK) == DRAINING) {
+                    visitor.record(key & ~STATE_MASK, chunk[at + 1]);
+                }
+            }
+        }
+    }
+
     private static boolean holds(long[] chunk, int at, long address) {
         return (chunk[at] & ~STATE_MASK) == address;
     }

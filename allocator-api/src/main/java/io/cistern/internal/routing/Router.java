@@ -352,6 +352,17 @@ public final class Router extends OwnerTable {
                 + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
     }
 
+    /// Is told of live blocks.
+    public interface BlockVisitor {
+        /// One of them.
+        void block(long address, long byteSize, Route route);
+    }
+
+    /// Visits all live blocks; weakly consistent while other threads allocate and free, exact at rest.
+    public void forEachLive(BlockVisitor visitor) {
+        forEachLive((address, owner) -> visitor.block(address, byteSizeOf(owner), routes[routeOf(owner)]));
+    }
+
     /// The counters of a route and of those beside it; weakly consistent while other threads allocate, exact at rest.
     public RouteStatistics statistics(Route route) {
         TallySum sum = lanes.sum(route.meter.routes());
