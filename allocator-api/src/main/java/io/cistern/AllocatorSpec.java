@@ -4,9 +4,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/// An allocator (or a segment source) with its options, as people write it: `NAME`, or `NAME:key=value,key=[a,b],key="quoted"`.
+/// An allocator (or a segment source) with its options, as people write it: `NAME`, or
+/// `NAME:key=value,key=[a,b],key="quoted"`.
 ///
-/// One grammar serves the property, the environment variable and the command line. PyTorch's `key:value` is taken too.
+/// One grammar serves the property, the environment variable and the command line. PyTorch's `key:value` is taken
+/// too.
 ///
 /// @param name the provider's name
 /// @param options the options in the order given; each value is a list, of one element unless written in brackets

@@ -12,8 +12,8 @@ package io.cistern;
 public final class Allocators {
     private Allocators() {}
 
-    /// The allocator that [#allocate] takes from: the program's choice, else property `cistern.allocator`, else environment
-    /// variable `CISTERN_ALLOCATOR`, else the highest priority of those available.
+    /// The allocator that [#allocate] takes from: the program's choice, else property `cistern.allocator`, else
+    /// environment variable `CISTERN_ALLOCATOR`, else the highest priority of those available.
     ///
     /// @throws ConfigurationException if the configuration names an allocator that can't be opened
     public static Allocator current() {

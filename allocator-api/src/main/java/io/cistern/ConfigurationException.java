@@ -2,8 +2,8 @@ package io.cistern;
 
 import java.io.Serial;
 
-/// A spec, an option or a choice that can't be followed: an unknown name or key, a value out of range, two plug-ins of one
-/// name, a plug-in of a newer SPI. The message names what was given and what would be legal.
+/// A spec, an option or a choice that can't be followed: an unknown name or key, a value out of range, two plug-ins
+/// of one name, a plug-in of a newer SPI. The message names what was given and what would be legal.
 public final class ConfigurationException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -1,9 +1,10 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.internal.context.OpenContext;
 import io.cistern.internal.context.DriverEnvironment;
+import io.cistern.internal.context.OpenContext;
 import io.cistern.internal.routing.Budget;
+import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
@@ -27,8 +28,8 @@ import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
-/// The device memory of one driver: the allocators that are open on it, which one is current, who made each block, and what
-/// each handed out.
+/// The device memory of one driver: the allocators that are open on it, which one is current, who made each block,
+/// and what each handed out.
 ///
 /// ```java
 /// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
@@ -38,16 +39,17 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
-/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the stream of the last
-/// use.
+/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the stream of
+/// the last use.
 public final class DeviceMemory implements AutoCloseable {
     private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
 
     private final CudaDriver driver;
     private final DriverEnvironment environment;
     private final Catalog catalog;
-    private final @Nullable Budget[] budgets;
+    private final @Nullable Budgets[] budgets;
     private final Router router = new Router();
+    private final Leaks leaks;
 
     /// By device. Null before the first choice, and always while a watch is to see what is allocated outside scopes:
     /// so its cost is nothing where there is none.
@@ -60,12 +62,11 @@ public final class DeviceMemory implements AutoCloseable {
     private DeviceMemory(Builder builder) {
         driver = builder.driver;
         catalog = builder.catalog;
+        leaks = new Leaks(router, builder.leakLevel);
         environment = new DriverEnvironment(driver);
         int devices = environment.deviceCount();
-        budgets = new Budget[devices];
-        if (builder.limitBytes >= 0) {
-            Arrays.setAll(budgets, _ -> new Budget(builder.limitBytes));
-        }
+        budgets = new Budgets[devices];
+        Arrays.setAll(budgets, builder::budgets);
         currentRoutes = new Route[devices];
         currents = new Allocator[devices];
         watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
@@ -74,8 +75,8 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other), with the
-    /// allocators that the loader finds. Opened at the first call.
+    /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),
+    /// with the allocators that the loader finds. Opened at the first call.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public static DeviceMemory system() {
@@ -109,25 +110,44 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     public Allocator open(AllocatorSpec spec) {
+        return open(spec, null);
+    }
+
+    /// Opens an allocator from a spec, with a limit on the bytes of all its blocks.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    public Allocator open(String spec, MemoryLimit limit) {
+        return open(AllocatorSpec.parse(spec), limit);
+    }
+
+    private Allocator open(AllocatorSpec spec, @Nullable MemoryLimit limit) {
         AllocatorProvider provider = catalog.allocator(spec.name());
         Availability availability = provider.availability(environment);
         if (!availability.available()) {
             throw new ConfigurationException("allocator " + spec.name() + " can't run here: " + availability.reason());
         }
         OpenContext context = new OpenContext(this, spec);
-        return open(spec, context.open(() -> provider.open(context)), context::close);
+        return open(spec, context.open(() -> provider.open(context)), limit, context::close);
     }
 
     /// Opens an allocator that the program made itself; it is metered and owned like any other.
     ///
     /// @param name a name for statistics and messages
     public Allocator open(String name, DeviceAllocator allocator) {
-        return open(new AllocatorSpec(name, Map.of(), name), allocator, () -> {});
+        return open(new AllocatorSpec(name, Map.of(), name), allocator, null, () -> {});
     }
 
-    private Allocator open(AllocatorSpec spec, DeviceAllocator maker, Runnable whenClosed) {
+    /// Opens an allocator that the program made itself, with a limit on the bytes of all its blocks.
+    ///
+    /// @param name a name for statistics and messages
+    public Allocator open(String name, DeviceAllocator allocator, MemoryLimit limit) {
+        return open(new AllocatorSpec(name, Map.of(), name), allocator, limit, () -> {});
+    }
+
+    private Allocator open(
+            AllocatorSpec spec, DeviceAllocator maker, @Nullable MemoryLimit limit, Runnable whenClosed) {
         Allocator[] opened = new Allocator[1];
-        opened[0] = new Allocator(spec, maker, router, this, () -> {
+        opened[0] = new Allocator(spec, leaks.sites().around(maker), this, limit, () -> {
             allocators.remove(opened[0]);
             whenClosed.run();
         });
@@ -142,8 +162,8 @@ public final class DeviceMemory implements AutoCloseable {
         return current(0);
     }
 
-    /// The allocator that [#allocate] takes from on a device, outside any scope. Without a choice by the program it is the
-    /// catalogue's, opened at first use.
+    /// The allocator that [#allocate] takes from on a device, outside any scope. Without a choice by the program
+    /// it is the catalogue's, opened at first use.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws ConfigurationException if the configuration names an allocator that can't be opened
@@ -162,8 +182,8 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former current one
-    /// stays open.
+    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former
+    /// current one stays open.
     ///
     /// @throws IllegalArgumentException if it is closed, or of other device memory
     public void setCurrent(Allocator allocator) {
@@ -199,8 +219,8 @@ public final class DeviceMemory implements AutoCloseable {
         return allocator;
     }
 
-    /// Makes an allocator current for a device if another one still is, so that two libraries don't overwrite each other
-    /// unknowingly.
+    /// Makes an allocator current for a device if another one still is, so that two libraries don't overwrite
+    /// each other unknowingly.
     ///
     /// @param expected the allocator that the caller believes to be current, as [#current(int)] told
     /// @return whether it was, and the next one now is
@@ -216,8 +236,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Opens an allocator from a spec, makes it current for all devices, and closes those that were: they drain, and end with
-    /// their last block. Allocations of other threads go to the old one or to the new one; none fails because of the swap.
+    /// Opens an allocator from a spec, makes it current for all devices, and closes those that were: they drain,
+    /// and end with their last block. Allocations of other threads go to the old one or to the new one; none
+    /// fails because of the swap.
     ///
     /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
     public Allocator swap(String spec) {
@@ -236,11 +257,13 @@ public final class DeviceMemory implements AutoCloseable {
         return next;
     }
 
-    /// Allocates memory for use on a stream, from the allocator of the innermost scope that fits, else from the current one.
+    /// Allocates memory for use on a stream, from the allocator of the innermost scope that fits, else from the
+    /// current one.
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
-    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default stream
+    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default
+    ///     stream
     /// @return an address that is a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -284,7 +307,8 @@ public final class DeviceMemory implements AutoCloseable {
         return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
     }
 
-    /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of statements.
+    /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of
+    /// statements.
     public ScopedWork where(Allocator allocator) {
         return new ScopedWork(router, allocator);
     }
@@ -293,13 +317,14 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @param address what an allocation returned; 0 does nothing
     /// @param stream the stream of the last use
-    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block, or is foreign
+    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
+    ///     or is foreign
     public void free(long address, long stream) {
         router.free(address, stream);
     }
 
-    /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is released, and a later
-    /// stream with the same handle does not meet it. Not announcing breaks the contract.
+    /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
+    /// released, and a later stream with the same handle does not meet it. Not announcing breaks the contract.
     public void streamClosing(int device, long stream) {
         for (Allocator allocator : allocators) {
             allocator.streamClosing(device, stream);
@@ -326,16 +351,28 @@ public final class DeviceMemory implements AutoCloseable {
         return List.copyOf(allocators);
     }
 
+    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much is known
+    /// of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand blocks.
+    public List<LiveBlock> leaks() {
+        return leaks.blocks(_ -> true);
+    }
+
+    Leaks leakRecords() {
+        return leaks;
+    }
+
     Router router() {
         return router;
     }
 
-    @Nullable Budget budget(int device) {
-        return budgets[device];
+    /// What the blocks of an allocator on a device are charged to.
+    @Nullable
+    Budgets budgets(int device, @Nullable MemoryLimit limit) {
+        return Budgets.of(budgets[device], limit == null ? null : limit.budget());
     }
 
-    /// Closes all allocators. Those with live blocks give their memory back when the last one is freed. Closing twice does
-    /// nothing.
+    /// Closes all allocators. Those with live blocks give their memory back when the last one is freed. Closing
+    /// twice does nothing.
     @Override
     public void close() {
         for (Allocator allocator : allocators.reversed()) {
@@ -349,6 +386,8 @@ public final class DeviceMemory implements AutoCloseable {
         private Catalog catalog = Catalog.of(List.of(), List.of());
         private long limitBytes = -1;
         private boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
+        private @Nullable MemoryLimit limit;
+        private LeakLevel leakLevel = LeakLevel.configured();
 
         private Builder(CudaDriver driver) {
             this.driver = driver;
@@ -360,7 +399,8 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// A limit on the bytes requested on each device, over all allocators: never exceeded, and nothing that fits is refused.
+        /// A limit on the bytes requested on each device, over all allocators: never exceeded, and nothing
+        /// that fits is refused.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -379,6 +419,24 @@ public final class DeviceMemory implements AutoCloseable {
         public Builder reportScopelessThreads(boolean report) {
             this.reportScopelessThreads = report;
             return this;
+        }
+
+        /// A limit on the bytes requested on all devices together, over all allocators, which may span several device
+        /// memories.
+        public Builder limit(MemoryLimit limit) {
+            this.limit = limit;
+            return this;
+        }
+
+        /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by default.
+        public Builder leakLevel(LeakLevel leakLevel) {
+            this.leakLevel = leakLevel;
+            return this;
+        }
+
+        private @Nullable Budgets budgets(int device) {
+            Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
+            return limitBytes < 0 ? whole : Budgets.of(whole, new Budget("device " + device, limitBytes, null));
         }
 
         /// Opens it.

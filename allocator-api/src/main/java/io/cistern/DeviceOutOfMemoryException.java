@@ -2,8 +2,9 @@ package io.cistern;
 
 import java.io.Serial;
 
-/// A device has not got the memory that was asked for. The only error after which a retry makes sense, once something has
-/// been freed. Unlike [OutOfMemoryError] it says nothing about the Java heap, and the program is as it was before.
+/// A device has not got the memory that was asked for. The only error after which a retry makes sense, once something
+/// has been freed. Unlike [OutOfMemoryError] it says nothing about the Java heap, and the program is as it was
+/// before.
 public final class DeviceOutOfMemoryException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -12,13 +13,15 @@ public final class DeviceOutOfMemoryException extends CisternException {
     private final int device;
     private final String detail;
 
-    /// Says what could not be had; for allocators. The framework adds what it knows of the device and of its allocators.
+    /// Says what could not be had; for allocators. The framework adds what it knows of the device and of its
+    /// allocators.
     ///
     /// @param byteSize bytes asked for by the caller
     /// @param device the device
     /// @param detail what the allocator knows: what it holds, what it tried; may be empty
     public DeviceOutOfMemoryException(long byteSize, int device, String detail) {
-        super("out of memory on device " + device + ": " + byteSize + " bytes asked for" + (detail.isEmpty() ? "" : "; " + detail));
+        super("out of memory on device " + device + ": " + byteSize + " bytes asked for"
+                + (detail.isEmpty() ? "" : "; " + detail));
         this.byteSize = byteSize;
         this.device = device;
         this.detail = detail;

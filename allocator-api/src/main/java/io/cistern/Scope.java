@@ -4,7 +4,8 @@ import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Router;
 import org.jspecify.annotations.Nullable;
 
-/// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()], ended by [#close].
+/// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()], ended by
+/// [#close].
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("nccl"); Scope scope = pool.enter()) {
@@ -13,11 +14,11 @@ import org.jspecify.annotations.Nullable;
 /// DeviceBuffer outside = DeviceBuffer.allocate(bytes, stream);           // from the current allocator again
 /// ```
 ///
-/// Scopes nest; of several that fit an allocation the innermost serves it, whichever way it was opened. A scope changes where
-/// memory comes from and nothing else: blocks may outlive it, and may be freed anywhere.
+/// Scopes nest; of several that fit an allocation the innermost serves it, whichever way it was opened. A scope
+/// changes where memory comes from and nothing else: blocks may outlive it, and may be freed anywhere.
 ///
-/// **Threads.** A scope belongs to the thread that opened it, platform or virtual, and is closed by it, the innermost first.
-/// Other threads are not in it unless it is carried to them: see [ScopeCarrier].
+/// **Threads.** A scope belongs to the thread that opened it, platform or virtual, and is closed by it, the innermost
+/// first. Other threads are not in it unless it is carried to them: see [ScopeCarrier].
 public final class Scope implements AutoCloseable {
     private final Router router;
     private final Allocator allocator;

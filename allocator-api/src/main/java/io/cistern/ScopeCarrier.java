@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// ExecutorService inScope = here.executorService(executor);      // and so does all that is given to this one
 /// ```
 ///
-/// While wrapped code runs, its thread is in the captured scopes and no others; afterwards it is where it was. Scopes that code
-/// opens inside, and leaves open, end with it.
+/// While wrapped code runs, its thread is in the captured scopes and no others; afterwards it is where it was. Scopes
+/// that code opens inside, and leaves open, end with it.
 ///
 /// A carrier keeps no pool open: after a pool has closed, allocating in its scope fails with [IllegalStateException].
 ///
@@ -126,8 +126,7 @@ public final class ScopeCarrier {
         }
 
         @Override
-        public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks)
-                throws InterruptedException {
+        public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks) throws InterruptedException {
             List<Callable<T>> wrapped = new ArrayList<>();
             for (Callable<T> task : tasks) {
                 wrapped.add(wrap(task));

@@ -5,8 +5,8 @@ import io.cistern.internal.routing.Router;
 
 /// A scope in the form of code that runs in it: `memory.where(pool).run(() -> …)`.
 ///
-/// Threads that the code forks in a [java.util.concurrent.StructuredTaskScope] are in the scope too, through a [ScopedValue];
-/// other threads are not.
+/// Threads that the code forks in a [java.util.concurrent.StructuredTaskScope] are in the scope too, through a
+/// [ScopedValue]; other threads are not.
 ///
 /// **Threads.** Immutable; any thread may use it at any time.
 public final class ScopedWork {

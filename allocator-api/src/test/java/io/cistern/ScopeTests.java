@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
 class ScopeTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
-    private final DeviceMemory memory = DeviceMemory.open(
-            gpu, Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())));
+    private final DeviceMemory memory =
+            DeviceMemory.open(gpu, Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())));
     private final Allocator current = memory.setCurrent("direct");
     private final Allocator pool = memory.open("direct");
     private final Allocator other = memory.open("direct");
@@ -126,9 +126,10 @@ class ScopeTests {
     @Test
     void aScopeIsClosedByTheThreadThatOpenedIt() throws Exception {
         try (Scope scope = pool.enter()) {
-            Thread thread = Thread.ofPlatform().start(() -> assertThatExceptionOfType(WrongThreadException.class)
-                    .isThrownBy(scope::close)
-                    .withMessageContaining("opened by"));
+            Thread thread = Thread.ofPlatform()
+                    .start(() -> assertThatExceptionOfType(WrongThreadException.class)
+                            .isThrownBy(scope::close)
+                            .withMessageContaining("opened by"));
             thread.join();
             assertThat(serving()).isSameAs(pool);
         }
@@ -157,7 +158,8 @@ class ScopeTests {
 
     @Test
     void codeRunsInAScope() {
-        assertThat(memory.where(pool).<Allocator, RuntimeException>call(this::serving)).isSameAs(pool);
+        assertThat(memory.where(pool).<Allocator, RuntimeException>call(this::serving))
+                .isSameAs(pool);
         assertThat(serving()).isSameAs(current);
     }
 
@@ -176,7 +178,8 @@ class ScopeTests {
     void otherThreadsAreNotInTheScope() throws Exception {
         try (Scope _ = pool.enter();
                 ExecutorService executor = Executors.newSingleThreadExecutor()) {
-            assertThat(executor.submit((Callable<Allocator>) this::serving).get()).isSameAs(current);
+            assertThat(executor.submit((Callable<Allocator>) this::serving).get())
+                    .isSameAs(current);
         }
     }
 
@@ -192,7 +195,8 @@ class ScopeTests {
                 Callable<Allocator> task = this::serving;
                 assertThat(executor.submit(carrier.wrap(task)).get()).isSameAs(pool);
                 assertThat(carrier.executorService(executor).submit(task).get()).isSameAs(pool);
-                assertThat(CompletableFuture.supplyAsync(this::serving, carrier.executor(executor)).get())
+                assertThat(CompletableFuture.supplyAsync(this::serving, carrier.executor(executor))
+                                .get())
                         .isSameAs(pool);
                 for (Future<Allocator> done : carrier.executorService(executor).invokeAll(List.of(task, task))) {
                     assertThat(done.get()).isSameAs(pool);
@@ -212,9 +216,7 @@ class ScopeTests {
                 ForkJoinPool workers = new ForkJoinPool(3)) {
             ScopeCarrier carrier = ScopeCarrier.capture(memory);
             long before = allocations(pool, 0);
-            workers.submit(() -> IntStream.range(0, 100)
-                            .parallel()
-                            .forEach(_ -> carrier.run(this::serving)))
+            workers.submit(() -> IntStream.range(0, 100).parallel().forEach(_ -> carrier.run(this::serving)))
                     .get();
             assertThat(allocations(pool, 0) - before).isEqualTo(100);
         }

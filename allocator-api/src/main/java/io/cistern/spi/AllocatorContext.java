@@ -21,7 +21,8 @@ public interface AllocatorContext {
 
     /// Memory to build on, from the driver in use.
     ///
-    /// @param spec `NAME` or `NAME:key=value,…` of a segment source: `linear` is `cuMemAlloc`, `pages` is `cuMemCreate`
+    /// @param spec `NAME` or `NAME:key=value,…` of a segment source: `linear` is `cuMemAlloc`, `pages` is
+    ///     `cuMemCreate`
     /// @throws io.cistern.ConfigurationException if there is no such source
     SegmentSource segments(String spec);
 

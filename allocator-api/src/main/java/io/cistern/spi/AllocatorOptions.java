@@ -3,8 +3,8 @@ package io.cistern.spi;
 import java.util.List;
 import java.util.Optional;
 
-/// The options of one spec. Each is read with its type; after the provider's `open` returns, an option that it never asked
-/// for is an error that names the nearest one that it did.
+/// The options of one spec. Each is read with its type; after the provider's `open` returns, an option that it never
+/// asked for is an error that names the nearest one that it did.
 ///
 /// Every method throws [io.cistern.ConfigurationException], naming key and legal values, for a value of another type.
 public interface AllocatorOptions {

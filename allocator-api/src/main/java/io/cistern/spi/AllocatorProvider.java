@@ -1,9 +1,10 @@
 package io.cistern.spi;
 
-/// Names and opens an allocator; found by [java.util.ServiceLoader], as `META-INF/services/io.cistern.spi.AllocatorProvider`
-/// or a module's `provides`.
+/// Names and opens an allocator; found by [java.util.ServiceLoader], as
+/// `META-INF/services/io.cistern.spi.AllocatorProvider` or a module's `provides`.
 public interface AllocatorProvider {
-    /// The version of this SPI. The constant is compiled into a plug-in, so that the framework sees what it was built for.
+    /// The version of this SPI. The constant is compiled into a plug-in, so that the framework sees what it was
+    /// built for.
     int SPI_VERSION = 1;
 
     /// Returns [#SPI_VERSION].

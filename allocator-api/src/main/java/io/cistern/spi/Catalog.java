@@ -4,13 +4,13 @@ import io.cistern.AllocatorSpec;
 import java.util.List;
 import java.util.Optional;
 
-/// The providers that exist, by name, and which is current when the program does not say. Implemented by the loader; a program
-/// without one builds its own with [#of].
+/// The providers that exist, by name, and which is current when the program does not say. Implemented by the loader;
+/// a program without one builds its own with [#of].
 public interface Catalog {
     /// The provider of an allocator.
     ///
-    /// @throws io.cistern.ConfigurationException if the name is unknown (the message lists the known ones, the nearest
-    ///     first), if two JARs claim it, or if it is of a newer SPI
+    /// @throws io.cistern.ConfigurationException if the name is unknown (the message lists the known ones, the
+    ///     nearest first), if two JARs claim it, or if it is of a newer SPI
     AllocatorProvider allocator(String name);
 
     /// The provider of a segment source.
@@ -51,6 +51,7 @@ public interface Catalog {
     /// Which allocator is current and why.
     ///
     /// @param spec the allocator
-    /// @param reason for people, for example `highest priority of those available` or `property cistern.allocator`
+    /// @param reason for people, for example `highest priority of those available` or `property
+    ///     cistern.allocator`
     record Choice(AllocatorSpec spec, String reason) {}
 }

@@ -7,8 +7,8 @@ import java.util.OptionalLong;
 /// Hands out device memory in stream order. **This is what a plug-in implements**: two methods; everything else has a
 /// default that is safe.
 ///
-/// Statistics, limits, ownership, history and leak reports are not the plug-in's business: the framework keeps them for
-/// every allocator, at its own boundary.
+/// Statistics, limits, ownership, history and leak reports are not the plug-in's business: the framework keeps them
+/// for every allocator, at its own boundary.
 ///
 /// ```java
 /// final class DoublingAllocator implements DeviceAllocator {
@@ -20,26 +20,27 @@ import java.util.OptionalLong;
 /// }
 /// ```
 ///
-/// **Stream order.** Memory may be used by work enqueued on `stream` after `allocate` returned, until work enqueued on the
-/// stream given to `free`, before that call. An allocator may therefore hand a freed block to the same stream at once, and
-/// to another stream only when it knows that the first has got past the free.
+/// **Stream order.** Memory may be used by work enqueued on `stream` after `allocate` returned, until work enqueued
+/// on the stream given to `free`, before that call. An allocator may therefore hand a freed block to the same stream
+/// at once, and to another stream only when it knows that the first has got past the free.
 ///
 /// **Threads.** Any thread may call any method at any time, also several at once for one device and stream.
 public interface DeviceAllocator extends AutoCloseable {
     /// Allocates memory.
     ///
-    /// @implSpec The address is a multiple of 256, not 0, below 2^49, and no other live block of any allocator overlaps
-    ///     `[address, address + byteSize)`. Anything thrown leaves nothing allocated.
+    /// @implSpec The address is a multiple of 256, not 0, below 2^49, and no other live block of any allocator
+    ///     overlaps `[address, address + byteSize)`. Anything thrown leaves nothing allocated.
     /// @param byteSize bytes wanted, at least 1 (the framework answers 0 bytes itself)
     /// @param device the device's ordinal
     /// @param stream the stream on which it is used first
-    /// @throws DeviceOutOfMemoryException when there is no memory; the only failure after which a retry makes sense
+    /// @throws DeviceOutOfMemoryException when there is no memory; the only failure after which a retry makes
+    ///     sense
     long allocate(long byteSize, int device, long stream);
 
     /// Takes memory back.
     ///
-    /// @implSpec Called once for each successful [#allocate], with its address, byte size and device. Must not throw for such
-    ///     a call, also when the context is dead.
+    /// @implSpec Called once for each successful [#allocate], with its address, byte size and device. Must not
+    ///     throw for such a call, also when the context is dead.
     /// @param stream the stream of the last use
     void free(long address, long byteSize, int device, long stream);
 
@@ -50,14 +51,16 @@ public interface DeviceAllocator extends AutoCloseable {
         return OptionalLong.empty();
     }
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running work.
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running
+    /// work.
     ///
     /// @return bytes given back
     default long trim(int device, long keepBytes) {
         return 0;
     }
 
-    /// Says that a stream ends: its handle may come again for another stream, and nothing may be recorded on it later.
+    /// Says that a stream ends: its handle may come again for another stream, and nothing may be recorded on it
+    /// later.
     default void streamClosing(int device, long stream) {}
 
     /// Asks for an optional ability, such as [ReservedPeak].

@@ -146,7 +146,8 @@ final class DeviceCache {
         return returned;
     }
 
-    /// The stream ends: what waits for it gets its fence now, and its own memory goes as soon as its work is done.
+    /// The stream ends: what waits for it gets its fence now, and its own memory goes as soon as its work is
+    /// done.
     void streamClosing(long stream) {
         long key = Fences.key(stream);
         for (StreamShard shard : shards()) {

@@ -43,8 +43,8 @@ final class SegmentGrowth implements Growth {
     @Override
     public void releaseRefused() {}
 
-    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold it
-    /// from every other use.
+    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
+    /// it from every other use.
     @Override
     public long keptWhole() {
         return deviceBytes / 16;

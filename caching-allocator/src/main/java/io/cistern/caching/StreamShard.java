@@ -153,8 +153,8 @@ final class StreamShard {
         }
     }
 
-    /// Takes a block if there is one by now, and else claims the gap where the fewest bytes are missing for it, the
-    /// lowest among equals. Under the driver lock.
+    /// Takes a block if there is one by now, and else claims the gap where the fewest bytes are missing for it,
+    /// the lowest among equals. Under the driver lock.
     ///
     /// @param unit what is mapped is a multiple of this, except at the end of a gap
     /// @return a block, a gap, or null if no gap is large enough
@@ -189,8 +189,8 @@ final class StreamShard {
         }
     }
 
-    /// Gives idle memory back to the driver, if the stream has got past its last use. Call with the driver lock and
-    /// without `lock`.
+    /// Gives idle memory back to the driver, if the stream has got past its last use. Call with the driver lock
+    /// and without `lock`.
     ///
     /// @param wanted stop at this many bytes
     /// @param idle answers, with the blocks claimed, whether the work of the stream has finished

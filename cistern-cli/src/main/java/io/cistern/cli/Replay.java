@@ -137,8 +137,8 @@ final class Replay {
     /// @param hostNanos the loop over the rows
     /// @param wallNanos the same with the wait for the device
     /// @param driverCalls what the allocator asked of the driver in the loop
-    /// @param driverNanos what a real GPU's driver would have taken for all calls of the loop, on a simulated one;
-    ///     else 0
+    /// @param driverNanos what a real GPU's driver would have taken for all calls of the loop, on a simulated
+    ///     one; else 0
     /// @param failures allocations that failed
     record Pass(long hostNanos, long wallNanos, long driverCalls, long driverNanos, long failures) {}
 }

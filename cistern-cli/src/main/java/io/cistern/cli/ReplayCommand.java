@@ -152,8 +152,8 @@ final class ReplayCommand implements Callable<Integer> {
                 alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty());
     }
 
-    /// Times what has been observed. The first time for an allocator, passes that nobody sees come before, so that
-    /// the JVM has compiled it: what is compared is allocators, not compilers.
+    /// Times what has been observed. The first time for an allocator, passes that nobody sees come before, so
+    /// that the JVM has compiled it: what is compared is allocators, not compilers.
     private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
         if (warm.add(session.spec())) {
             long passNanos = Math.max(1, observed.passes().getLast().wallNanos());

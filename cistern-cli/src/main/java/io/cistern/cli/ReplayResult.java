@@ -50,7 +50,8 @@ record ReplayResult(
         return timed(outcome.passes().getFirst().wallNanos() / 1e6);
     }
 
-    /// What the driver of a real GPU would have taken for the calls of the last pass; empty if this is a real one.
+    /// What the driver of a real GPU would have taken for the calls of the last pass; empty if this is a real
+    /// one.
     OptionalDouble simulatedDriverMillis() {
         return device.equals("simulated")
                 ? OptionalDouble.of(outcome.passes().getLast().driverNanos() / 1e6)

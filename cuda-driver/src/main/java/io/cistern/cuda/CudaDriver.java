@@ -59,8 +59,8 @@ public interface CudaDriver extends AutoCloseable {
     /// How often each driver function was called through this object.
     CallCounts calls();
 
-    /// Releases the primary contexts that were retained. Later calls fail with [CudaResult#DEINITIALIZED]. Closing
-    /// twice does nothing.
+    /// Releases the primary contexts that were retained. Later calls fail with [CudaResult#DEINITIALIZED].
+    /// Closing twice does nothing.
     @Override
     void close();
 }

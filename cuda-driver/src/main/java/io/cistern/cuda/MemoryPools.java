@@ -4,8 +4,8 @@ package io.cistern.cuda;
 ///
 /// Export and import between processes belong here too and come with the sharing facet.
 public interface MemoryPools {
-    /// Creates a pool (`cuMemPoolCreate`). Its release threshold starts at 0: unused memory goes back to the device
-    /// at the next synchronisation.
+    /// Creates a pool (`cuMemPoolCreate`). Its release threshold starts at 0: unused memory goes back to the
+    /// device at the next synchronisation.
     long create(MemoryPoolProperties properties);
 
     /// Destroys a pool (`cuMemPoolDestroy`); memory still allocated from it stays valid until it is freed.
@@ -35,12 +35,12 @@ public interface MemoryPools {
     /// Reads an attribute (`cuMemPoolGetAttribute`).
     long attribute(int device, long pool, PoolAttribute attribute);
 
-    /// Sets an attribute (`cuMemPoolSetAttribute`); a high-water mark can only be set to 0, a current value not at
-    /// all.
+    /// Sets an attribute (`cuMemPoolSetAttribute`); a high-water mark can only be set to 0, a current value not
+    /// at all.
     void setAttribute(int device, long pool, PoolAttribute attribute, long value);
 
-    /// Gives memory that nobody uses back to the device until at most `keepBytes` are reserved (`cuMemPoolTrimTo`).
-    /// Only memory whose frees have completed can go: synchronise first if all must.
+    /// Gives memory that nobody uses back to the device until at most `keepBytes` are reserved
+    /// (`cuMemPoolTrimTo`). Only memory whose frees have completed can go: synchronise first if all must.
     void trimTo(int device, long pool, long keepBytes);
 
     /// Sets what `peer` may do with the pool's memory, present and future (`cuMemPoolSetAccess`).

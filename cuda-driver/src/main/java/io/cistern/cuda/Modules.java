@@ -20,8 +20,8 @@ public interface Modules {
 
     /// Launches a kernel in stream order (`cuLaunchKernel`).
     ///
-    /// @param arguments each a `Long` (also for pointers), `Integer`, `Float`, `Double`, `Short` or `Byte`, as the
-    ///     kernel's signature has them
+    /// @param arguments each a `Long` (also for pointers), `Integer`, `Float`, `Double`, `Short` or `Byte`, as
+    ///     the kernel's signature has them
     void launch(int device, long function, Grid grid, long stream, Object... arguments);
 
     /// The shape of a launch.

@@ -39,13 +39,13 @@ public interface VirtualMemory {
 
     /// Opens a mapped range to a device, or closes it (`cuMemSetAccess`).
     ///
-    /// Call it for mappings that lie side by side. A driver looks at the two ends of the range only: of driver 580
-    /// it is known that a hole at the end is refused, and that one in the middle is not.
+    /// Call it for mappings that lie side by side. A driver looks at the two ends of the range only: of driver
+    /// 580 it is known that a hole at the end is refused, and that one in the middle is not.
     ///
     /// @param address the start of a mapping
     /// @param byteSize bytes up to the end of that mapping or of a later one; not 0
-    /// @throws CudaException [CudaResult#INVALID_VALUE] if the range begins or ends inside a mapping, or ends where
-    ///     nothing is mapped; then no rights have changed
+    /// @throws CudaException [CudaResult#INVALID_VALUE] if the range begins or ends inside a mapping, or ends
+    ///     where nothing is mapped; then no rights have changed
     void setAccess(int device, long address, long byteSize, MemoryLocation accessor, AccessRights rights);
 
     /// What a place may do with the memory at an address (`cuMemGetAccess`).

@@ -37,16 +37,16 @@ public record CallCosts(
 
     /// An H200 with driver 580, medians of single calls on an idle device:
     ///
-    /// - virtual memory: create 7.6 µs, map 0.46, setAccess 19.7, unmap 14, release 8.8 for a handle of 2 MiB; over
-    ///   sizes, release adds 0.52 µs per MiB, create 0.08, setAccess 0.045, unmap 0.015;
+    /// - virtual memory: create 7.6 µs, map 0.46, setAccess 19.7, unmap 14, release 8.8 for a handle of 2 MiB;
+    ///   over sizes, release adds 0.52 µs per MiB, create 0.08, setAccess 0.045, unmap 0.015;
     /// - `cuMemAlloc` 30 µs and `cuMemFree` 27 µs when a chunk is mapped or unmapped, 0.97 µs each otherwise;
     ///   `cuMemFree` of 256 MiB 93 µs, hence 0.25 µs per MiB;
-    /// - `cuMemAllocAsync` 273 ns, `cuMemFreeAsync` 367 ns, a pair 640 ns; each new page of a pool 33 µs, each page
-    ///   given back 43 µs (charged by the pool, see [#poolPageNanos] and [#poolPageReleaseNanos]);
+    /// - `cuMemAllocAsync` 273 ns, `cuMemFreeAsync` 367 ns, a pair 640 ns; each new page of a pool 33 µs, each
+    ///   page given back 43 µs (charged by the pool, see [#poolPageNanos] and [#poolPageReleaseNanos]);
     /// - events: create 134 ns, record 220–231, query 147–185, wait 146; streams: create 1.6 µs, query 190 ns;
     /// - launches 2.9 µs, host functions 1.9 µs, fills 1.2–4 µs, copies 2–5 µs, `cuMemGetInfo` 4–4.6 µs;
-    /// - device: a fill of 64 MiB 19.8 µs (about 4 TB/s), a copy on the device 37 µs (1.9 TB/s), from pinned memory
-    ///   1.22 ms (55 GB/s); 2 µs and more for each piece of work.
+    /// - device: a fill of 64 MiB 19.8 µs (about 4 TB/s), a copy on the device 37 µs (1.9 TB/s), from pinned
+    ///   memory 1.22 ms (55 GB/s); 2 µs and more for each piece of work.
     public static CallCosts h200() {
         Map<DriverCall, Cost> calls = new EnumMap<>(DriverCall.class);
         memory(calls);

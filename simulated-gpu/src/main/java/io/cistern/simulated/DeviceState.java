@@ -31,8 +31,8 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     }
 
     PoolSimulation newPool(long handle, MemoryPoolProperties properties) {
-        // Addresses for all the pool could ever hold, so that it is one range: twice the device's memory leaves
-        // room for gaps.
+        // Addresses for all the pool could ever hold, so that it is one range: twice the device's memory
+        // leaves room for gaps.
         long addressBytes = PoolGrowth.pageEnd(2 * budget.totalBytes() + PoolGrowth.PAGE_BYTES);
         long base = space.takeAddresses(addressBytes, PoolGrowth.PAGE_BYTES, 0);
         PoolSimulation pool = new PoolSimulation(handle, ordinal, properties, base, addressBytes, this);

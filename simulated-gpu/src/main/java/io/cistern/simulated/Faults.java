@@ -12,8 +12,8 @@ public final class Faults {
 
     Faults() {}
 
-    /// Lets the next `afterCalls` calls of one function through and makes the `times` calls after them fail before
-    /// they do anything. Replaces an earlier wish for the same function.
+    /// Lets the next `afterCalls` calls of one function through and makes the `times` calls after them fail
+    /// before they do anything. Replaces an earlier wish for the same function.
     ///
     /// @param call the function
     /// @param afterCalls how many calls go through first, at least 0

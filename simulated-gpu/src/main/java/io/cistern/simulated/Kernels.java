@@ -13,8 +13,8 @@ public final class Kernels {
         MemoryKernelFunctions.registerIn(this);
     }
 
-    /// Adds a kernel or replaces the one of that name. A module's text must have an entry of the name for it to be
-    /// found.
+    /// Adds a kernel or replaces the one of that name. A module's text must have an entry of the name for it to
+    /// be found.
     ///
     /// @param name the name of the `.entry` in the module
     /// @param kernel what it does

@@ -22,7 +22,8 @@ import java.util.function.Supplier;
 /// work moves the clock itself; where the work is held by a gate (a latch, a host function) it lets go of the lock
 /// and looks again.
 final class Machine implements AutoCloseable {
-    /// Calls that need no context, and so still work when it is poisoned (as on an H200 after an illegal address).
+    /// Calls that need no context, and so still work when it is poisoned (as on an H200 after an illegal
+    /// address).
     private static final Set<DriverCall> WITHOUT_CONTEXT =
             EnumSet.range(DriverCall.INIT, DriverCall.CONTEXT_GET_CURRENT);
     /// How often a waiting thread looks at a closed gate in real time.

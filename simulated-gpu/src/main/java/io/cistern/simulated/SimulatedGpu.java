@@ -185,9 +185,9 @@ public final class SimulatedGpu implements CudaDriver {
 
     /// Describes a machine.
     public static final class Builder {
-        /// An H200: `cuDeviceTotalMem` says 150,109,880,320 with the memory that ECC takes; 143771 MiB are the
-        /// usable ones that nvidia-smi names, and what a fresh primary context leaves of the former is 527 MiB
-        /// less.
+        /// An H200: `cuDeviceTotalMem` says 150,109,880,320 with the memory that ECC takes; 143771 MiB are
+        /// the usable ones that nvidia-smi names, and what a fresh primary context leaves of the former is
+        /// 527 MiB less.
         private static final long H200_TOTAL_BYTES = 150_109_880_320L;
 
         /// What the primary context of an H200 takes.

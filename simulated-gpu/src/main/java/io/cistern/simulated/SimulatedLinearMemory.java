@@ -180,8 +180,8 @@ final class SimulatedLinearMemory implements LinearMemory {
                 throw new DriverFailure(CudaResult.HOST_MEMORY_ALREADY_REGISTERED);
             }
             machine.spend(DriverCall.MEM_HOST_REGISTER, memory.byteSize());
-            // Work runs on whichever thread moves the clock, so a confined segment must be seen without its
-            // confinement.
+            // Work runs on whichever thread moves the clock, so a confined segment must be seen without
+            // its confinement.
             pin(device, MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize()));
         });
     }

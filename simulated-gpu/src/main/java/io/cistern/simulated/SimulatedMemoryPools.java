@@ -156,8 +156,8 @@ final class SimulatedMemoryPools implements MemoryPools {
         pool.free(allocation.address(), allocation.byteSize(), queue);
     }
 
-    /// `cuMemFree` of pool memory: does not wait, and is like a free on the stream that it was allocated on, except
-    /// that the pool goes on counting the bytes as used (as seen on an H200).
+    /// `cuMemFree` of pool memory: does not wait, and is like a free on the stream that it was allocated on,
+    /// except that the pool goes on counting the bytes as used (as seen on an H200).
     static void freeNow(Machine machine, Allocation allocation) {
         free(machine, allocation, java.util.Objects.requireNonNull(allocation.stream()));
         java.util.Objects.requireNonNull(allocation.pool()).countAsUsed(allocation.byteSize());

@@ -78,7 +78,8 @@ final class StreamTable {
         return stream;
     }
 
-    /// Shows every stream of a device whose work has all been waited for, and lets go of those that are destroyed.
+    /// Shows every stream of a device whose work has all been waited for, and lets go of those that are
+    /// destroyed.
     void finished(int device, Consumer<StreamQueue> action) {
         for (StreamQueue stream : all) {
             if (stream.device() == device) {

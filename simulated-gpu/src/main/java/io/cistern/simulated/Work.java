@@ -42,8 +42,8 @@ final class Work {
         sequence = number;
     }
 
-    /// When the next thing happens to this head of a stream: it begins (behind a gate) or ends; [Long#MAX_VALUE] if
-    /// that is not known yet.
+    /// When the next thing happens to this head of a stream: it begins (behind a gate) or ends; [Long#MAX_VALUE]
+    /// if that is not known yet.
     long dueNanos(long streamFreeNanos, long nowNanos) {
         long start = Math.max(issuedNanos, streamFreeNanos);
         for (Work other : waitsFor) {

@@ -19,8 +19,8 @@ import java.util.Deque;
 import java.util.Optional;
 import java.util.function.Supplier;
 
-/// What one plug-in is given while it is open. What it took from here, upstream allocators and segment sources, is closed after it,
-/// the last first.
+/// What one plug-in is given while it is open. What it took from here, upstream allocators and segment sources, is
+/// closed after it, the last first.
 public final class OpenContext implements AllocatorContext {
     private static final EventSink NOBODY_LISTENS = new EventSink() {
         @Override

@@ -8,9 +8,9 @@ import org.jspecify.annotations.Nullable;
 
 /// One thread's tallies, one for each route, so that counting shares nothing between threads.
 ///
-/// **Threads.** An *owned* lane is written by its thread alone, without atomic instructions. A *shared* lane serves virtual
-/// threads: whoever holds its word writes. The word is held for a few instructions and never across a call into an allocator
-/// or the driver.
+/// **Threads.** An *owned* lane is written by its thread alone, without atomic instructions. A *shared* lane serves
+/// virtual threads: whoever holds its word writes. The word is held for a few instructions and never across a call
+/// into an allocator or the driver.
 public final class Lane {
     private static final VarHandle WORD = handle("word", int.class);
     private static final VarHandle TALLIES = handle("tallies", Tally[].class);
@@ -22,7 +22,8 @@ public final class Lane {
     private @Nullable WeakReference<Thread> owner;
 
     /// The region that the owner is in; written and read by the owner alone.
-    @Nullable Region region;
+    @Nullable
+    Region region;
 
     /// By the route's index.
     private @Nullable Tally[] tallies = {};
@@ -37,8 +38,8 @@ public final class Lane {
         ownerId = thread.threadId();
     }
 
-    /// Whether the owner has ended, so that another thread may take the lane with all its counters. Seeing the end of a
-    /// thread orders all that it wrote before what the observer does next.
+    /// Whether the owner has ended, so that another thread may take the lane with all its counters. Seeing the
+    /// end of a thread orders all that it wrote before what the observer does next.
     boolean isOrphan() {
         WeakReference<Thread> reference = owner;
         if (reference == null) {
@@ -71,7 +72,7 @@ public final class Lane {
     }
 
     private Tally make(Route route) {
-        Tally tally = new Tally(route.meter);
+        Tally tally = new Tally(route);
         @Nullable Tally[] more = Arrays.copyOf(tallies, Math.max(tallies.length, route.index + 1));
         more[route.index] = tally;
         TALLIES.setRelease(this, more);
@@ -85,6 +86,13 @@ public final class Lane {
         if (tally != null) {
             tally.addTo(sum);
         }
+    }
+
+    /// What is leased of a route's budgets; for any thread.
+    @Nullable Lease lease(int route) {
+        @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
+        Tally tally = route < present.length ? present[route] : null;
+        return tally != null ? tally.lease : null;
     }
 
     /// Whether an allocation through a route is under way here; for any thread.

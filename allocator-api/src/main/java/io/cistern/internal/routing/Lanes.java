@@ -2,20 +2,23 @@ package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the calling thread's lane.
 ///
-/// A platform thread owns a lane. It is found in a table by the low bits of the thread's id, which costs one read and one
-/// comparison; where two threads share an entry, one of them goes through a thread-local. When a thread ends, its lane waits
-/// with its counters for the next new thread, so there are never more lanes than threads were alive at once. Virtual threads
-/// share a fixed number of lanes: each tries the one its id points to and moves on when it is held.
+/// A platform thread owns a lane. It is found in a table by the low bits of the thread's id, which costs one read and
+/// one comparison; where two threads share an entry, one of them goes through a thread-local. When a thread ends, its
+/// lane waits with its counters for the next new thread, so there are never more lanes than threads were alive at
+/// once. Virtual threads share a fixed number of lanes: each tries the one its id points to and moves on when it is
+/// held.
 final class Lanes {
     /// Large enough that busy threads rarely meet, small enough to stay in the cache.
     private static final int TABLE_SIZE = 1024;
 
-    private static final int SHARED_LANES = Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
+    private static final int SHARED_LANES =
+            Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
 
     /// Read and written without order: a thread takes only a lane that bears its own id, which it wrote itself.
     private final @Nullable Lane[] table = new Lane[TABLE_SIZE];
@@ -33,7 +36,8 @@ final class Lanes {
     }
 
     /// The calling thread's own lane, or null for a virtual thread.
-    @Nullable Lane own() {
+    @Nullable
+    Lane own() {
         Thread thread = Thread.currentThread();
         long id = thread.threadId();
         Lane lane = table[(int) id & (TABLE_SIZE - 1)];
@@ -82,8 +86,8 @@ final class Lanes {
         return lane;
     }
 
-    /// Waits until the allocations through a route that began before it refused have ended. One under way may be waiting for
-    /// the driver, so this sleeps rather than spins.
+    /// Waits until the allocations through a route that began before it refused have ended. One under way may be
+    /// waiting for the driver, so this sleeps rather than spins.
     void awaitAllocations(Route route) {
         if (ProcessFence.isSupported()) {
             ProcessFence.everywhere();
@@ -105,14 +109,40 @@ final class Lanes {
         LockSupport.parkNanos(20_000);
     }
 
-    TallySum sum(int route) {
+    /// The credit of all leases of a route; for any thread.
+    long creditFrom(int route) {
+        long credit = 0;
+        for (Lane lane : owned) {
+            Lease lease = lane.lease(route);
+            credit += lease != null ? lease.credit() : 0;
+        }
+        return credit;
+    }
+
+    /// Claims the leases of a route, and adds those that were open to a list; under the exclusive lock of [Budgets].
+    void claimLeases(int route, List<Lease> open) {
+        for (Lane lane : owned) {
+            Lease lease = lane.lease(route);
+            if (lease != null && lease.claim()) {
+                open.add(lease);
+            }
+        }
+    }
+
+    TallySum sum(int... routes) {
         TallySum sum = new TallySum();
+        for (int route : routes) {
+            addTo(sum, route);
+        }
+        return sum;
+    }
+
+    private void addTo(TallySum sum, int route) {
         for (Lane lane : owned) {
             lane.addTo(sum, route);
         }
         for (Lane lane : shared) {
             lane.addTo(sum, route);
         }
-        return sum;
     }
 }

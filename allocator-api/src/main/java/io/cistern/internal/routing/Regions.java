@@ -5,12 +5,13 @@ import org.jspecify.annotations.Nullable;
 
 /// The region that each thread is in.
 ///
-/// A platform thread's stands in its lane, where an allocation reads it at no cost; a virtual thread's in a thread-local.
-/// Threads that a structured task scope forks find the region of the task in a scoped value, at their first look.
+/// A platform thread's stands in its lane, where an allocation reads it at no cost; a virtual thread's in a
+/// thread-local. Threads that a structured task scope forks find the region of the task in a scoped value, at their
+/// first look.
 final class Regions {
     static {
-        // Loads the class: the compiler inlines no method whose signature names a class that is not loaded yet, and the path
-        // of every allocation has such methods, also in programs that never enter a region.
+        // Loads the class: the compiler inlines no method whose signature names a class that is not loaded
+        // yet, and the path of every allocation has such methods, also in programs that never enter a region.
         Objects.requireNonNull(Region.class);
     }
 
@@ -21,6 +22,7 @@ final class Regions {
 
     @SuppressWarnings("ThreadLocalUsage") // a thread is in one region for each DeviceMemory
     private final ThreadLocal<Region> ofVirtualThread = new ThreadLocal<>();
+
     private final ScopedValue<Region> inherited = ScopedValue.newInstance();
 
     /// Whether any virtual thread may be in a region, so that the others need not look.
@@ -35,12 +37,14 @@ final class Regions {
     }
 
     /// The calling thread's region, or null.
-    @Nullable Region current() {
+    @Nullable
+    Region current() {
         Lane lane = lanes.own();
         return lane != null ? lane.region : ofVirtualThread();
     }
 
-    @Nullable Region ofVirtualThread() {
+    @Nullable
+    Region ofVirtualThread() {
         if (!virtualThreadsHaveRegions) {
             return null;
         }
@@ -51,7 +55,8 @@ final class Regions {
         return region != OUTSIDE ? region : null;
     }
 
-    @Nullable Region inherited() {
+    @Nullable
+    Region inherited() {
         return inherited.isBound() ? inherited.get() : null;
     }
 

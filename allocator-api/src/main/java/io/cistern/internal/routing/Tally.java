@@ -3,16 +3,20 @@ package io.cistern.internal.routing;
 import io.cistern.cuda.process.ProcessFence;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
 
 /// What one lane counts for one route.
 ///
-/// **Invariants**, summed over all lanes of a route at rest: attempts = allocations + failures; allocations − frees = live blocks; the meter's leased bytes −
-/// credit = requested bytes; for each lane 0 ≤ lowestCredit ≤ credit ≤ [Meter#MAX_CREDIT].
+/// **Invariants**, summed over all lanes of a route at rest: attempts = allocations + failures; allocations − frees =
+/// live blocks; the meter's leased bytes − credit = requested bytes; for each lane 0 ≤ lowestCredit ≤ credit ≤
+/// [Meter#MAX_CREDIT].
 ///
 /// **Credit** is a part of the route's meter that this lane may count on without touching it, which keeps the common
-/// allocation free of shared writes. **Leased then** is what the meter had leased in all when this lane changed it last, and
-/// **lowest credit** the least this lane had since: leased then − lowest credit bounds the requested bytes from above at every
-/// moment up to the next change of the meter by anybody, and equals their peak while no other lane has credit.
+/// allocation free of shared writes. **Leased then** is what the meter had leased in all when this lane changed it
+/// last, and
+/// **lowest credit** the least this lane had since: leased then − lowest credit bounds the requested bytes from above
+/// at every moment up to the next change of the meter by anybody, and equals their peak while no other lane has
+/// credit.
 ///
 /// **Threads.** One thread writes at a time; readers see each counter whole and in time.
 final class Tally {
@@ -27,6 +31,9 @@ final class Tally {
     private static final VarHandle LOWEST_CREDIT = handle("lowestCredit");
     private static final VarHandle LEASED_THEN = handle("leasedThen");
 
+    /// What this lane leased of the route's budgets; null without any.
+    final @Nullable Lease lease;
+
     private final Meter meter;
     private long attempts;
     private long failures;
@@ -37,19 +44,21 @@ final class Tally {
     private long lowestCredit;
     private long leasedThen;
 
-    // Keeps the tallies of different threads, which may be neighbours on the heap, out of each other's cache lines.
+    // Keeps the tallies of different threads, which may be neighbours on the heap, out of each other's cache
+    // lines.
     @SuppressWarnings("unused")
     private long p1, p2, p3, p4, p5, p6, p7, p8;
 
-    Tally(Meter meter) {
-        this.meter = meter;
+    Tally(Route route) {
+        this.meter = route.meter;
+        this.lease = route.budgets != null ? new Lease(route) : null;
     }
 
     /// Says that an allocation begins; [#allocated] or [#failed] says that it ended.
     ///
-    /// The store must come before the reads that follow, of the route's entrance above all, so that whoever closes the
-    /// route either sees the attempt or is seen. A full fence would cost 6 ns; instead, the one who closes calls
-    /// [ProcessFence#everywhere], and here only the compiler is told to keep the order.
+    /// The store must come before the reads that follow, of the route's entrance above all, so that whoever
+    /// closes the route either sees the attempt or is seen. A full fence would cost 6 ns; instead, the one who
+    /// closes calls [ProcessFence#everywhere], and here only the compiler is told to keep the order.
     void begins() {
         ATTEMPTS.setOpaque(this, attempts + 1);
         if (FENCED_BY_OTHERS) {
@@ -64,8 +73,8 @@ final class Tally {
         FAILURES.setRelease(this, failures + 1);
     }
 
-    /// Whether an attempt is under way; for any thread. What ended is read first, so that an attempt that began before is
-    /// never missed.
+    /// Whether an attempt is under way; for any thread. What ended is read first, so that an attempt that began
+    /// before is never missed.
     boolean isAllocating() {
         long ended = (long) ALLOCATIONS.getAcquire(this) + (long) FAILURES.getAcquire(this);
         return (long) ATTEMPTS.getAcquire(this) != ended;

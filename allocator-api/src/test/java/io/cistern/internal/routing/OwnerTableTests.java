@@ -14,7 +14,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class OwnerTableTests {
-    /// Blocks of any size at any multiple of 256, as close together as they can lie, against a map that knows all.
+    /// Blocks of any size at any multiple of 256, as close together as they can lie, against a map that knows
+    /// all.
     @ParameterizedTest
     @ValueSource(longs = {1, 42, 20261121})
     void agreesWithAMapOnBlocksOfAllSizesInAnyOrder(long seed) {

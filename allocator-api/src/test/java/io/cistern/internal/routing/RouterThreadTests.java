@@ -151,7 +151,7 @@ class RouterThreadTests {
         long limit = 100_000;
         AtomicLong live = new AtomicLong();
         AtomicLong highest = new AtomicLong();
-        Route route = router.open("ledger", 0, new Ledger(BASE), new Budget(limit), () -> {});
+        Route route = router.open("ledger", 0, new Ledger(BASE), Budgets.of(null, new Budget("device 3", limit, null)), () -> {});
         inThreads(THREADS, thread -> {
             for (int i = 0; i < 5000; i++) {
                 try {
@@ -172,7 +172,8 @@ class RouterThreadTests {
     void closingWhileOthersFreeDrainsExactlyOnce() throws Exception {
         for (int round = 0; round < 200; round++) {
             AtomicInteger drained = new AtomicInteger();
-            Route route = router.open("ledger", 0, new Ledger(BASE + round * (1L << 30)), null, drained::incrementAndGet);
+            Route route =
+                    router.open("ledger", 0, new Ledger(BASE + round * (1L << 30)), null, drained::incrementAndGet);
             long[] blocks = new long[64];
             for (int i = 0; i < blocks.length; i++) {
                 blocks[i] = router.allocate(route, 1L << (8 + i % 14), 0);
@@ -277,7 +278,9 @@ class RouterThreadTests {
 
     private long inVirtualThread(AtomicReference<Route> current) throws InterruptedException {
         long[] block = new long[1];
-        Thread.ofVirtual().start(() -> block[0] = router.allocate(current.get(), 300, 0)).join();
+        Thread.ofVirtual()
+                .start(() -> block[0] = router.allocate(current.get(), 300, 0))
+                .join();
         return block[0];
     }
 

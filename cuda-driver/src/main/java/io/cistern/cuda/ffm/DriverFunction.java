@@ -38,7 +38,8 @@ final class DriverFunction {
     private static final MethodHandle LLLLLL = handle("LLLLLL");
     private static final MethodHandle LAUNCH = handle("LIIIIIIILLL");
 
-    /// Without the change of thread state that other calls make, which costs more than reading the current context.
+    /// Without the change of thread state that other calls make, which costs more than reading the current
+    /// context.
     private static final MethodHandle BRIEF_L = handle("L", Linker.Option.critical(false));
 
     private final DriverCall call;
@@ -243,7 +244,8 @@ final class DriverFunction {
         return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
     }
 
-    // The arguments come one by one and their names as one constant, so that a call that succeeds makes no garbage.
+    // The arguments come one by one and their names as one constant, so that a call that succeeds makes no
+    // garbage.
 
     void check(int code, String names, long a) {
         if (code != 0) {

@@ -9,8 +9,8 @@ import java.util.Optional;
 
 /// A memory fence on every processor that runs a thread of this process, paid by the caller alone.
 ///
-/// Two threads that each write one word and then read the other's need a fence between write and read on both sides. Where
-/// one side is hot and the other rare, the rare side can pay for both: the hot side keeps only the order of its
+/// Two threads that each write one word and then read the other's need a fence between write and read on both sides.
+/// Where one side is hot and the other rare, the rare side can pay for both: the hot side keeps only the order of its
 /// instructions ([java.lang.invoke.VarHandle#acquireFence], which costs nothing on x86), and the rare side calls
 /// [#everywhere], which interrupts the others. That is `membarrier(2)` on Linux (4.14, private expedited) and
 /// `FlushProcessWriteBuffers` on Windows; some microseconds.
@@ -57,12 +57,11 @@ public final class ProcessFence {
 
     @SuppressWarnings("restricted")
     private static Optional<MethodHandle> bindMembarrier() {
-        int number =
-                switch (System.getProperty("os.arch", "")) {
-                    case "amd64", "x86_64" -> 324;
-                    case "aarch64", "riscv64" -> 283;
-                    default -> 0;
-                };
+        int number = switch (System.getProperty("os.arch", "")) {
+            case "amd64", "x86_64" -> 324;
+            case "aarch64", "riscv64" -> 283;
+            default -> 0;
+        };
         Linker linker = Linker.nativeLinker();
         FunctionDescriptor shape = FunctionDescriptor.of(
                 ValueLayout.JAVA_LONG,
@@ -72,7 +71,8 @@ public final class ProcessFence {
                 ValueLayout.JAVA_LONG);
         MethodHandle syscall = linker.downcallHandle(
                 linker.defaultLookup().findOrThrow("syscall"), shape, Linker.Option.firstVariadicArg(1));
-        MethodHandle fence = java.lang.invoke.MethodHandles.insertArguments(syscall, 0, (long) number, (long) PRIVATE_EXPEDITED, 0L, 0L);
+        MethodHandle fence = java.lang.invoke.MethodHandles.insertArguments(
+                syscall, 0, (long) number, (long) PRIVATE_EXPEDITED, 0L, 0L);
         try {
             long registered = (long) syscall.invoke((long) number, (long) REGISTER_PRIVATE_EXPEDITED, 0L, 0L);
             long worked = registered == 0 ? (long) fence.invoke() : -1;

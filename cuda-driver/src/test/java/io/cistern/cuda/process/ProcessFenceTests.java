@@ -22,7 +22,8 @@ class ProcessFenceTests {
         ProcessFence.everywhere();
     }
 
-    /// Each side writes its word and reads the other's: without a fence both may read 0, here one must see the other.
+    /// Each side writes its word and reads the other's: without a fence both may read 0, here one must see the
+    /// other.
     @Test
     @EnabledOnOs(OS.LINUX)
     void oneSideFencesForBoth() throws InterruptedException {
