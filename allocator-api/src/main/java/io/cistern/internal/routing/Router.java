@@ -42,6 +42,11 @@ public final class Router extends OwnerTable {
     /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
     private Route[] routes = {};
 
+    /// Has every entry into a region and every exit told to a watch; before the first of them.
+    public void watch(ScopeWatch watch) {
+        lanes.regions.watch = watch;
+    }
+
     /// Opens a route.
     ///
     /// @param budgets what blocks are charged to, or null
