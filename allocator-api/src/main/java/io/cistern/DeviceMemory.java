@@ -385,9 +385,9 @@ public final class DeviceMemory implements AutoCloseable {
         private final CudaDriver driver;
         private Catalog catalog = Catalog.of(List.of(), List.of());
         private long limitBytes = -1;
-        private boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
         private @Nullable MemoryLimit limit;
         private LeakLevel leakLevel = LeakLevel.configured();
+        private boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
 
         private Builder(CudaDriver driver) {
             this.driver = driver;
@@ -411,16 +411,6 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Whether to report a thread that allocates outside every scope while another thread is in one that
-        /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as a
-        /// warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report` says.
-        ///
-        /// It makes allocations outside scopes slower; off, it costs nothing.
-        public Builder reportScopelessThreads(boolean report) {
-            this.reportScopelessThreads = report;
-            return this;
-        }
-
         /// A limit on the bytes requested on all devices together, over all allocators, which may span several device
         /// memories.
         public Builder limit(MemoryLimit limit) {
@@ -437,6 +427,16 @@ public final class DeviceMemory implements AutoCloseable {
         private @Nullable Budgets budgets(int device) {
             Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
             return limitBytes < 0 ? whole : Budgets.of(whole, new Budget("device " + device, limitBytes, null));
+        }
+
+        /// Whether to report a thread that allocates outside every scope while another thread is in one that
+        /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as a
+        /// warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report` says.
+        ///
+        /// It makes allocations outside scopes slower; off, it costs nothing.
+        public Builder reportScopelessThreads(boolean report) {
+            this.reportScopelessThreads = report;
+            return this;
         }
 
         /// Opens it.

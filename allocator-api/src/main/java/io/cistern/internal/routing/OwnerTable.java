@@ -197,7 +197,6 @@ abstract class OwnerTable {
     /// Visits the records that are live, those of draining routes too; weakly consistent.
     final synchronized void forEachLive(Visitor visitor) {
         visit(fine, visitor);
-        visit(middle, visitor);
         visit(coarse, visitor);
     }
 
