@@ -3,6 +3,7 @@ package io.cistern.internal.routing;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.process.ProcessFence;
+import io.cistern.spi.DeviceAllocator;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
@@ -24,8 +25,8 @@ public class BudgetModelTests {
     private final Budgets second = Budgets.of(null, new Budget("second", 640, process));
     private final Router router = new Router();
     private final Route[] routes = {
-        router.open("first", 0, new Addresses(1 << 20, 20), first, () -> {}),
-        router.open("second", 1, new Addresses(1 << 21, 20), second, () -> {})
+        router.open("first", 0, new Fresh(1 << 20), first, () -> {}),
+        router.open("second", 1, new Fresh(1 << 21), second, () -> {})
     };
     private final long[] blocks = {router.allocate(routes[0], 200, 0), router.allocate(routes[1], 200, 0)};
 
@@ -57,5 +58,23 @@ public class BudgetModelTests {
     @Test
     void areExactUnderRealThreads() {
         Interleavings.race(BudgetModelTests.class);
+    }
+
+    /// Gives each block new addresses, so that a second free of a block never hits another.
+    private static final class Fresh implements DeviceAllocator {
+        private long next;
+
+        Fresh(long base) {
+            next = base;
+        }
+
+        @Override
+        public synchronized long allocate(long byteSize, int device, long stream) {
+            next += 256;
+            return next;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
     }
 }
