@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.context.DriverEnvironment;
 import io.cistern.internal.context.OpenContext;
 import io.cistern.internal.routing.Budget;
+import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
@@ -44,7 +45,7 @@ public final class DeviceMemory implements AutoCloseable {
     private final CudaDriver driver;
     private final DriverEnvironment environment;
     private final Catalog catalog;
-    private final @Nullable Budget[] budgets;
+    private final @Nullable Budgets[] budgets;
     private final Router router = new Router();
     private final @Nullable Route[] currentRoutes;
     private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
@@ -55,10 +56,8 @@ public final class DeviceMemory implements AutoCloseable {
         catalog = builder.catalog;
         environment = new DriverEnvironment(driver);
         int devices = environment.deviceCount();
-        budgets = new Budget[devices];
-        if (builder.limitBytes >= 0) {
-            Arrays.setAll(budgets, _ -> new Budget(builder.limitBytes));
-        }
+        budgets = new Budgets[devices];
+        Arrays.setAll(budgets, builder::budgets);
         currentRoutes = new Route[devices];
         currents = new Allocator[devices];
     }
@@ -92,25 +91,44 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     public Allocator open(AllocatorSpec spec) {
+        return open(spec, null);
+    }
+
+    /// Opens an allocator from a spec, with a limit on the bytes of all its blocks.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    public Allocator open(String spec, MemoryLimit limit) {
+        return open(AllocatorSpec.parse(spec), limit);
+    }
+
+    private Allocator open(AllocatorSpec spec, @Nullable MemoryLimit limit) {
         AllocatorProvider provider = catalog.allocator(spec.name());
         Availability availability = provider.availability(environment);
         if (!availability.available()) {
             throw new ConfigurationException("allocator " + spec.name() + " can't run here: " + availability.reason());
         }
         OpenContext context = new OpenContext(this, spec);
-        return open(spec, context.open(() -> provider.open(context)), context::close);
+        return open(spec, context.open(() -> provider.open(context)), limit, context::close);
     }
 
     /// Opens an allocator that the program made itself; it is metered and owned like any other.
     ///
     /// @param name a name for statistics and messages
     public Allocator open(String name, DeviceAllocator allocator) {
-        return open(new AllocatorSpec(name, Map.of(), name), allocator, () -> {});
+        return open(new AllocatorSpec(name, Map.of(), name), allocator, null, () -> {});
     }
 
-    private Allocator open(AllocatorSpec spec, DeviceAllocator maker, Runnable whenClosed) {
+    /// Opens an allocator that the program made itself, with a limit on the bytes of all its blocks.
+    ///
+    /// @param name a name for statistics and messages
+    public Allocator open(String name, DeviceAllocator allocator, MemoryLimit limit) {
+        return open(new AllocatorSpec(name, Map.of(), name), allocator, limit, () -> {});
+    }
+
+    private Allocator open(
+            AllocatorSpec spec, DeviceAllocator maker, @Nullable MemoryLimit limit, Runnable whenClosed) {
         Allocator[] opened = new Allocator[1];
-        opened[0] = new Allocator(spec, maker, router, this, () -> {
+        opened[0] = new Allocator(spec, maker, this, limit, () -> {
             allocators.remove(opened[0]);
             whenClosed.run();
         });
@@ -309,9 +327,10 @@ public final class DeviceMemory implements AutoCloseable {
         return router;
     }
 
+    /// What the blocks of an allocator on a device are charged to.
     @Nullable
-    Budget budget(int device) {
-        return budgets[device];
+    Budgets budgets(int device, @Nullable MemoryLimit limit) {
+        return Budgets.of(budgets[device], limit == null ? null : limit.budget());
     }
 
     /// Closes all allocators. Those with live blocks give their memory back when the last one is freed. Closing
@@ -328,6 +347,7 @@ public final class DeviceMemory implements AutoCloseable {
         private final CudaDriver driver;
         private Catalog catalog = Catalog.of(List.of(), List.of());
         private long limitBytes = -1;
+        private @Nullable MemoryLimit limit;
 
         private Builder(CudaDriver driver) {
             this.driver = driver;
@@ -349,6 +369,18 @@ public final class DeviceMemory implements AutoCloseable {
             }
             this.limitBytes = limitBytes;
             return this;
+        }
+
+        /// A limit on the bytes requested on all devices together, over all allocators, which may span several device
+        /// memories.
+        public Builder limit(MemoryLimit limit) {
+            this.limit = limit;
+            return this;
+        }
+
+        private @Nullable Budgets budgets(int device) {
+            Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
+            return limitBytes < 0 ? whole : Budgets.of(whole, new Budget("device " + device, limitBytes, null));
         }
 
         /// Opens it.
