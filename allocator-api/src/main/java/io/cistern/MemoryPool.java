@@ -1,10 +1,10 @@
 package io.cistern;
 
-import io.cistern.spi.SegmentSource;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 
 /// A private set of device memory: segments of its own from a source of its own, with its own statistics, limit and
 /// lifetime. Code allocates from it directly, or in a [Scope].
@@ -42,7 +42,20 @@ public final class MemoryPool implements AutoCloseable {
         memory = builder.memory;
         lends = builder.lends;
         spec = builder.resolvedSpec();
-        allocator = memory.openPool(this, spec, builder);
+        allocator = memory.openPool(this, builder.ownSource(), builder.limit());
+    }
+
+    /// Opens a pool as a builder says.
+    static MemoryPool open(MemoryPoolBuilder builder) {
+        MemoryPool pool = new MemoryPool(builder);
+        try {
+            builder.prepare(pool.allocator);
+            pool.memory.opened(pool);
+            return pool;
+        } catch (Throwable failure) {
+            pool.close();
+            throw failure;
+        }
     }
 
     /// Opens a pool in the process's own device memory.
@@ -66,7 +79,7 @@ public final class MemoryPool implements AutoCloseable {
         return new MemoryPoolBuilder(memory);
     }
 
-    /// Obtains device memory: half of a [SegmentSource] written as two functions.
+    /// Obtains device memory: half of a [io.cistern.spi.SegmentSource] written as two functions.
     @FunctionalInterface
     public interface SegmentMaker {
         /// Obtains a range.
@@ -123,8 +136,7 @@ public final class MemoryPool implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this pool is closed
     public Scope enter() {
-        beginUse();
-        return allocator.enter(this::endUse);
+        return entered(() -> allocator.enter(this::endUse));
     }
 
     /// Opens a scope in which this pool serves the calling thread on one device.
@@ -132,9 +144,7 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(int device) {
-        allocator.route(device);
-        beginUse();
-        return allocator.enter(device, this::endUse);
+        return entered(() -> allocator.enter(device, this::endUse));
     }
 
     /// Opens a scope in which this pool serves the calling thread on one stream of a device.
@@ -142,9 +152,26 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(int device, long stream) {
-        allocator.route(device);
+        return entered(() -> allocator.enter(device, stream, this::endUse));
+    }
+
+    /// Opens a scope in which this pool serves the calling thread on all devices and streams, charged to a limit: see
+    /// [Allocator#enter(MemoryLimit)].
+    ///
+    /// @throws IllegalStateException if this pool is closed
+    public Scope enter(MemoryLimit limit) {
+        return entered(() -> allocator.enter(limit, this::endUse));
+    }
+
+    /// Opens a scope in a use of the pool.
+    Scope entered(Supplier<Scope> opening) {
         beginUse();
-        return allocator.enter(device, stream, this::endUse);
+        try {
+            return opening.get();
+        } catch (Throwable failure) {
+            endUse();
+            throw failure;
+        }
     }
 
     /// What the framework counted on a device, also after closing.

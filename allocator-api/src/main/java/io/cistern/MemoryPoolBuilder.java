@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.spi.Catalog;
+import io.cistern.spi.Lends;
 import io.cistern.spi.SegmentSource;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -19,12 +20,11 @@ public final class MemoryPoolBuilder {
     final DeviceMemory memory;
     String tag = "";
     boolean lends;
-    long limitBytes = -1;
-    long initialBytes;
-    int initialDevice;
-    long initialStream;
-    @Nullable
-    SegmentSource source;
+    private long limitBytes = -1;
+    private long initialBytes;
+    private int initialDevice;
+    private long initialStream;
+    private @Nullable SegmentSource source;
     private String spec = CACHING;
     private final Map<String, List<String>> options = new LinkedHashMap<>();
 
@@ -45,7 +45,7 @@ public final class MemoryPoolBuilder {
 
     /// A source of the program's own under the pool's allocator, which must have the option `source`, as `caching`
     /// has. A [io.cistern.spi.PageSource] is used page by page, a [io.cistern.spi.RangeSource] segment by segment.
-    /// The pool closes it when its last block is gone; if [#open] fails, it stays the caller's.
+    /// The pool closes it when its last block is gone, and [#open] does if it fails.
     public MemoryPoolBuilder source(SegmentSource source) {
         this.source = source;
         options.put("source", List.of(OWN_SOURCE));
@@ -86,7 +86,7 @@ public final class MemoryPoolBuilder {
         return this;
     }
 
-    /// A limit on the bytes requested from the pool at once, on each device: never exceeded, and nothing that fits is
+    /// A limit on the bytes requested from the pool at once, on all devices together: never exceeded, and nothing that fits is
     /// refused.
     ///
     /// @throws IllegalArgumentException if it is negative
@@ -120,7 +120,26 @@ public final class MemoryPoolBuilder {
     /// @throws DeviceOutOfMemoryException if there are no such [initial bytes][#initialBytes]
     /// @throws IndexOutOfBoundsException if there is no such device for them
     public MemoryPool open() {
-        return new MemoryPool(this);
+        return MemoryPool.open(this);
+    }
+
+    Map<String, SegmentSource> ownSource() {
+        return source == null ? Map.of() : Map.of(OWN_SOURCE, source);
+    }
+
+    @Nullable
+    MemoryLimit limit() {
+        return limitBytes < 0 ? null : MemoryLimit.of(tag.isEmpty() ? "pool" : "pool '" + tag + "'", limitBytes);
+    }
+
+    /// Does what can only be done once the allocator is open.
+    void prepare(Allocator allocator) {
+        if (lends && allocator.extension(Lends.class).isEmpty()) {
+            throw new ConfigurationException(allocator + " can't lend: it has no extension io.cistern.spi.Lends");
+        }
+        if (initialBytes > 0) {
+            allocator.reserve(initialBytes, initialDevice, initialStream);
+        }
     }
 
     /// The spec with the name of a source completed, and with the options that were set.

@@ -30,8 +30,12 @@ final class Pools {
         this.router = router;
     }
 
+    /// Adds a pool, unless somebody closed its allocator already.
     void add(MemoryPool pool) {
         pools.add(pool);
+        if (pool.isDrained()) {
+            remove(pool);
+        }
     }
 
     void remove(MemoryPool pool) {
@@ -44,9 +48,7 @@ final class Pools {
     }
 
     void begin(MemoryPool pool, int device) {
-        pool.allocator().route(device);
-        pool.beginUse();
-        Scope scope = pool.allocator().enter(device, () -> {});
+        Scope scope = pool.entered(() -> pool.allocator().enter(device, () -> {}));
         begun.computeIfAbsent(here(pool, device), _ -> new ArrayDeque<>()).push(scope);
     }
 

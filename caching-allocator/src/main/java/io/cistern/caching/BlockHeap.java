@@ -51,6 +51,16 @@ final class BlockHeap {
         return handOut(block, byteSize);
     }
 
+    /// As [#allocate], also from a block that is worth more whole: nobody has anything else.
+    long allocateFromAny(long byteSize) {
+        int block = bins.bestFit(byteSize);
+        if (block == Blocks.NONE) {
+            return 0;
+        }
+        bins.remove(block);
+        return handOut(block, byteSize);
+    }
+
     /// Whether a request would spoil a block that is worth more whole.
     private boolean wastes(int block, long byteSize) {
         long available = blocks.byteSize[block];

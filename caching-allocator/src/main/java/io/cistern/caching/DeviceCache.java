@@ -65,7 +65,7 @@ final class DeviceCache {
         if (shard.settlingIsDue()) {
             settle(shard);
         }
-        return shard.allocate(size);
+        return shard.allocateFromAny(size);
     }
 
     void free(long address, long stream) {

@@ -59,6 +59,16 @@ final class StreamShard {
         }
     }
 
+    /// As [#allocate], also from a block that is worth more whole.
+    long allocateFromAny(long byteSize) {
+        lock.lock();
+        try {
+            return heap.allocateFromAny(byteSize);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /// Whether an allocation should [settle][#settle] first.
     boolean settlingIsDue() {
         if (fenced.isEmpty()) { // read without the lock: a block freed this moment waits for the next allocation
