@@ -19,8 +19,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Allocator implements AutoCloseable {
-    private static final Runnable NOTHING = () -> {};
-
     private final AllocatorSpec spec;
     private final DeviceAllocator maker;
     private final Router router;
@@ -83,7 +81,7 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter() {
-        return enter(NOTHING);
+        return enter(Allocator::nothing);
     }
 
     Scope enter(Runnable whenClosed) {
@@ -95,7 +93,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device) {
-        return enter(device, NOTHING);
+        return enter(device, Allocator::nothing);
     }
 
     Scope enter(int device, Runnable whenClosed) {
@@ -107,7 +105,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device, long stream) {
-        return enter(device, stream, NOTHING);
+        return enter(device, stream, Allocator::nothing);
     }
 
     Scope enter(int device, long stream, Runnable whenClosed) {
@@ -121,7 +119,7 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(MemoryLimit limit) {
-        return enter(limit, NOTHING);
+        return enter(limit, Allocator::nothing);
     }
 
     Scope enter(MemoryLimit limit, Runnable whenClosed) {
@@ -134,6 +132,8 @@ public final class Allocator implements AutoCloseable {
     private Scope enter(Region region, Runnable whenClosed) {
         return new Scope(router, this, region.outer(), region, whenClosed);
     }
+
+    private static void nothing() {}
 
     private @Nullable Route[] only(int device) {
         @Nullable Route[] one = new Route[routes.length];
