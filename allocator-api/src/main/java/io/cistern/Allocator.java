@@ -26,6 +26,7 @@ public final class Allocator implements AutoCloseable {
     private final Runnable whenClosed;
     private final AtomicInteger undrained;
     private final LimitedRoutes limited;
+    private final Leaks leaks;
     private final AtomicBoolean closing = new AtomicBoolean();
 
     Allocator(
@@ -34,6 +35,7 @@ public final class Allocator implements AutoCloseable {
             DeviceMemory memory,
             @Nullable MemoryLimit limit,
             Runnable whenClosed) {
+        this.leaks = memory.leakRecords();
         Router router = memory.router();
         this.spec = spec;
         this.maker = maker;
@@ -206,6 +208,16 @@ public final class Allocator implements AutoCloseable {
             router.close(route);
         }
         beside.forEach(router::close);
+        leaks.closing(this, this::isMine);
+    }
+
+    /// The blocks of this allocator that are alive: see [DeviceMemory#leaks].
+    public List<LiveBlock> leaks() {
+        return leaks.blocks(this::isMine);
+    }
+
+    private boolean isMine(Route route) {
+        return routes[route.device()].isBeside(route);
     }
 
     /// Whether it was closed and its last block is gone, so that its memory is back with the driver.

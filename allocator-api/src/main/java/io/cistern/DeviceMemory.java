@@ -9,6 +9,7 @@ import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.Catalog;
@@ -22,6 +23,7 @@ import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -48,7 +50,13 @@ public final class DeviceMemory implements AutoCloseable {
     private final Catalog catalog;
     private final @Nullable Budgets[] budgets;
     private final Router router = new Router();
+    private final Leaks leaks;
+
+    /// By device. Null before the first choice, and always while a watch is to see what is allocated outside scopes:
+    /// so its cost is nothing where there is none.
     private final @Nullable Route[] currentRoutes;
+
+    private final @Nullable ScopeWatch watch;
     private final Pools pools = new Pools(router);
     private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
     private final @Nullable Allocator[] currents;
@@ -56,12 +64,17 @@ public final class DeviceMemory implements AutoCloseable {
     private DeviceMemory(Builder builder) {
         driver = builder.driver;
         catalog = builder.catalog;
+        leaks = new Leaks(router, builder.leakLevel);
         environment = new DriverEnvironment(driver);
         int devices = environment.deviceCount();
         budgets = new Budgets[devices];
         Arrays.setAll(budgets, builder::budgets);
         currentRoutes = new Route[devices];
         currents = new Allocator[devices];
+        watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
+        if (watch != null) {
+            router.watch(watch);
+        }
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),
@@ -70,6 +83,12 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public static DeviceMemory system() {
         return SystemDeviceMemory.INSTANCE;
+    }
+
+    /// The process's own device memory if anybody asked for it yet: for integrations that must not open a driver
+    /// where the program uses none.
+    public static Optional<DeviceMemory> systemIfOpen() {
+        return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
     }
 
     /// Opens device memory on a driver, which stays the caller's to close, later than this.
@@ -168,7 +187,7 @@ public final class DeviceMemory implements AutoCloseable {
     private Allocator open(
             AllocatorSpec spec, DeviceAllocator maker, @Nullable MemoryLimit limit, Runnable whenClosed) {
         Allocator[] opened = new Allocator[1];
-        opened[0] = new Allocator(spec, maker, this, limit, () -> {
+        opened[0] = new Allocator(spec, leaks.sites().around(maker), this, limit, () -> {
             allocators.remove(opened[0]);
             whenClosed.run();
         });
@@ -225,7 +244,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
         synchronized (currents) {
             currents[device] = allocator;
-            ROUTE.setRelease(currentRoutes, device, allocator.route(device));
+            if (watch == null) {
+                ROUTE.setRelease(currentRoutes, device, allocator.route(device));
+            }
         }
     }
 
@@ -294,7 +315,7 @@ public final class DeviceMemory implements AutoCloseable {
         Region region = router.region(lane);
         Route route = region == null ? null : region.route(device, stream);
         if (route == null) {
-            route = currentRoute(device);
+            route = currentRoute(device, stream);
         }
         try {
             long address = router.allocate(lane, route, byteSize, stream);
@@ -304,9 +325,16 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    private Route currentRoute(int device) {
+    private Route currentRoute(int device, long stream) {
         Route route = (Route) ROUTE.getAcquire(currentRoutes, device);
-        return route != null ? route : current(device).route(device);
+        return route != null ? route : chosenRoute(device, stream);
+    }
+
+    private Route chosenRoute(int device, long stream) {
+        if (watch != null) {
+            watch.allocates(device, stream);
+        }
+        return current(device).route(device);
     }
 
     /// Goes to the allocator that became current while the former one closed.
@@ -314,9 +342,9 @@ public final class DeviceMemory implements AutoCloseable {
         Region region = router.region();
         Route route = region == null ? null : region.route(device, stream);
         if (route == null) {
-            route = (Route) ROUTE.getVolatile(currentRoutes, device);
+            route = currentRoute(device, stream);
         }
-        if (route == refusing || route == null) {
+        if (route == refusing) {
             throw new IllegalStateException("allocator " + refusing + " is closed");
         }
         long address = router.allocate(route, byteSize, stream);
@@ -413,6 +441,16 @@ public final class DeviceMemory implements AutoCloseable {
         return pools.all();
     }
 
+    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much is known
+    /// of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand blocks.
+    public List<LiveBlock> leaks() {
+        return leaks.blocks(_ -> true);
+    }
+
+    Leaks leakRecords() {
+        return leaks;
+    }
+
     Router router() {
         return router;
     }
@@ -438,6 +476,8 @@ public final class DeviceMemory implements AutoCloseable {
         private Catalog catalog = Catalog.of(List.of(), List.of());
         private long limitBytes = -1;
         private @Nullable MemoryLimit limit;
+        private LeakLevel leakLevel = LeakLevel.configured();
+        private boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
 
         private Builder(CudaDriver driver) {
             this.driver = driver;
@@ -468,9 +508,25 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
+        /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by default.
+        public Builder leakLevel(LeakLevel leakLevel) {
+            this.leakLevel = leakLevel;
+            return this;
+        }
+
         private @Nullable Budgets budgets(int device) {
             Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
             return limitBytes < 0 ? whole : Budgets.of(whole, new Budget("device " + device, limitBytes, null));
+        }
+
+        /// Whether to report a thread that allocates outside every scope while another thread is in one that
+        /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as a
+        /// warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report` says.
+        ///
+        /// It makes allocations outside scopes slower; off, it costs nothing.
+        public Builder reportScopelessThreads(boolean report) {
+            this.reportScopelessThreads = report;
+            return this;
         }
 
         /// Opens it.

@@ -3,8 +3,11 @@ package io.cistern;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import java.lang.ref.ReferenceQueue;
+import java.lang.ref.WeakReference;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -19,12 +22,30 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any.
 final class LimitedRoutes {
+    /// Retired routes that are looked at for one new limit: where most have live blocks, others serve.
+    private static final int MAX_TRIES = 8;
+
     private final Router router;
     private final Route[] unlimited;
     private final IntFunction<@Nullable Budgets> budgets;
     private final Runnable whenDrained;
-    private final Map<MemoryLimit, Route[]> inUse = new WeakHashMap<>();
-    private final List<Route[]> all = new ArrayList<>();
+    private final Map<MemoryLimit, Use> inUse = new WeakHashMap<>();
+    private final ReferenceQueue<MemoryLimit> forgotten = new ReferenceQueue<>();
+
+    /// Routes whose limit is gone; some of them may still have live blocks. The one looked at longest ago is first.
+    private final Deque<Route[]> retired = new ArrayDeque<>();
+
+    private final List<Route> all = new ArrayList<>();
+
+    /// Tells when a limit is gone.
+    private static final class Use extends WeakReference<MemoryLimit> {
+        final Route[] routes;
+
+        Use(MemoryLimit limit, Route[] routes, ReferenceQueue<MemoryLimit> forgotten) {
+            super(limit, forgotten);
+            this.routes = routes;
+        }
+    }
 
     /// @param unlimited the allocator's own routes by device
     /// @param budgets what the allocator's blocks are charged to in any case, by device
@@ -40,31 +61,34 @@ final class LimitedRoutes {
     ///
     /// @param whenOpening runs before each route that has to be opened
     synchronized Route[] of(MemoryLimit limit, Runnable whenOpening) {
-        Route[] routes = inUse.get(limit);
-        if (routes == null) {
-            routes = recharged(limit);
-            if (routes == null) {
-                routes = opened(limit, whenOpening);
-                all.add(routes);
-            }
-            inUse.put(limit, routes);
+        Use use = inUse.get(limit);
+        if (use == null) {
+            collectForgotten();
+            Route[] routes = recharged(limit);
+            use = new Use(limit, routes != null ? routes : opened(limit, whenOpening), forgotten);
+            inUse.put(limit, use);
         }
-        return routes;
+        return use.routes;
     }
 
     /// All of them.
     synchronized List<Route> all() {
-        return all.stream().flatMap(Arrays::stream).toList();
+        return List.copyOf(all);
+    }
+
+    private void collectForgotten() {
+        for (Object gone = forgotten.poll(); gone != null; gone = forgotten.poll()) {
+            retired.addLast(((Use) gone).routes);
+        }
     }
 
     private Route @Nullable [] recharged(MemoryLimit limit) {
-        if (inUse.size() == all.size()) {
-            return null;
-        }
-        for (Route[] routes : all) {
-            if (!inUse.containsValue(routes) && recharge(routes, limit)) {
+        for (int tries = Math.min(retired.size(), MAX_TRIES); tries > 0; tries--) {
+            Route[] routes = retired.removeFirst();
+            if (recharge(routes, limit)) {
                 return routes;
             }
+            retired.addLast(routes);
         }
         return null;
     }
@@ -84,6 +108,7 @@ final class LimitedRoutes {
         for (int device = 0; device < routes.length; device++) {
             whenOpening.run();
             routes[device] = router.openBeside(unlimited[device], charged(device, limit), whenDrained);
+            all.add(routes[device]);
         }
         return routes;
     }

@@ -25,7 +25,10 @@ final class Lease {
     private static final VarHandle CREDIT = handle("credit", long.class);
 
     private final Route route;
+
+    @SuppressWarnings("unused") // through ACTIVE
     private int active;
+
     private int claimed = 1;
     private long credit;
     private long maxCredit;

@@ -1,5 +1,7 @@
 package io.cistern.internal.routing;
 
+import java.util.Objects;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// Where a region of a program takes its memory from: a stack of choices, the innermost first, each for one device or
@@ -81,5 +83,11 @@ public final class Region {
             }
         }
         return routes;
+    }
+
+    /// The allocator of the innermost choice.
+    @Override
+    public String toString() {
+        return Stream.of(own).filter(Objects::nonNull).map(Object::toString).findFirst().orElse("none");
     }
 }

@@ -46,6 +46,16 @@ public final class Route {
         charge(budgets);
     }
 
+    /// The device.
+    public int device() {
+        return device;
+    }
+
+    /// Whether another route leads to the same allocator and device.
+    public boolean isBeside(Route other) {
+        return meter == other.meter;
+    }
+
     /// Refuses allocations from now on.
     void refuse() {
         entrance = null;

@@ -20,8 +20,20 @@ import org.jspecify.annotations.Nullable;
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A virtual
 /// thread enters a shared lane to count, one compare-and-set more.
 public final class Router extends OwnerTable {
-    /// Bits that an address must not have: below the alignment of 256 bytes, or beyond the table.
-    private static final long ILLEGAL_BITS = -(1L << ADDRESS_BITS) | 0xFF;
+    /// Addresses below 2^49 that are multiples of 256, without 0.
+    private static final long LEGAL_ADDRESSES = (1L << (ADDRESS_BITS - 8)) - 1;
+
+    /// Whether an address is a multiple of 256, not 0, and below the table's end, in one comparison: rotated, low bits that
+    /// are set become high ones.
+    private static boolean isLegal(long address) {
+        return Long.compareUnsigned(Long.rotateRight(address, 8) - 1, LEGAL_ADDRESSES) < 0;
+    }
+
+    private static void refuseUnlessZero(long address) {
+        if (address != 0) {
+            throw new UnknownAddressException(address);
+        }
+    }
 
     /// What [#allocate] returns when the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
@@ -30,6 +42,11 @@ public final class Router extends OwnerTable {
 
     /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
     private Route[] routes = {};
+
+    /// Has every entry into a region and every exit told to a watch; before the first of them.
+    public void watch(ScopeWatch watch) {
+        lanes.regions.watch = watch;
+    }
 
     /// Opens a route.
     ///
@@ -127,7 +144,7 @@ public final class Router extends OwnerTable {
         long address;
         try {
             address = entrance.allocate(byteSize, route.device, stream);
-            if (address == 0 || (address & ILLEGAL_BITS) != 0 || !insert(address, byteSize, route.index)) {
+            if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
         } catch (Throwable failure) {
@@ -237,7 +254,7 @@ public final class Router extends OwnerTable {
         }
         try {
             long address = from.allocate(byteSize, route.device, stream);
-            if (address == 0 || (address & ILLEGAL_BITS) != 0 || !insert(address, byteSize, route.index)) {
+            if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
             return address;
@@ -265,8 +282,8 @@ public final class Router extends OwnerTable {
     /// @param stream the stream of the last use
     /// @throws UnknownAddressException if no live block begins there
     public void free(long address, long stream) {
-        if (address != 0 && ((address & ILLEGAL_BITS) != 0 || !remove(address, stream))) {
-            throw new UnknownAddressException(address);
+        if (!isLegal(address) || !remove(address, stream)) {
+            refuseUnlessZero(address);
         }
     }
 
@@ -347,7 +364,7 @@ public final class Router extends OwnerTable {
     }
 
     private static AllocatorContractException illegal(Route route, long address, long byteSize, long stream) {
-        boolean wellFormed = address != 0 && (address & ILLEGAL_BITS) == 0;
+        boolean wellFormed = isLegal(address);
         if (!wellFormed && address != 0) {
             route.maker.free(address, byteSize, route.device, stream);
         }
@@ -356,6 +373,17 @@ public final class Router extends OwnerTable {
                 : "which is not a multiple of 256 between 256 and 2^" + ADDRESS_BITS;
         return new AllocatorContractException("allocator " + route.name + " returned 0x" + Long.toHexString(address)
                 + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
+    }
+
+    /// Is told of live blocks.
+    public interface BlockVisitor {
+        /// One of them.
+        void block(long address, long byteSize, Route route);
+    }
+
+    /// Visits all live blocks; weakly consistent while other threads allocate and free, exact at rest.
+    public void forEachLive(BlockVisitor visitor) {
+        forEachLive((address, owner) -> visitor.block(address, byteSizeOf(owner), routes[routeOf(owner)]));
     }
 
     /// The counters of a route and of those beside it; weakly consistent while other threads allocate, exact at rest.

@@ -127,7 +127,7 @@ class RouterTests {
 
     @Test
     void aFailedAllocationLeavesNoCountAndGivesTheLimitBack() {
-        Budget budget = Budgets.of(null, new Budget("device 3", 1000, null));
+        Budgets budget = Budgets.of(null, new Budget("device 3", 1000, null));
         Route failing = open(
                 returning(_ -> {
                     throw new DeviceOutOfMemoryException(512, 3, "nothing left");
