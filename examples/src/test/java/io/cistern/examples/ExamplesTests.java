@@ -36,6 +36,22 @@ class ExamplesTests {
     }
 
     @Test
+    void aScopedPoolServesItsRegionAndDrainsWithItsLastBlock() throws Exception {
+        assertThat(run(ScopedPool.class))
+                .containsExactly(
+                        "in the scope: 2 blocks from the pool",
+                        "after it: 1 from the pool, 1 from caching",
+                        "closed, with 1 block alive",
+                        "drained: true");
+    }
+
+    @Test
+    void aPoolOfTwoFunctionsCallsThemForSegmentsAlone() throws Exception {
+        assertThat(run(PoolOfTwoFunctions.class))
+                .containsExactly("1000 allocations from 1 segment", "closed: 0 segments left");
+    }
+
+    @Test
     void thePluginIsFoundByItsNameAndMetered() throws Exception {
         assertThat(run(UseThirtyLinePlugin.class))
                 .containsExactly("thirty-lines gave 2 blocks of 4000 bytes in all", "thirty-lines has 0 blocks left");

@@ -95,6 +95,11 @@ public final class Route {
         }
     }
 
+    /// Whether blocks of both come from one allocator.
+    public boolean sharesMakerWith(Route other) {
+        return maker.equals(other.maker);
+    }
+
     /// The allocator's spec.
     @Override
     public String toString() {
