@@ -24,8 +24,8 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/// What users of other frameworks' plugged-in allocators and pools complain of most, with every allocator that is found
-/// and with one of two functions that a program wrote itself.
+/// What users of other frameworks' plugged-in allocators and pools complain of most, with every allocator that is
+/// found and with one of two functions that a program wrote itself.
 class ComplaintsTests {
     private static final long MIB = 1L << 20;
     private static final long CAPACITY = 256 * MIB;
