@@ -22,10 +22,10 @@ public final class Interleavings {
         new ModelCheckingOptions()
                 .iterations(4 * SCALE)
                 .invocationsPerIteration(15 * SCALE)
-                .threads(3)
+                .threads(2)
                 .actorsPerThread(2)
                 .actorsBefore(1)
-                .actorsAfter(2)
+                .actorsAfter(1)
                 .loopBound(LOOP_BOUND)
                 .check(model);
     }
