@@ -127,9 +127,9 @@ public final class Allocator implements AutoCloseable {
                 reservedBytes(device));
     }
 
-    /// Bytes that the allocator holds from the driver; empty if it can't tell.
+    /// Bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
     public OptionalLong reservedBytes(int device) {
-        return maker.reservedBytes(device);
+        return isDrained() ? OptionalLong.of(0) : maker.reservedBytes(device);
     }
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running
@@ -137,7 +137,7 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @return bytes given back
     public long trim(int device, long keepBytes) {
-        return maker.trim(device, keepBytes);
+        return isDrained() ? 0 : maker.trim(device, keepBytes);
     }
 
     /// Asks for an optional ability of the allocator, such as [io.cistern.spi.ReservedPeak].

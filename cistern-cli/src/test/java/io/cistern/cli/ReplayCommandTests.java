@@ -50,7 +50,8 @@ final class ReplayCommandTests {
                         "\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.000")
                 .contains("\"driverCalls\":5,", "\"firstPassDriverCalls\":5,")
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
-                        + ",\"requestedPeakBytes\":" + 6 * MIB + "},\"unreturnedBytes\":0}");
+                        + ",\"requestedPeakBytes\":" + 6 * MIB
+                        + "},\"swaps\":0,\"drained\":0,\"pools\":0,\"unreturnedBytes\":0}");
     }
 
     @Test

@@ -26,7 +26,10 @@ final class TraceReaderTests {
     void idsBecomeSlotsThatAreUsedAgainAfterTheirFree() throws Exception {
         Trace trace = read("a,70,100,5\na,80,200,6\nf,70,0,5\na,90,50,6\nf,80,0,6\nf,90,0,6\n");
 
-        assertThat(trace.slots()).containsExactly(0, 1, ~0, 0, ~1, ~0);
+        assertThat(trace.ops())
+                .containsExactly(
+                        Trace.ALLOCATE, Trace.ALLOCATE, Trace.FREE, Trace.ALLOCATE, Trace.FREE, Trace.FREE);
+        assertThat(trace.slots()).containsExactly(0, 1, 0, 0, 1, 0);
         assertThat(trace.byteSizes()).containsExactly(100, 200, 0, 50, 0, 0);
         assertThat(trace.streams()).containsExactly(0, 1, 0, 1, 1, 1);
         assertThat(trace.slotCount()).isEqualTo(2);
@@ -165,7 +168,7 @@ final class TraceReaderTests {
     @Test
     void moreStreamsThanAnybodyHasAreRefused() {
         StringBuilder rows = new StringBuilder();
-        for (int id = 0; id <= TraceBuilder.MAX_STREAMS; id++) {
+        for (int id = 0; id <= TraceStreams.MAX_STREAMS; id++) {
             rows.append("a,").append(id).append(",8,").append(id).append('\n');
         }
         assertThatThrownBy(() -> read(rows.toString())).hasMessage("t.csv:1026: more than 1024 streams");
