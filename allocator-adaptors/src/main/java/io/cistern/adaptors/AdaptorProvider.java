@@ -29,7 +29,7 @@ abstract class AdaptorProvider implements AllocatorProvider {
 
     /// The error for an option that must be given.
     final ConfigurationException missing(String key, String example) {
-        return new ConfigurationException("'" + name() + "' needs the option '" + key + "', for example " + key + "="
-                + example);
+        return new ConfigurationException(
+                "'" + name() + "' needs the option '" + key + "', for example " + key + "=" + example);
     }
 }

@@ -4,7 +4,8 @@ import io.cistern.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 
-/// Provides `aligned`: [AlignedAllocator]. Options: `alignment`, a power of two, 256 to 1 TiB, such as `2MiB`; `upstream`,
+/// Provides `aligned`: [AlignedAllocator]. Options: `alignment`, a power of two, 256 to 1 TiB, such as `2MiB`;
+/// `upstream`,
 /// a spec.
 public final class AlignedProvider extends AdaptorProvider {
     /// For [java.util.ServiceLoader].

@@ -9,7 +9,8 @@ import java.util.OptionalLong;
 ///
 /// The upstream is closed by whoever opened it, after the adaptor: for an adaptor opened from a spec, the framework.
 ///
-/// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the upstream's `free`:
+/// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the upstream's
+/// `free`:
 /// from within that call on, the address may be handed out again, on another thread.
 ///
 /// **Threads and streams.** As [DeviceAllocator] says.

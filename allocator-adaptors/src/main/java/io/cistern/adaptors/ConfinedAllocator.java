@@ -4,14 +4,17 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/// Lets one thread alone, its owner, call the upstream, which therefore needs no locks; a call that another thread makes
+/// Lets one thread alone, its owner, call the upstream, which therefore needs no locks; a call that another thread
+/// makes
 /// by mistake is found.
 ///
-/// Frees are the exception, since a block may end anywhere: those of other threads wait, and the owner passes them on with its
+/// Frees are the exception, since a block may end anywhere: those of other threads wait, and the owner passes them on
+/// with its
 /// next call. Streams of waiting frees must still exist then, so the owner calls something (a `trim` will do) before
 /// they are destroyed.
 ///
-/// **Threads.** [#allocate], [#trim] and [#streamClosing] by the owner; [#free], [#reservedBytes] and [#extension] by any;
+/// **Threads.** [#allocate], [#trim] and [#streamClosing] by the owner; [#free], [#reservedBytes] and [#extension] by
+/// any;
 /// [#close] by any, once no other call is under way.
 public final class ConfinedAllocator extends AllocatorAdaptor {
     private final Thread owner;
@@ -34,7 +37,7 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        if (Thread.currentThread() == owner) {
+        if (Thread.currentThread().equals(owner)) {
             passOn();
             upstream().free(address, byteSize, device, stream);
         } else {
@@ -62,7 +65,7 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
     }
 
     private void enter() {
-        if (Thread.currentThread() != owner) {
+        if (!Thread.currentThread().equals(owner)) {
             throw new WrongThreadException("this allocator belongs to thread '" + owner.getName() + "', not to '"
                     + Thread.currentThread().getName() + "'");
         }

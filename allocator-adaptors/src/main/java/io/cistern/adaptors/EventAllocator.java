@@ -6,10 +6,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Tells a listener of each block that comes and goes, of failures, and when the live bytes of a device cross thresholds:
+/// Tells a listener of each block that comes and goes, of failures, and when the live bytes of a device cross
+/// thresholds:
 /// each crossing once, in both directions.
 ///
-/// **Crossings.** A change of the count from b to b' crosses upwards every threshold t with b < t ≤ b', and downwards every
+/// **Crossings.** A change of the count from b to b' crosses upwards every threshold t with b < t ≤ b', and downwards
+/// every
 /// t with b' < t ≤ b; the count is one atomic number, so crossings of several threads add up.
 public final class EventAllocator extends AllocatorAdaptor {
     private static final System.Logger LOG = System.getLogger(EventAllocator.class.getName());

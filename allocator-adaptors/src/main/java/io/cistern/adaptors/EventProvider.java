@@ -3,8 +3,10 @@ package io.cistern.adaptors;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 
-/// Provides `events`: an [EventAllocator] that logs, as `io.cistern.adaptors.EventProvider`, each crossing of a threshold.
-/// Options: `threshold`, live bytes of a device; `upstream`, a spec. More thresholds by nesting, other listeners in code.
+/// Provides `events`: an [EventAllocator] that logs, as `io.cistern.adaptors.EventProvider`, each crossing of a
+/// threshold.
+/// Options: `threshold`, live bytes of a device; `upstream`, a spec. More thresholds by nesting, other listeners in
+/// code.
 public final class EventProvider extends AdaptorProvider {
     private static final System.Logger LOG = System.getLogger(EventProvider.class.getName());
 
@@ -36,7 +38,8 @@ public final class EventProvider extends AdaptorProvider {
         private static void log(String what, int device, long thresholdBytes, long liveBytes) {
             LOG.log(
                     System.Logger.Level.INFO,
-                    () -> "device " + device + " " + what + " " + thresholdBytes + " bytes: " + liveBytes + " are live");
+                    () -> "device " + device + " " + what + " " + thresholdBytes + " bytes: " + liveBytes
+                            + " are live");
         }
     }
 }

@@ -3,7 +3,8 @@ package io.cistern.adaptors;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 
-/// Provides `statistics`: a [StatisticsAllocator], which `allocator.extension(StatisticsAllocator.class)` finds. Option:
+/// Provides `statistics`: a [StatisticsAllocator], which `allocator.extension(StatisticsAllocator.class)` finds.
+/// Option:
 /// `upstream`, a spec.
 public final class StatisticsProvider extends AdaptorProvider {
     /// For [java.util.ServiceLoader].

@@ -11,7 +11,8 @@ import java.nio.file.StandardOpenOption;
 import java.util.Locale;
 import java.util.zip.GZIPOutputStream;
 
-/// A text file of rows, gzipped if its name ends in `.gz`: numbers are written as digits into a buffer, without garbage.
+/// A text file of rows, gzipped if its name ends in `.gz`: numbers are written as digits into a buffer, without
+/// garbage.
 ///
 /// **Threads.** Used under its owner's lock.
 final class TraceFile implements AutoCloseable {

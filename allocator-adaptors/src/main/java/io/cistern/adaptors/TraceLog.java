@@ -19,10 +19,12 @@ import org.jspecify.annotations.Nullable;
 /// log.used(address, device, consumer);
 /// ```
 ///
-/// The rows stand in one order of all threads, in which each thread's own rows are in the order of its calls. A row costs a
+/// The rows stand in one order of all threads, in which each thread's own rows are in the order of its calls. A row
+/// costs a
 /// short lock, a look at the clock and some 50 bytes in a buffer, without garbage; the log ends after so many rows.
 ///
-/// A log never makes the program fail: after an error of the file it writes no more, and [#failure] tells why. It is closed
+/// A log never makes the program fail: after an error of the file it writes no more, and [#failure] tells why. It is
+/// closed
 /// at the end of the process if nobody did before.
 ///
 /// **Threads.** Any thread may call any method at any time.
@@ -148,8 +150,8 @@ public final class TraceLog implements AutoCloseable {
 
     private void end() {
         lock.lock();
-        try (TraceFile ending = file) {
-            file = null;
+        try {
+            closeFile();
         } catch (IOException e) {
             fail(e);
         } finally {
@@ -159,12 +161,20 @@ public final class TraceLog implements AutoCloseable {
 
     private void fail(IOException e) {
         failure = e;
-        try (TraceFile broken = file) {
-            file = null;
+        try {
+            closeFile();
         } catch (IOException second) {
             e.addSuppressed(second);
         }
         LOG.log(System.Logger.Level.WARNING, "trace " + path + " ends early: " + e.getMessage());
+    }
+
+    private void closeFile() throws IOException {
+        TraceFile ending = file;
+        file = null;
+        if (ending != null) {
+            ending.close();
+        }
     }
 
     private <T> T locked(java.util.function.Supplier<T> reader) {

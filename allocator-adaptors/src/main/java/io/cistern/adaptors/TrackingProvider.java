@@ -18,8 +18,7 @@ public final class TrackingProvider extends AdaptorProvider {
 
     @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
-        long frames =
-                context.options().number("frames", 0, MAX_FRAMES).orElse((long) TrackingAllocator.DEFAULT_FRAMES);
+        long frames = context.options().number("frames", 0, MAX_FRAMES).orElse((long) TrackingAllocator.DEFAULT_FRAMES);
         return new TrackingAllocator(context.upstream(upstream), (int) frames);
     }
 }

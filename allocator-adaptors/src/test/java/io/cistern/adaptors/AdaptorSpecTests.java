@@ -51,7 +51,10 @@ final class AdaptorSpecTests {
             assertThat(address % 4096).isZero();
             assertThat(allocator.extension(LimitAllocator.class).orElseThrow().usedBytes(0))
                     .isEqualTo(1000 + 4096 - 256);
-            assertThat(allocator.extension(TrackingAllocator.class).orElseThrow().liveBlocks())
+            assertThat(allocator
+                            .extension(TrackingAllocator.class)
+                            .orElseThrow()
+                            .liveBlocks())
                     .hasSize(1);
             assertThat(allocator
                             .extension(StatisticsAllocator.class)
@@ -75,10 +78,17 @@ final class AdaptorSpecTests {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {
-        "limit:bytes=1", "aligned:alignment=512", "statistics", "tracking", "retry", "confined", "events:threshold=1",
-        "logging:file=never.csv"
-    })
+    @ValueSource(
+            strings = {
+                "limit:bytes=1",
+                "aligned:alignment=512",
+                "statistics",
+                "tracking",
+                "retry",
+                "confined",
+                "events:threshold=1",
+                "logging:file=never.csv"
+            })
     void theUpstreamMustBeNamed(String spec) {
         assertThatThrownBy(() -> memory.open(spec))
                 .isInstanceOf(ConfigurationException.class)

@@ -4,12 +4,18 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.testkit.AllocatorConformance;
 
-/// The adaptors that need nothing from outside, nested by spec over the caching allocator, do what every allocator does.
+/// The adaptors that need nothing from outside, nested by spec over the caching allocator, do what every allocator
+/// does.
 class AdaptorsConformanceTests extends AllocatorConformance {
     /// Six layers: what one of them gets wrong shows in the contents of blocks or in the counts.
     static final String NESTED = nest(
-            "caching", "limit:bytes=1TiB", "aligned:alignment=4KiB", "statistics", "tracking:frames=2",
-            "retry:attempts=1", "events:threshold=1TiB");
+            "caching",
+            "limit:bytes=1TiB",
+            "aligned:alignment=4KiB",
+            "statistics",
+            "tracking:frames=2",
+            "retry:attempts=1",
+            "events:threshold=1TiB");
 
     /// Puts each layer around those before it.
     static String nest(String innermost, String... layers) {

@@ -85,7 +85,9 @@ final class LoggingAllocatorTests extends AdaptorContract {
         Set<String> live = new HashSet<>();
         for (String row : rows()) {
             String id = row.split(",")[1];
-            assertThat(row.startsWith("a") ? live.add(id) : live.remove(id)).as(row).isTrue();
+            assertThat(row.startsWith("a") ? live.add(id) : live.remove(id))
+                    .as(row)
+                    .isTrue();
         }
         assertThat(live).isEmpty();
     }

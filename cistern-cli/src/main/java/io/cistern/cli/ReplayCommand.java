@@ -80,14 +80,16 @@ final class ReplayCommand implements Callable<Integer> {
     @Option(
             names = "--swap-every",
             paramLabel = "N",
-            description = "Exchanges the allocator for a fresh one of the same spec every N operations; old blocks go back to"
-                    + " the old one, which drains.")
+            description =
+                    "Exchanges the allocator for a fresh one of the same spec every N operations; old blocks go back to"
+                            + " the old one, which drains.")
     private @Nullable Integer swapEvery;
 
     @Option(
             names = "--scopes",
-            description = "Gives each stream of a trace a pool of its own, of the same spec, entered and left around each run"
-                    + " of its rows; with --swap-every, pools are exchanged.")
+            description =
+                    "Gives each stream of a trace a pool of its own, of the same spec, entered and left around each run"
+                            + " of its rows; with --swap-every, pools are exchanged.")
     private boolean scopes;
 
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")

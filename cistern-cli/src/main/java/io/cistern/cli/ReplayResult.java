@@ -110,9 +110,7 @@ record ReplayResult(
         fields.put("frees", statistics.frees());
         fields.put("requestedTotalBytes", statistics.requestedTotalBytes());
         // Allocators that served one after the other had their peaks at different times.
-        fields.put(
-                "requestedPeakBytes",
-                outcome.routed().ofOneAllocator() ? statistics.requestedPeakBytes() : null);
+        fields.put("requestedPeakBytes", outcome.routed().ofOneAllocator() ? statistics.requestedPeakBytes() : null);
         return fields;
     }
 

@@ -91,8 +91,7 @@ record ReplaySession(
         return new Outcome(passes, reservedPeakBytes, routing.statistics(), routing.counts(), 0, 0);
     }
 
-    private List<Replay.Pass> passes(
-            DeviceMemory memory, Routing routing, long[] streams, @Nullable BlockWork work) {
+    private List<Replay.Pass> passes(DeviceMemory memory, Routing routing, long[] streams, @Nullable BlockWork work) {
         try (Replay replay = new Replay(trace, memory, routing, gpu.ordinal(), streams, work, onFailure)) {
             List<Replay.Pass> passes = new ArrayList<>();
             for (int i = 0; i < passCount; i++) {

@@ -1,6 +1,5 @@
 package io.cistern.cli;
 
-import io.cistern.Allocator;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.ReservedPeak;
 import java.util.List;

@@ -6,8 +6,10 @@ import java.util.Map;
 
 /// Puts a [Trace] together row by row and refuses rows that contradict earlier ones.
 ///
-/// A program may order streams by means that no row tells, such as waiting on the host. So that every replay is in order
-/// nevertheless, a use or a free on a stream that no row made wait for the block's earlier uses gets such waits put before it.
+/// A program may order streams by means that no row tells, such as waiting on the host. So that every replay is in
+/// order
+/// nevertheless, a use or a free on a stream that no row made wait for the block's earlier uses gets such waits put
+/// before it.
 final class TraceBuilder {
     /// Twenty-five times the longest trace shipped; its arrays take some 400 MiB at the worst.
     static final int MAX_ROWS = 1 << 23;
