@@ -88,8 +88,8 @@ class ComplaintsTests {
         }
     }
 
-    /// 2. Statistics and peaks are dropped with a plugged allocator. (A peak is not reset for all: a phase gets an
-    /// allocator and a scope of its own, with counters that begin at zero.)
+    /// 2. Statistics and peaks are dropped with a plugged allocator. (A peak is not reset for all: a phase gets
+    /// an allocator and a scope of its own, with counters that begin at zero.)
     @Test
     void everyAllocatorIsMeteredAndAPhaseHasAPeakOfItsOwn() {
         for (Allocator allocator : ofEveryKind(memory)) {
