@@ -29,8 +29,8 @@ import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
-/// The device memory of one driver: the allocators that are open on it, which one is current, who made each block,
-/// and what each handed out.
+/// The device memory of one driver: the allocators that are open on it, which one is current, who made each
+/// block, and what each handed out.
 ///
 /// ```java
 /// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
@@ -40,8 +40,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
-/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the stream of
-/// the last use.
+/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the
+/// stream of the last use.
 public final class DeviceMemory implements AutoCloseable {
     private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
 
@@ -139,10 +139,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// Opens what a pool allocates from.
     ///
     /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed in the end
-    Allocator openPool(
-            MemoryPool pool,
-            Map<String, SegmentSource> ownSource,
-            @Nullable MemoryLimit limit) {
+    Allocator openPool(MemoryPool pool, Map<String, SegmentSource> ownSource, @Nullable MemoryLimit limit) {
         OpenContext context = new OpenContext(this, pool.spec(), ownSource);
         DeviceAllocator maker;
         try {
