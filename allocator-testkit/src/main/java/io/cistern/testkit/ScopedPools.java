@@ -34,14 +34,9 @@ public class ScopedPools {
     private final Allocator ranges;
     private final List<Long> streams = new ArrayList<>();
 
-    /// On the driver in the system property `cistern.testkit.driver`.
+    /// For JUnit.
     public ScopedPools() {
-        this(DriverUnderTest.open());
-    }
-
-    /// On a driver, which is closed in the end.
-    protected ScopedPools(CudaDriver driver) {
-        this.driver = driver;
+        driver = DriverUnderTest.open();
         memory = DeviceMemory.open(driver, DiscoveredCatalog.find());
         outside = memory.open("direct");
         pages = memory.open("caching:source=pages");
