@@ -24,7 +24,7 @@ public final class ScopedPool {
                 .limitBytes(64 << 20)
                 .open();
         DeviceBuffer kept;
-        try (Scope scope = pool.enter();
+        try (Scope _ = pool.enter();
                 DeviceBuffer gone = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
             kept = DeviceBuffer.allocate(BYTES, DEVICE, stream);
             System.out.printf("in the scope: %d blocks from the pool%n", pool.liveBlocks());
