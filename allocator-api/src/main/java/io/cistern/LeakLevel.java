@@ -21,7 +21,8 @@ public enum LeakLevel {
     /// Nothing is kept: blocks are told with size, device and allocator.
     OFF,
 
-    /// For some blocks, also stream, age and site: in each thread one for every 64 MiB that it allocates, where each block
+    /// For some blocks, also stream, age and site: in each thread one for every 64 MiB that it allocates, where each
+    /// block
     /// counts as at least 256 KiB; so every 256th small block, and every one of 64 MiB.
     SAMPLED,
 

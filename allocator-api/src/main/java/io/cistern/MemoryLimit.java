@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
 /// 2 ns an allocate and free pair. Below an eighth of free room, for a block larger than 1/64 of the limit, on virtual
 /// threads, and on systems without `membarrier(2)`, it is two atomic instructions a limit for each of them.
 ///
-/// **Threads.** Any thread may call any method at any time. A limit needs no closing; it ends when nothing refers to it.
+/// **Threads.** Any thread may call any method at any time. A limit needs no closing; it ends when nothing refers to
+/// it.
 public final class MemoryLimit {
     private final Budget budget;
 

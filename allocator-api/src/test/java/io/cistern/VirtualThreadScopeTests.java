@@ -59,7 +59,9 @@ class VirtualThreadScopeTests {
                 assertThat(pool.statistics(0).requestedBytes()).isZero();
             }
         }
-        assertThat(events).filteredOn(event -> event.getEventType().getName().equals("jdk.VirtualThreadStart")).hasSize(THREADS);
+        assertThat(events)
+                .filteredOn(event -> event.getEventType().getName().equals("jdk.VirtualThreadStart"))
+                .hasSize(THREADS);
         assertThat(events).noneMatch(event -> event.getEventType().getName().equals("jdk.VirtualThreadPinned"));
     }
 
