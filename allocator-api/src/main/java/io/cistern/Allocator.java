@@ -116,9 +116,9 @@ public final class Allocator implements AutoCloseable {
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams, and what it
     /// allocates is charged to a limit as well, and to all above it. A block stays charged until it is freed, in
-    the
-    /// scope or not. A scope opened inside has only its own limit: make that a child of this one, where both shall
-    /// hold.
+    /// the
+    /// scope or not. A scope opened inside has only its own limit: make that a child of this one, where both
+    /// shall hold.
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(MemoryLimit limit) {
@@ -170,9 +170,9 @@ public final class Allocator implements AutoCloseable {
                 reservedBytes(device));
     }
 
-    /// Bytes that the allocator holds from the driver; empty if it can't tell.
+    /// Bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
     public OptionalLong reservedBytes(int device) {
-        return maker.reservedBytes(device);
+        return isDrained() ? OptionalLong.of(0) : maker.reservedBytes(device);
     }
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running
@@ -180,7 +180,7 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @return bytes given back
     public long trim(int device, long keepBytes) {
-        return maker.trim(device, keepBytes);
+        return isDrained() ? 0 : maker.trim(device, keepBytes);
     }
 
     /// Asks for an optional ability of the allocator, such as [io.cistern.spi.ReservedPeak].

@@ -52,8 +52,8 @@ public final class DeviceMemory implements AutoCloseable {
     private final Router router = new Router();
     private final Leaks leaks;
 
-    /// By device. Null before the first choice, and always while a watch is to see what is allocated outside scopes:
-    /// so its cost is nothing where there is none.
+    /// By device. Null before the first choice, and always while a watch is to see what is allocated outside
+    /// scopes: so its cost is nothing where there is none.
     private final @Nullable Route[] currentRoutes;
 
     private final @Nullable ScopeWatch watch;
@@ -364,8 +364,8 @@ public final class DeviceMemory implements AutoCloseable {
         return new ScopedWork(router, own(pool).allocator(), pool);
     }
 
-    /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes end in
-    /// the reverse order of their beginning, whichever form they have.
+    /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes end
+    /// in the reverse order of their beginning, whichever form they have.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalArgumentException if it is a pool of other device memory
@@ -377,7 +377,8 @@ public final class DeviceMemory implements AutoCloseable {
     /// Ends the scope that the calling thread [began][#begin] last for a pool and a device. The pool stays in use
     /// until [#release].
     ///
-    /// @throws IllegalStateException if this thread began none, or if it is not the innermost: then nothing changes
+    /// @throws IllegalStateException if this thread began none, or if it is not the innermost: then nothing
+    ///     changes
     public void end(MemoryPool pool, int device) {
         pools.end(own(pool), device);
     }
@@ -441,8 +442,9 @@ public final class DeviceMemory implements AutoCloseable {
         return pools.all();
     }
 
-    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much is known
-    /// of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand blocks.
+    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much is
+    /// known of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand
+    /// blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);
     }
@@ -501,14 +503,15 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// A limit on the bytes requested on all devices together, over all allocators, which may span several device
-        /// memories.
+        /// A limit on the bytes requested on all devices together, over all allocators, which may span
+        /// several device memories.
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             return this;
         }
 
-        /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by default.
+        /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by
+        /// default.
         public Builder leakLevel(LeakLevel leakLevel) {
             this.leakLevel = leakLevel;
             return this;
@@ -520,10 +523,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
 
         /// Whether to report a thread that allocates outside every scope while another thread is in one that
-        /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as
-        a
-        /// warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report`
-        says.
+        /// would have served: most likely a worker to which the scope was not carried. Once for each thread,
+        /// as a warning of the logger `io.cistern.scopes`. Without this call the property
+        /// `cistern.scopes.report` says.
         ///
         /// It makes allocations outside scopes slower; off, it costs nothing.
         public Builder reportScopelessThreads(boolean report) {

@@ -155,8 +155,8 @@ public final class MemoryPool implements AutoCloseable {
         return entered(() -> allocator.enter(device, stream, this::endUse));
     }
 
-    /// Opens a scope in which this pool serves the calling thread on all devices and streams, charged to a limit: see
-    /// [Allocator#enter(MemoryLimit)].
+    /// Opens a scope in which this pool serves the calling thread on all devices and streams, charged to a limit:
+    /// see [Allocator#enter(MemoryLimit)].
     ///
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(MemoryLimit limit) {
@@ -195,8 +195,8 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.reservedBytes(device);
     }
 
-    /// Gives this pool's idle memory back to its source until at most `keepBytes` are reserved, without waiting for
-    /// running work. Other pools and allocators keep theirs.
+    /// Gives this pool's idle memory back to its source until at most `keepBytes` are reserved, without waiting
+    /// for running work. Other pools and allocators keep theirs.
     ///
     /// @return bytes given back
     public long trim(int device, long keepBytes) {

@@ -34,8 +34,8 @@ public final class MemoryPoolBuilder {
 
     /// What the pool takes its memory from.
     ///
-    /// @param spec `NAME` or `NAME:key=value,…` of an allocator, of which the pool has an instance of its own; or of
-    ///     a segment source such as `linear`, `pages` or `vmm`: then `caching` on that source
+    /// @param spec `NAME` or `NAME:key=value,…` of an allocator, of which the pool has an instance of its own; or
+    ///     of a segment source such as `linear`, `pages` or `vmm`: then `caching` on that source
     /// @throws ConfigurationException if it does not follow the grammar
     public MemoryPoolBuilder spec(String spec) {
         AllocatorSpec.parse(spec);
@@ -43,9 +43,9 @@ public final class MemoryPoolBuilder {
         return this;
     }
 
-    /// A source of the program's own under the pool's allocator, which must have the option `source`, as `caching`
-    /// has. A [io.cistern.spi.PageSource] is used page by page, a [io.cistern.spi.RangeSource] segment by segment.
-    /// The pool closes it when its last block is gone, and [#open] does if it fails.
+    /// A source of the program's own under the pool's allocator, which must have the option `source`, as
+    /// `caching` has. A [io.cistern.spi.PageSource] is used page by page, a [io.cistern.spi.RangeSource] segment
+    /// by segment. The pool closes it when its last block is gone, and [#open] does if it fails.
     public MemoryPoolBuilder source(SegmentSource source) {
         this.source = source;
         options.put("source", List.of(OWN_SOURCE));
@@ -64,9 +64,9 @@ public final class MemoryPoolBuilder {
         return this;
     }
 
-    /// Whether idle blocks of the pool serve [DeviceMemory#allocate] outside pools, when that would be out of memory.
-    /// A pool never obtains memory to lend it. What is lent is a block of the pool, and goes back to it. False
-    /// without this call.
+    /// Whether idle blocks of the pool serve [DeviceMemory#allocate] outside pools, when that would be out of
+    /// memory. A pool never obtains memory to lend it. What is lent is a block of the pool, and goes back to it.
+    /// False without this call.
     public MemoryPoolBuilder lendsToOthers(boolean lends) {
         this.lends = lends;
         return this;
@@ -86,8 +86,8 @@ public final class MemoryPoolBuilder {
         return this;
     }
 
-    /// A limit on the bytes requested from the pool at once, on all devices together: never exceeded, and nothing that fits is
-    /// refused.
+    /// A limit on the bytes requested from the pool at once, on all devices together: never exceeded, and nothing
+    /// that fits is refused.
     ///
     /// @throws IllegalArgumentException if it is negative
     public MemoryPoolBuilder limitBytes(long limitBytes) {
@@ -95,8 +95,8 @@ public final class MemoryPoolBuilder {
         return this;
     }
 
-    /// Memory to obtain at once, so that a first block of this size on that stream, or smaller ones that it is cut
-    /// for, need no growth.
+    /// Memory to obtain at once, so that a first block of this size on that stream, or smaller ones that it is
+    /// cut for, need no growth.
     ///
     /// @throws IllegalArgumentException if it is negative
     public MemoryPoolBuilder initialBytes(long byteSize, int device, long stream) {
@@ -115,8 +115,8 @@ public final class MemoryPoolBuilder {
 
     /// Opens the pool.
     ///
-    /// @throws ConfigurationException if there is no such allocator or source, if it can't run here, or if it lacks
-    ///     what was asked for: lending, splitting, alignment, a source
+    /// @throws ConfigurationException if there is no such allocator or source, if it can't run here, or if it
+    ///     lacks what was asked for: lending, splitting, alignment, a source
     /// @throws DeviceOutOfMemoryException if there are no such [initial bytes][#initialBytes]
     /// @throws IndexOutOfBoundsException if there is no such device for them
     public MemoryPool open() {

@@ -160,8 +160,8 @@ class LeakTests {
         end(memory);
     }
 
-    /// The direct allocator gives the address again at once: the record of the former block must not be told of the
-    /// next.
+    /// The direct allocator gives the address again at once: the record of the former block must not be told of
+    /// the next.
     @Test
     void sampledForgetsABlockWithItsFree() {
         DeviceMemory memory = open(LeakLevel.SAMPLED);

@@ -140,7 +140,8 @@ class MemoryLimitTests {
         assertThatIllegalStateException().isThrownBy(() -> pool.enter(process));
     }
 
-    /// Owner records can name 65,536 routes: a program that makes a limit for each request must not run out of them.
+    /// Owner records can name 65,536 routes: a program that makes a limit for each request must not run out of
+    /// them.
     @Test
     void limitsForEachOfManyRequestsMayBeMadeAndForgotten() {
         for (int request = 0; request < 70_000; request++) {

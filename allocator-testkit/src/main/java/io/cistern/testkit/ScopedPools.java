@@ -17,8 +17,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Scopes and swaps over real memory: nested regions on several threads and streams, contents checked, and every byte back
-/// with the source it came from.
+/// Scopes and swaps over real memory: nested regions on several threads and streams, contents checked, and every byte
+/// back with the source it came from.
 ///
 /// Two allocators stand for two pools, one over physical handles and one over plain ranges, so that the driver's own
 /// counters tell which source gave and got what. Runs on the driver that `CatalogConformance` runs on.

@@ -16,11 +16,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// How long an allocation takes while the current allocator is swapped, and while it is not: the percentiles over many
-/// threads that hold some blocks each. The allocator does next to nothing, so that what is seen is the framework.
+/// How long an allocation takes while the current allocator is swapped, and while it is not: the percentiles over
+/// many threads that hold some blocks each. The allocator does next to nothing, so that what is seen is the
+/// framework.
 ///
-/// Arguments: threads (16), seconds a phase (5), milliseconds between swaps (10), rounds (5). The phases take turns, as
-/// other programs on the machine disturb both.
+/// Arguments: threads (16), seconds a phase (5), milliseconds between swaps (10), rounds (5). The phases take turns,
+/// as other programs on the machine disturb both.
 public final class SwapLatency {
     private static final double[] PERCENTILES = {50, 99, 99.9, 99.99, 99.999};
     private static final int BLOCKS_HELD = 16;

@@ -81,6 +81,12 @@ class ExamplesTests {
         assertThat(run(CarryScopeToExecutor.class, "-Dcistern.scopes.report=true"))
                 .filteredOn(line -> line.contains("outside every scope while others are open: async in thread main"))
                 .isNotEmpty();
+    void aRecordedProgramIsReplayed() throws Exception {
+        assertThat(run(RecordAndReplay.class))
+                .startsWith("recorded 400 rows of 100 allocations")
+                .anyMatch(line -> line.matches("recorded\\d* +caching .* 0"))
+                .anyMatch(line -> line.matches("recorded\\d* +async .* 0"))
+                .anyMatch(line -> line.endsWith("words found changed: 0."));
     }
 
     @Test

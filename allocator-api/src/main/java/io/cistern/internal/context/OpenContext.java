@@ -44,8 +44,8 @@ public final class OpenContext implements AllocatorContext {
 
     /// Prepares to open a plug-in from a spec.
     ///
-    /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find them,
-    ///     before those of the catalogue; they are not closed here
+    /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
+    ///     them, before those of the catalogue; they are not closed here
     public OpenContext(DeviceMemory memory, AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
         this.memory = memory;
         this.ownSources = Map.copyOf(ownSources);

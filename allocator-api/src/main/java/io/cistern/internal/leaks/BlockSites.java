@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Idea.** Which blocks are alive, the owner table knows; here is only what it does not know, by address. Recording
 /// is
-/// a layer around the allocator, so that nothing of it is on the way of a block when it is off. A record is made after
-/// the block and removed before its free, since the address may come back from the allocator at once.
+/// a layer around the allocator, so that nothing of it is on the way of a block when it is off. A record is made
+/// after the block and removed before its free, since the address may come back from the allocator at once.
 ///
 /// **Sampling.** A thread counts down bytes in a cell of its own (threads may share one: the count is then a little
 /// off,
