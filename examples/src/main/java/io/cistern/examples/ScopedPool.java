@@ -25,11 +25,11 @@ public final class ScopedPool {
                 .open();
         DeviceBuffer kept;
         try (Scope _ = pool.enter();
-                DeviceBuffer gone = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
+                DeviceBuffer _ = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
             kept = DeviceBuffer.allocate(BYTES, DEVICE, stream);
             System.out.printf("in the scope: %d blocks from the pool%n", pool.liveBlocks());
         }
-        try (DeviceBuffer outside = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
+        try (DeviceBuffer _ = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
             System.out.printf(
                     "after it: %d from the pool, %d from %s%n",
                     pool.liveBlocks(),
