@@ -139,10 +139,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// Opens what a pool allocates from.
     ///
     /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed in the end
-    Allocator openPool(
-            MemoryPool pool,
-            Map<String, SegmentSource> ownSource,
-            @Nullable MemoryLimit limit) {
+    Allocator openPool(MemoryPool pool, Map<String, SegmentSource> ownSource, @Nullable MemoryLimit limit) {
         OpenContext context = new OpenContext(this, pool.spec(), ownSource);
         DeviceAllocator maker;
         try {

@@ -56,8 +56,8 @@ final class Pools {
         Begun key = here(pool, device);
         Deque<Scope> scopes = begun.get(key);
         if (scopes == null) {
-            throw new IllegalStateException(
-                    pool + " was not begun on device " + device + " by thread " + Thread.currentThread().getName());
+            throw new IllegalStateException(pool + " was not begun on device " + device + " by thread "
+                    + Thread.currentThread().getName());
         }
         scopes.element().close();
         scopes.pop();

@@ -43,8 +43,10 @@ public final class CarryScopeToExecutor {
 
     private static void work() {
         try (DeviceBuffer buffer = DeviceBuffer.allocate(1 << 20, Streams.LEGACY_DEFAULT)) {
-            DeviceMemory.system().driver().copies().fillBytes(
-                    buffer.device(), buffer.address(), (byte) 1, buffer.byteSize(), buffer.stream());
+            DeviceMemory.system()
+                    .driver()
+                    .copies()
+                    .fillBytes(buffer.device(), buffer.address(), (byte) 1, buffer.byteSize(), buffer.stream());
         }
     }
 

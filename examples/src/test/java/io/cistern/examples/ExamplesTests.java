@@ -60,8 +60,7 @@ class ExamplesTests {
     @Test
     void theAllocatorIsSwappedAtStartupByPropertyVariableOrLine() throws Exception {
         assertThat(run(SwapAtStartup.class)).containsExactly("1048576 bytes from caching");
-        assertThat(run(SwapAtStartup.class, "-Dcistern.allocator=async"))
-                .containsExactly("1048576 bytes from async");
+        assertThat(run(SwapAtStartup.class, "-Dcistern.allocator=async")).containsExactly("1048576 bytes from async");
         assertThat(run(Map.of("CISTERN_ALLOCATOR", "direct"), SwapAtStartup.class, List.of(), List.of()))
                 .containsExactly("1048576 bytes from direct");
         assertThat(run(Map.of(), SwapAtStartup.class, List.of("-Dcistern.allocator=async"), List.of("direct")))
@@ -81,6 +80,9 @@ class ExamplesTests {
         assertThat(run(CarryScopeToExecutor.class, "-Dcistern.scopes.report=true"))
                 .filteredOn(line -> line.contains("outside every scope while others are open: async in thread main"))
                 .isNotEmpty();
+    }
+
+    @Test
     void aRecordedProgramIsReplayed() throws Exception {
         assertThat(run(RecordAndReplay.class))
                 .startsWith("recorded 400 rows of 100 allocations")
