@@ -5,6 +5,7 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
+import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -24,9 +25,18 @@ public final class Allocator implements AutoCloseable {
     private final Route[] routes;
     private final Runnable whenClosed;
     private final AtomicInteger undrained;
+    private final LimitedRoutes limited;
+    private final Leaks leaks;
     private final AtomicBoolean closing = new AtomicBoolean();
 
-    Allocator(AllocatorSpec spec, DeviceAllocator maker, Router router, DeviceMemory memory, Runnable whenClosed) {
+    Allocator(
+            AllocatorSpec spec,
+            DeviceAllocator maker,
+            DeviceMemory memory,
+            @Nullable MemoryLimit limit,
+            Runnable whenClosed) {
+        this.leaks = memory.leakRecords();
+        Router router = memory.router();
         this.spec = spec;
         this.maker = maker;
         this.router = router;
@@ -34,8 +44,9 @@ public final class Allocator implements AutoCloseable {
         this.routes = new Route[memory.environment().deviceCount()];
         this.undrained = new AtomicInteger(routes.length);
         for (int device = 0; device < routes.length; device++) {
-            routes[device] = router.open(spec.text(), device, maker, memory.budget(device), this::drained);
+            routes[device] = router.open(spec.text(), device, maker, memory.budgets(device, limit), this::drained);
         }
+        this.limited = new LimitedRoutes(router, routes, device -> memory.budgets(device, limit), this::drained);
     }
 
     /// The provider's name.
@@ -89,6 +100,19 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device, long stream) {
         return enter(Region.ofStream(router.region(), only(device), stream));
+    }
+
+    /// Opens a scope in which this allocator serves the calling thread on all devices and streams, and what it
+    /// allocates is charged to a limit as well, and to all above it. A block stays charged until it is freed, in the
+    /// scope or not. A scope opened inside has only its own limit: make that a child of this one, where both shall
+    /// hold.
+    ///
+    /// @throws IllegalStateException if this allocator is closed
+    public Scope enter(MemoryLimit limit) {
+        synchronized (limited) {
+            openRoutes();
+            return enter(Region.of(router.region(), limited.of(limit, undrained::incrementAndGet), limit));
+        }
     }
 
     private Scope enter(Region region) {
@@ -149,11 +173,27 @@ public final class Allocator implements AutoCloseable {
     /// when the last live block has been freed, which may be now. Closing twice does nothing.
     @Override
     public void close() {
-        if (closing.compareAndSet(false, true)) {
-            for (Route route : routes) {
-                router.close(route);
+        List<Route> beside;
+        synchronized (limited) {
+            if (!closing.compareAndSet(false, true)) {
+                return;
             }
+            beside = limited.all();
         }
+        for (Route route : routes) {
+            router.close(route);
+        }
+        beside.forEach(router::close);
+        leaks.closing(this, this::isMine);
+    }
+
+    /// The blocks of this allocator that are alive: see [DeviceMemory#leaks].
+    public List<LiveBlock> leaks() {
+        return leaks.blocks(this::isMine);
+    }
+
+    private boolean isMine(Route route) {
+        return routes[route.device()].isBeside(route);
     }
 
     /// Whether it was closed and its last block is gone, so that its memory is back with the driver.

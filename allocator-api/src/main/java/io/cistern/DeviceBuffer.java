@@ -2,6 +2,7 @@ package io.cistern;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
 
 /// A block of device memory as an object, for try-with-resources.
 ///
@@ -11,7 +12,9 @@ import java.lang.invoke.VarHandle;
 /// }                                    // ends in stream order: work enqueued before may still use it
 /// ```
 ///
-/// A buffer that is dropped without [#close] is a leak: nothing frees it behind the program's back.
+/// A buffer that is dropped without [#close] is a leak: nothing frees it behind the program's back, since work on any
+/// stream may still use the memory. At [LeakLevel#SITES] and [LeakLevel#ALL] it is reported, with the place that made
+/// it, when the garbage collector finds it.
 ///
 /// **Threads.** Any thread may use or close it; of several closes one frees.
 public final class DeviceBuffer implements AutoCloseable {
@@ -27,12 +30,15 @@ public final class DeviceBuffer implements AutoCloseable {
 
     private volatile boolean closed;
 
+    private final Leaks.@Nullable BufferWatch watch;
+
     private DeviceBuffer(DeviceMemory memory, long address, long byteSize, int device, long stream) {
         this.memory = memory;
         this.address = address;
         this.byteSize = byteSize;
         this.device = device;
         this.stream = stream;
+        this.watch = memory.leakRecords().watch(this, address);
     }
 
     /// Allocates on device 0 from the current allocator of the process.
@@ -100,6 +106,9 @@ public final class DeviceBuffer implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
+        if (watch != null) {
+            watch.close();
+        }
         memory.free((long) ADDRESS.getAndSet(this, 0L), stream);
     }
 

@@ -4,10 +4,12 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.context.DriverEnvironment;
 import io.cistern.internal.context.OpenContext;
 import io.cistern.internal.routing.Budget;
+import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.Catalog;
@@ -20,6 +22,7 @@ import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -44,23 +47,32 @@ public final class DeviceMemory implements AutoCloseable {
     private final CudaDriver driver;
     private final DriverEnvironment environment;
     private final Catalog catalog;
-    private final @Nullable Budget[] budgets;
+    private final @Nullable Budgets[] budgets;
     private final Router router = new Router();
+    private final Leaks leaks;
+
+    /// By device. Null before the first choice, and always while a watch is to see what is allocated outside scopes:
+    /// so its cost is nothing where there is none.
     private final @Nullable Route[] currentRoutes;
+
+    private final @Nullable ScopeWatch watch;
     private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
     private final @Nullable Allocator[] currents;
 
     private DeviceMemory(Builder builder) {
         driver = builder.driver;
         catalog = builder.catalog;
+        leaks = new Leaks(router, builder.leakLevel);
         environment = new DriverEnvironment(driver);
         int devices = environment.deviceCount();
-        budgets = new Budget[devices];
-        if (builder.limitBytes >= 0) {
-            Arrays.setAll(budgets, _ -> new Budget(builder.limitBytes));
-        }
+        budgets = new Budgets[devices];
+        Arrays.setAll(budgets, builder::budgets);
         currentRoutes = new Route[devices];
         currents = new Allocator[devices];
+        watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
+        if (watch != null) {
+            router.watch(watch);
+        }
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),
@@ -69,6 +81,12 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public static DeviceMemory system() {
         return SystemDeviceMemory.INSTANCE;
+    }
+
+    /// The process's own device memory if anybody asked for it yet: for integrations that must not open a driver
+    /// where the program uses none.
+    public static Optional<DeviceMemory> systemIfOpen() {
+        return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
     }
 
     /// Opens device memory on a driver, which stays the caller's to close, later than this.
@@ -92,25 +110,44 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     public Allocator open(AllocatorSpec spec) {
+        return open(spec, null);
+    }
+
+    /// Opens an allocator from a spec, with a limit on the bytes of all its blocks.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    public Allocator open(String spec, MemoryLimit limit) {
+        return open(AllocatorSpec.parse(spec), limit);
+    }
+
+    private Allocator open(AllocatorSpec spec, @Nullable MemoryLimit limit) {
         AllocatorProvider provider = catalog.allocator(spec.name());
         Availability availability = provider.availability(environment);
         if (!availability.available()) {
             throw new ConfigurationException("allocator " + spec.name() + " can't run here: " + availability.reason());
         }
         OpenContext context = new OpenContext(this, spec);
-        return open(spec, context.open(() -> provider.open(context)), context::close);
+        return open(spec, context.open(() -> provider.open(context)), limit, context::close);
     }
 
     /// Opens an allocator that the program made itself; it is metered and owned like any other.
     ///
     /// @param name a name for statistics and messages
     public Allocator open(String name, DeviceAllocator allocator) {
-        return open(new AllocatorSpec(name, Map.of(), name), allocator, () -> {});
+        return open(new AllocatorSpec(name, Map.of(), name), allocator, null, () -> {});
     }
 
-    private Allocator open(AllocatorSpec spec, DeviceAllocator maker, Runnable whenClosed) {
+    /// Opens an allocator that the program made itself, with a limit on the bytes of all its blocks.
+    ///
+    /// @param name a name for statistics and messages
+    public Allocator open(String name, DeviceAllocator allocator, MemoryLimit limit) {
+        return open(new AllocatorSpec(name, Map.of(), name), allocator, limit, () -> {});
+    }
+
+    private Allocator open(
+            AllocatorSpec spec, DeviceAllocator maker, @Nullable MemoryLimit limit, Runnable whenClosed) {
         Allocator[] opened = new Allocator[1];
-        opened[0] = new Allocator(spec, maker, router, this, () -> {
+        opened[0] = new Allocator(spec, leaks.sites().around(maker), this, limit, () -> {
             allocators.remove(opened[0]);
             whenClosed.run();
         });
@@ -167,7 +204,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
         synchronized (currents) {
             currents[device] = allocator;
-            ROUTE.setRelease(currentRoutes, device, allocator.route(device));
+            if (watch == null) {
+                ROUTE.setRelease(currentRoutes, device, allocator.route(device));
+            }
         }
     }
 
@@ -236,15 +275,22 @@ public final class DeviceMemory implements AutoCloseable {
         Region region = router.region(lane);
         Route route = region == null ? null : region.route(device, stream);
         if (route == null) {
-            route = currentRoute(device);
+            route = currentRoute(device, stream);
         }
         long address = router.allocate(lane, route, byteSize, stream);
         return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
     }
 
-    private Route currentRoute(int device) {
+    private Route currentRoute(int device, long stream) {
         Route route = (Route) ROUTE.getAcquire(currentRoutes, device);
-        return route != null ? route : current(device).route(device);
+        return route != null ? route : chosenRoute(device, stream);
+    }
+
+    private Route chosenRoute(int device, long stream) {
+        if (watch != null) {
+            watch.allocates(device, stream);
+        }
+        return current(device).route(device);
     }
 
     /// Goes to the allocator that became current while the former one closed.
@@ -252,9 +298,9 @@ public final class DeviceMemory implements AutoCloseable {
         Region region = router.region();
         Route route = region == null ? null : region.route(device, stream);
         if (route == null) {
-            route = (Route) ROUTE.getVolatile(currentRoutes, device);
+            route = currentRoute(device, stream);
         }
-        if (route == refusing || route == null) {
+        if (route == refusing) {
             throw new IllegalStateException("allocator " + refusing + " is closed");
         }
         long address = router.allocate(route, byteSize, stream);
@@ -305,13 +351,24 @@ public final class DeviceMemory implements AutoCloseable {
         return List.copyOf(allocators);
     }
 
+    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much is known
+    /// of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand blocks.
+    public List<LiveBlock> leaks() {
+        return leaks.blocks(_ -> true);
+    }
+
+    Leaks leakRecords() {
+        return leaks;
+    }
+
     Router router() {
         return router;
     }
 
+    /// What the blocks of an allocator on a device are charged to.
     @Nullable
-    Budget budget(int device) {
-        return budgets[device];
+    Budgets budgets(int device, @Nullable MemoryLimit limit) {
+        return Budgets.of(budgets[device], limit == null ? null : limit.budget());
     }
 
     /// Closes all allocators. Those with live blocks give their memory back when the last one is freed. Closing
@@ -328,6 +385,9 @@ public final class DeviceMemory implements AutoCloseable {
         private final CudaDriver driver;
         private Catalog catalog = Catalog.of(List.of(), List.of());
         private long limitBytes = -1;
+        private @Nullable MemoryLimit limit;
+        private LeakLevel leakLevel = LeakLevel.configured();
+        private boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
 
         private Builder(CudaDriver driver) {
             this.driver = driver;
@@ -348,6 +408,34 @@ public final class DeviceMemory implements AutoCloseable {
                 throw new IllegalArgumentException("limitBytes is negative: " + limitBytes);
             }
             this.limitBytes = limitBytes;
+            return this;
+        }
+
+        /// A limit on the bytes requested on all devices together, over all allocators, which may span several device
+        /// memories.
+        public Builder limit(MemoryLimit limit) {
+            this.limit = limit;
+            return this;
+        }
+
+        /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by default.
+        public Builder leakLevel(LeakLevel leakLevel) {
+            this.leakLevel = leakLevel;
+            return this;
+        }
+
+        private @Nullable Budgets budgets(int device) {
+            Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
+            return limitBytes < 0 ? whole : Budgets.of(whole, new Budget("device " + device, limitBytes, null));
+        }
+
+        /// Whether to report a thread that allocates outside every scope while another thread is in one that
+        /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as a
+        /// warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report` says.
+        ///
+        /// It makes allocations outside scopes slower; off, it costs nothing.
+        public Builder reportScopelessThreads(boolean report) {
+            this.reportScopelessThreads = report;
             return this;
         }
 

@@ -47,6 +47,23 @@ public final class ScopeCarrier {
         return new ScopeCarrier(memory.router(), memory.router().region());
     }
 
+    /// Carries no scopes: where it is used, the current allocator serves.
+    public static ScopeCarrier none(DeviceMemory memory) {
+        return new ScopeCarrier(memory.router(), null);
+    }
+
+    /// Whether no scopes were captured.
+    public boolean isEmpty() {
+        return region == null;
+    }
+
+    /// Puts the calling thread into the captured scopes, in place of those that it is in. For frameworks that set and
+    /// reset in two calls: what was captured before is restored after. Else [#run] is to be preferred, since it can't
+    /// forget the second.
+    public void restore() {
+        router.enter(region);
+    }
+
     /// Runs code in the captured scopes, on the calling thread.
     public void run(Runnable body) {
         Region before = router.region();

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -50,6 +51,32 @@ class ExamplesTests {
     }
 
     @Test
+    void theAllocatorIsSwappedAtStartupByPropertyVariableOrLine() throws Exception {
+        assertThat(run(SwapAtStartup.class)).containsExactly("1048576 bytes from caching");
+        assertThat(run(SwapAtStartup.class, "-Dcistern.allocator=async"))
+                .containsExactly("1048576 bytes from async");
+        assertThat(run(Map.of("CISTERN_ALLOCATOR", "direct"), SwapAtStartup.class, List.of(), List.of()))
+                .containsExactly("1048576 bytes from direct");
+        assertThat(run(Map.of(), SwapAtStartup.class, List.of("-Dcistern.allocator=async"), List.of("direct")))
+                .containsExactly("1048576 bytes from direct");
+    }
+
+    @Test
+    void aCarriedScopeServesTheWorkersOfAnExecutor() throws Exception {
+        assertThat(run(CarryScopeToExecutor.class))
+                .containsExactly(
+                        "without carrier: 2 blocks from caching, 0 from async",
+                        "with carrier: 2 blocks from caching, 2 from async");
+    }
+
+    @Test
+    void thePropertyReportsTheWorkersToWhichTheScopeWasNotCarried() throws Exception {
+        assertThat(run(CarryScopeToExecutor.class, "-Dcistern.scopes.report=true"))
+                .filteredOn(line -> line.contains("outside every scope while others are open: async in thread main"))
+                .isNotEmpty();
+    }
+
+    @Test
     void thePluginHasThirtyLinesAtMost() throws IOException {
         List<String> lines = Stream.of(
                         SOURCES.resolve("java/io/cistern/examples/ThirtyLinePlugin.java"),
@@ -72,16 +99,24 @@ class ExamplesTests {
     }
 
     private List<String> run(Class<?> example, String... options) throws IOException, InterruptedException {
+        return run(Map.of(), example, List.of(options), List.of());
+    }
+
+    private List<String> run(
+            Map<String, String> variables, Class<?> example, List<String> options, List<String> arguments)
+            throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
         command.addAll(List.of("--class-path", System.getProperty("java.class.path")));
-        command.addAll(List.of(options));
+        command.addAll(options);
         command.add(example.getName());
+        command.addAll(arguments);
         Path output = folder.resolve("output.txt");
         ProcessBuilder builder =
                 new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
         builder.environment().remove("CISTERN_ALLOCATOR");
+        builder.environment().putAll(variables);
         Process process = builder.start();
         try {
             assertThat(process.waitFor(1, TimeUnit.MINUTES)).as("ended in time").isTrue();

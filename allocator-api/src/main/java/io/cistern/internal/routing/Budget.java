@@ -1,39 +1,119 @@
 package io.cistern.internal.routing;
 
+import io.cistern.cuda.process.ProcessFence;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
-/// A limit on one device's requested bytes, over all allocators: never exceeded, and nothing that fits is refused.
+/// One limit in a tree of limits on requested bytes.
+///
+/// **Invariants**: 0 ≤ leased ≤ limit at any time; leased = the bytes of live blocks charged here + the credit of the
+/// [Lease]s of the routes charged here, while nobody is between the two.
+///
+/// **Threads.** Bytes are taken and leases recalled as [Budgets] says; they are given back at any time.
 public final class Budget {
+    private final String name;
     private final long limitBytes;
-    private final AtomicLong used = new AtomicLong();
+    private final @Nullable Budget parent;
+    private final AtomicLong leased = new AtomicLong();
 
-    /// Sets a limit in bytes.
-    public Budget(long limitBytes) {
+    /// The routes whose blocks are charged here.
+    private final List<Route> routes = new CopyOnWriteArrayList<>();
+
+    /// Sets a limit.
+    ///
+    /// @param limitBytes the most bytes that may be requested at once
+    /// @param parent the limit that these bytes count against too
+    public Budget(String name, long limitBytes, @Nullable Budget parent) {
+        if (limitBytes < 0) {
+            throw new IllegalArgumentException("the limit of " + name + " is negative: " + limitBytes);
+        }
+        this.name = name;
         this.limitBytes = limitBytes;
+        this.parent = parent;
     }
 
-    /// Takes bytes before an allocation.
-    ///
-    /// @return false if they would exceed the limit; nothing is taken then
+    /// The limit's name.
+    public String name() {
+        return name;
+    }
+
+    /// The most bytes that may be requested at once.
+    public long limitBytes() {
+        return limitBytes;
+    }
+
+    @Nullable
+    Budget parent() {
+        return parent;
+    }
+
+    /// Bytes of the live blocks charged here: exact at rest.
+    public long usedBytes() {
+        long used = leased.get();
+        for (Route route : routes) {
+            used -= route.lanes.creditFrom(route.index);
+        }
+        return Math.max(0, used);
+    }
+
     boolean tryTake(long byteSize) {
         long now;
         do {
-            now = used.get();
+            now = leased.get();
             if (byteSize > limitBytes - now) {
                 return false;
             }
-        } while (!used.compareAndSet(now, now + byteSize));
+        } while (!leased.compareAndSet(now, now + byteSize));
         return true;
     }
 
-    /// Gives bytes back after a free, or after an allocation that failed.
     void giveBack(long byteSize) {
-        used.addAndGet(-byteSize);
+        leased.addAndGet(-byteSize);
     }
 
-    /// The limit and how much of it is in use, for messages.
+    /// Bytes that nobody has leased.
+    long room() {
+        return limitBytes - leased.get();
+    }
+
+    void charge(Route route) {
+        routes.add(route);
+    }
+
+    void uncharge(Route route) {
+        routes.remove(route);
+    }
+
+    /// Takes back what lanes leased of this budget and have not spent; under the exclusive lock of [Budgets].
+    ///
+    /// @return whether that was anything
+    boolean recall() {
+        List<Lease> open = new ArrayList<>();
+        for (Route route : routes) {
+            route.lanes.claimLeases(route.index, open);
+        }
+        return surrender(open) > 0;
+    }
+
+    /// Takes the credit of leases that were claimed, when no owner is between its check and its write any more.
+    static long surrender(List<Lease> claimed) {
+        if (claimed.isEmpty()) {
+            return 0;
+        }
+        ProcessFence.everywhere();
+        long recalled = 0;
+        for (Lease lease : claimed) {
+            recalled += lease.surrender();
+        }
+        return recalled;
+    }
+
+    /// Name, limit and use, for messages.
     @Override
     public String toString() {
-        return "limit of " + limitBytes + " bytes, " + used.get() + " of them in use";
+        return name + ": limit of " + limitBytes + " bytes, " + usedBytes() + " of them in use";
     }
 }

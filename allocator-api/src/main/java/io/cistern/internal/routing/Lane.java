@@ -72,7 +72,7 @@ public final class Lane {
     }
 
     private Tally make(Route route) {
-        Tally tally = new Tally(route.meter);
+        Tally tally = new Tally(route);
         @Nullable Tally[] more = Arrays.copyOf(tallies, Math.max(tallies.length, route.index + 1));
         more[route.index] = tally;
         TALLIES.setRelease(this, more);
@@ -86,6 +86,13 @@ public final class Lane {
         if (tally != null) {
             tally.addTo(sum);
         }
+    }
+
+    /// What is leased of a route's budgets; for any thread.
+    @Nullable Lease lease(int route) {
+        @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
+        Tally tally = route < present.length ? present[route] : null;
+        return tally != null ? tally.lease : null;
     }
 
     /// Whether an allocation through a route is under way here; for any thread.

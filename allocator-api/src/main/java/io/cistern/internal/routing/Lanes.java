@@ -2,6 +2,7 @@ package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -108,14 +109,40 @@ final class Lanes {
         LockSupport.parkNanos(20_000);
     }
 
-    TallySum sum(int route) {
+    /// The credit of all leases of a route; for any thread.
+    long creditFrom(int route) {
+        long credit = 0;
+        for (Lane lane : owned) {
+            Lease lease = lane.lease(route);
+            credit += lease != null ? lease.credit() : 0;
+        }
+        return credit;
+    }
+
+    /// Claims the leases of a route, and adds those that were open to a list; under the exclusive lock of [Budgets].
+    void claimLeases(int route, List<Lease> open) {
+        for (Lane lane : owned) {
+            Lease lease = lane.lease(route);
+            if (lease != null && lease.claim()) {
+                open.add(lease);
+            }
+        }
+    }
+
+    TallySum sum(int... routes) {
         TallySum sum = new TallySum();
+        for (int route : routes) {
+            addTo(sum, route);
+        }
+        return sum;
+    }
+
+    private void addTo(TallySum sum, int route) {
         for (Lane lane : owned) {
             lane.addTo(sum, route);
         }
         for (Lane lane : shared) {
             lane.addTo(sum, route);
         }
-        return sum;
     }
 }

@@ -1,8 +1,9 @@
 package io.cistern.internal.routing;
 
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The bytes of one route that lanes have leased, and the most that were ever requested.
+/// The bytes of one allocator on one device that lanes have leased, and the most that were ever requested.
 ///
 /// **Invariant**: leased = requested bytes + the credit of all lanes. So `leased` is never too low, and at most lanes
 /// × [#MAX_CREDIT] too high.
@@ -15,6 +16,10 @@ final class Meter {
     static final long MAX_CREDIT = 2 * CHUNK;
 
     private final AtomicLong leased = new AtomicLong();
+
+    /// The indices of the routes that count here.
+    private volatile int[] routes = {};
+
     private final AtomicLong peak = new AtomicLong();
 
     /// Leases bytes, or takes them back if negative.
@@ -22,6 +27,17 @@ final class Meter {
     /// @return all that is leased now
     long lease(long byteSize) {
         return leased.addAndGet(byteSize);
+    }
+
+    /// Lets one more route count here.
+    synchronized void counts(int route) {
+        int[] more = Arrays.copyOf(routes, routes.length + 1);
+        more[routes.length] = route;
+        routes = more;
+    }
+
+    int[] routes() {
+        return routes;
     }
 
     void notePeak(long requestedBytes) {

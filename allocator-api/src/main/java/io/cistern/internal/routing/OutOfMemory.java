@@ -6,8 +6,9 @@ import io.cistern.DeviceOutOfMemoryException;
 final class OutOfMemory {
     private OutOfMemory() {}
 
-    static DeviceOutOfMemoryException limit(Route route, long byteSize) {
-        return new DeviceOutOfMemoryException(byteSize, route.device, String.valueOf(route.budget));
+    /// Names each limit that the bytes would be charged to, with its use.
+    static DeviceOutOfMemoryException limit(Route route, long byteSize, String levels) {
+        return new DeviceOutOfMemoryException(byteSize, route.device, levels);
     }
 
     /// Names the allocator, what is alive in it, and the caller's bytes where the allocator told rounded ones.

@@ -7,13 +7,12 @@ import org.jspecify.annotations.Nullable;
 /// Finds the owner of a block from its address, without locks, and lets each block be freed once.
 ///
 /// **Idea.** Two live blocks of at least G bytes begin at least G bytes apart. So a table with one slot every G bytes
-/// never has two of them in one slot, if it holds only blocks of G bytes or more. Three such tables, for G = 1 MiB,
-/// 16 KiB and 256 B, hold every block in the coarsest one that its size allows: large blocks cost 16 bytes of table,
-/// small ones never collide, and no record ever moves.
+/// never has two of them in one slot, if it holds only blocks of G bytes or more. Two such tables, for G = 64 KiB and
+/// 256 B, hold every block in the coarser one that its size allows: large blocks cost 16 bytes of table, small ones
+/// never collide, and no record ever moves.
 ///
 /// ```
-/// address   48 … 27        26 … 20           coarse:  a slot a MiB,    chunks of 128 MiB
-///           48 … 21        20 … 14           middle:  a slot 16 KiB,   chunks of 2 MiB
+/// address   48 … 23        22 … 16           coarse:  a slot 64 KiB,   chunks of 8 MiB
 ///           48 … 15        14 …  8           fine:    a slot 256 B,    chunks of 32 KiB
 ///           chunk number   slot (128)
 ///
@@ -25,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 /// stay: the driver gives the same addresses again. At worst that is 2 KiB for each 32 KiB of addresses.
 ///
 /// **Steps.** Insert: find the slot by size and address, check that it is empty, write the owner, then the key
-/// (release). Remove: look for the key in the three tables, swing its state from live to freeing (compare-and-set, so
+/// (release). Remove: look for the key in both tables, swing its state from live to freeing (compare-and-set, so
 /// that one of two frees loses), read the owner, clear the key. Drain: swing the live records of a route to draining,
 /// so that their frees are counted.
 ///
@@ -48,8 +47,7 @@ abstract class OwnerTable {
     static final long NONE = -1;
 
     private static final int FINE_SHIFT = 8;
-    private static final int MIDDLE_SHIFT = 14;
-    private static final int COARSE_SHIFT = 20;
+    private static final int COARSE_SHIFT = 16;
     private static final int SLOT_BITS = 7;
     private static final int SLOTS = 1 << SLOT_BITS;
 
@@ -72,7 +70,6 @@ abstract class OwnerTable {
     private static final VarHandle KEY = MethodHandles.arrayElementVarHandle(long[].class);
 
     private long[] @Nullable [] fine = new long[64][];
-    private long[] @Nullable [] middle = new long[64][];
     private long[] @Nullable [] coarse = new long[64][];
 
     /// Chunks in each directory, by its shift.
@@ -83,13 +80,9 @@ abstract class OwnerTable {
     /// @return false if a live block begins in the same slot, which only an allocator that broke its contract can
     ///     cause
     final boolean insert(long address, long byteSize, int route) {
-        if (byteSize < 1L << MIDDLE_SHIFT) {
+        if (byteSize < 1L << COARSE_SHIFT) {
             long[] chunk = find(fine, address >>> (FINE_SHIFT + SLOT_BITS));
             return write(chunk != null ? chunk : add(FINE_SHIFT, address), FINE_SHIFT, address, byteSize, route);
-        }
-        if (byteSize < 1L << COARSE_SHIFT) {
-            long[] chunk = find(middle, address >>> (MIDDLE_SHIFT + SLOT_BITS));
-            return write(chunk != null ? chunk : add(MIDDLE_SHIFT, address), MIDDLE_SHIFT, address, byteSize, route);
         }
         long[] chunk = find(coarse, address >>> (COARSE_SHIFT + SLOT_BITS));
         return write(chunk != null ? chunk : add(COARSE_SHIFT, address), COARSE_SHIFT, address, byteSize, route);
@@ -112,14 +105,10 @@ abstract class OwnerTable {
         long[] chunk = find(fine, address >>> (FINE_SHIFT + SLOT_BITS));
         int at = slotOf(address, FINE_SHIFT);
         if (chunk == null || !holds(chunk, at, address)) {
-            chunk = find(middle, address >>> (MIDDLE_SHIFT + SLOT_BITS));
-            at = slotOf(address, MIDDLE_SHIFT);
+            chunk = find(coarse, address >>> (COARSE_SHIFT + SLOT_BITS));
+            at = slotOf(address, COARSE_SHIFT);
             if (chunk == null || !holds(chunk, at, address)) {
-                chunk = find(coarse, address >>> (COARSE_SHIFT + SLOT_BITS));
-                at = slotOf(address, COARSE_SHIFT);
-                if (chunk == null || !holds(chunk, at, address)) {
-                    return removeUnseen(address, stream);
-                }
+                return removeUnseen(address, stream);
             }
         }
         return free(chunk, at, address, stream);
@@ -127,7 +116,7 @@ abstract class OwnerTable {
 
     /// Looks again where no race hides a chunk.
     private boolean removeUnseen(long address, long stream) {
-        for (int shift = FINE_SHIFT; shift <= COARSE_SHIFT; shift += MIDDLE_SHIFT - FINE_SHIFT) {
+        for (int shift = FINE_SHIFT; shift <= COARSE_SHIFT; shift += COARSE_SHIFT - FINE_SHIFT) {
             long[] chunk = findLocked(shift, address);
             int at = slotOf(address, shift);
             if (chunk != null && holds(chunk, at, address)) {
@@ -182,7 +171,7 @@ abstract class OwnerTable {
     ///
     /// @return how many were marked
     final synchronized long drain(int route) {
-        return drain(fine, route) + drain(middle, route) + drain(coarse, route);
+        return drain(fine, route) + drain(coarse, route);
     }
 
     private static long drain(long[] @Nullable [] directory, int route) {
@@ -198,6 +187,28 @@ abstract class OwnerTable {
             }
         }
         return marked;
+    }
+
+    /// Is told of live records.
+    interface Visitor {
+        void record(long address, long owner);
+    }
+
+    /// Visits the records that are live, those of draining routes too; weakly consistent.
+    final synchronized void forEachLive(Visitor visitor) {
+        visit(fine, visitor);
+        visit(coarse, visitor);
+    }
+
+    private static void visit(long[] @Nullable [] directory, Visitor visitor) {
+        for (long[] chunk : directory) {
+            for (int at = HEADER; chunk != null && at < chunk.length; at += RECORD) {
+                long key = (long) KEY.getAcquire(chunk, at);
+                if ((key & STATE_MASK) == LIVE || (key & STATE_MASK) == DRAINING) {
+                    visitor.record(key & ~STATE_MASK, chunk[at + 1]);
+                }
+            }
+        }
     }
 
     private static boolean holds(long[] chunk, int at, long address) {
@@ -250,19 +261,15 @@ abstract class OwnerTable {
             directory = grown(directory);
         }
         place(directory, chunk);
-        switch (shift) {
-            case FINE_SHIFT -> fine = directory;
-            case MIDDLE_SHIFT -> middle = directory;
-            default -> coarse = directory;
+        if (shift == FINE_SHIFT) {
+            fine = directory;
+        } else {
+            coarse = directory;
         }
     }
 
     private long[] @Nullable [] directory(int shift) {
-        return switch (shift) {
-            case FINE_SHIFT -> fine;
-            case MIDDLE_SHIFT -> middle;
-            default -> coarse;
-        };
+        return shift == FINE_SHIFT ? fine : coarse;
     }
 
     private static long[] @Nullable [] grown(long[] @Nullable [] directory) {

@@ -1,5 +1,7 @@
 package io.cistern.internal.routing;
 
+import java.util.Objects;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// Where a region of a program takes its memory from: a stack of choices, the innermost first, each for one device or
@@ -11,11 +13,17 @@ public final class Region {
     private static final long ANY_STREAM = Long.MIN_VALUE;
 
     private final @Nullable Region outer;
+
+    /// What must stay reachable as long as the routes are used.
+    @SuppressWarnings("unused")
+    private final @Nullable Object held;
+
     private final @Nullable Route[] own;
     private final long stream;
     private final @Nullable Route @Nullable [] flat;
 
-    private Region(@Nullable Region outer, @Nullable Route[] own, long stream) {
+    private Region(@Nullable Region outer, @Nullable Route[] own, long stream, @Nullable Object held) {
+        this.held = held;
         this.outer = outer;
         this.own = own;
         this.stream = stream;
@@ -26,14 +34,21 @@ public final class Region {
     ///
     /// @param routes by device; null where the choice does not apply
     public static Region of(@Nullable Region outer, @Nullable Route[] routes) {
-        return new Region(outer, routes, ANY_STREAM);
+        return new Region(outer, routes, ANY_STREAM, null);
+    }
+
+    /// Puts a choice for all streams on top of a region, and keeps the owner of its routes reachable.
+    ///
+    /// @param routes by device; null where the choice does not apply
+    public static Region of(@Nullable Region outer, @Nullable Route[] routes, Object held) {
+        return new Region(outer, routes, ANY_STREAM, held);
     }
 
     /// Puts a choice for one stream on top of a region.
     ///
     /// @param routes by device; null where the choice does not apply
     public static Region ofStream(@Nullable Region outer, @Nullable Route[] routes, long stream) {
-        return new Region(outer, routes, stream);
+        return new Region(outer, routes, stream, null);
     }
 
     /// The region without its innermost choice.
@@ -68,5 +83,11 @@ public final class Region {
             }
         }
         return routes;
+    }
+
+    /// The allocator of the innermost choice.
+    @Override
+    public String toString() {
+        return Stream.of(own).filter(Objects::nonNull).map(Object::toString).findFirst().orElse("none");
     }
 }

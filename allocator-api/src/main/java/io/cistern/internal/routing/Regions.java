@@ -15,6 +15,9 @@ final class Regions {
         Objects.requireNonNull(Region.class);
     }
 
+    /// A virtual thread that left the region it inherited: a thread-local without a value can't say so.
+    private static final Region OUTSIDE = Region.of(null, new Route[0]);
+
     private final Lanes lanes;
 
     @SuppressWarnings("ThreadLocalUsage") // a thread is in one region for each DeviceMemory
@@ -24,6 +27,10 @@ final class Regions {
 
     /// Whether any virtual thread may be in a region, so that the others need not look.
     private volatile boolean virtualThreadsHaveRegions;
+
+    /// Is told of every move, or null.
+    @Nullable
+    ScopeWatch watch;
 
     Regions(Lanes lanes) {
         this.lanes = lanes;
@@ -42,7 +49,10 @@ final class Regions {
             return null;
         }
         Region region = ofVirtualThread.get();
-        return region != null ? region : inherited();
+        if (region == null) {
+            return inherited();
+        }
+        return region != OUTSIDE ? region : null;
     }
 
     @Nullable
@@ -52,16 +62,25 @@ final class Regions {
 
     /// Puts the calling thread into a region.
     void set(@Nullable Region region) {
+        if (watch != null) {
+            watch.moved(region);
+        }
         Lane lane = lanes.own();
         if (lane != null) {
             lane.region = region;
         } else {
             virtualThreadsHaveRegions = true;
-            if (region == null) {
-                ofVirtualThread.remove();
-            } else {
-                ofVirtualThread.set(region);
-            }
+            setOfVirtualThread(region);
+        }
+    }
+
+    private void setOfVirtualThread(@Nullable Region region) {
+        if (region != null) {
+            ofVirtualThread.set(region);
+        } else if (inherited.isBound()) {
+            ofVirtualThread.set(OUTSIDE);
+        } else {
+            ofVirtualThread.remove();
         }
     }
 

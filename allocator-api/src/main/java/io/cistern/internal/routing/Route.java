@@ -4,15 +4,19 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// One allocator on one device: where a block came from, and where it goes back.
+/// One allocator on one device, and the budgets that its blocks are charged to: where a block came from, and where it goes
+/// back. An allocator has one route a device, and one more for each limit in use by a scope; these share a meter.
 public final class Route {
     final int index;
     final int device;
     final String name;
     final DeviceAllocator maker;
-    final @Nullable Budget budget;
-    final Meter meter = new Meter();
+    final Meter meter;
+    final Lanes lanes;
     private final Runnable whenDrained;
+
+    /// Changes only while the route has no live block and no allocation under way.
+    @Nullable Budgets budgets;
 
     /// Where allocations go: the maker, or null after closing. Frees always go to the maker.
     volatile @Nullable DeviceAllocator entrance;
@@ -21,14 +25,35 @@ public final class Route {
     /// counting.
     private final AtomicLong draining = new AtomicLong();
 
-    Route(int index, int device, String name, DeviceAllocator maker, @Nullable Budget budget, Runnable whenDrained) {
+    Route(
+            int index,
+            int device,
+            String name,
+            DeviceAllocator maker,
+            Meter meter,
+            @Nullable Budgets budgets,
+            Lanes lanes,
+            Runnable whenDrained) {
         this.index = index;
         this.device = device;
         this.name = name;
         this.maker = maker;
         this.entrance = maker;
-        this.budget = budget;
+        this.meter = meter;
+        this.lanes = lanes;
         this.whenDrained = whenDrained;
+        meter.counts(index);
+        charge(budgets);
+    }
+
+    /// The device.
+    public int device() {
+        return device;
+    }
+
+    /// Whether another route leads to the same allocator and device.
+    public boolean isBeside(Route other) {
+        return meter == other.meter;
     }
 
     /// Refuses allocations from now on.
@@ -43,7 +68,7 @@ public final class Route {
 
     void expectDraining(long blocks) {
         if (draining.addAndGet(blocks) == 0) {
-            whenDrained.run();
+            drained();
         }
     }
 
@@ -53,7 +78,21 @@ public final class Route {
     }
 
     void drained() {
+        if (budgets != null) {
+            budgets.detach(this);
+        }
         whenDrained.run();
+    }
+
+    /// Charges later blocks to other budgets; while the route is at rest.
+    void charge(@Nullable Budgets others) {
+        if (budgets != null) {
+            budgets.detach(this);
+        }
+        budgets = others;
+        if (others != null) {
+            others.attach(this);
+        }
     }
 
     /// The allocator's spec.

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /// The routing kernel: the way of every allocation and every free, for every allocator.
 ///
-/// **Allocate**: take the bytes from the limit, if there is one → ask the route's allocator → check what it returned
+/// **Allocate**: take the bytes from the limits, if there are any → ask the route's allocator → check what it returned
 /// and record the owner → count in the calling thread's lane. A failure undoes what came before it.
 ///
 /// **Free**: take the owner's record away (once: the second free of an address finds none) → give the block to its
@@ -19,8 +19,20 @@ import org.jspecify.annotations.Nullable;
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A virtual
 /// thread enters a shared lane to count, one compare-and-set more.
 public final class Router extends OwnerTable {
-    /// Bits that an address must not have: below the alignment of 256 bytes, or beyond the table.
-    private static final long ILLEGAL_BITS = -(1L << ADDRESS_BITS) | 0xFF;
+    /// Addresses below 2^49 that are multiples of 256, without 0.
+    private static final long LEGAL_ADDRESSES = (1L << (ADDRESS_BITS - 8)) - 1;
+
+    /// Whether an address is a multiple of 256, not 0, and below the table's end, in one comparison: rotated, low bits that
+    /// are set become high ones.
+    private static boolean isLegal(long address) {
+        return Long.compareUnsigned(Long.rotateRight(address, 8) - 1, LEGAL_ADDRESSES) < 0;
+    }
+
+    private static void refuseUnlessZero(long address) {
+        if (address != 0) {
+            throw new UnknownAddressException(address);
+        }
+    }
 
     /// What [#allocate] returns when the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
@@ -30,17 +42,37 @@ public final class Router extends OwnerTable {
     /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
     private Route[] routes = {};
 
+    /// Has every entry into a region and every exit told to a watch; before the first of them.
+    public void watch(ScopeWatch watch) {
+        lanes.regions.watch = watch;
+    }
+
     /// Opens a route.
     ///
-    /// @param budget the device's limit, or null
+    /// @param budgets what blocks are charged to, or null
     /// @param whenDrained runs once, after [#close] and when no block of the route is left
-    public synchronized Route open(
-            String name, int device, DeviceAllocator allocator, @Nullable Budget budget, Runnable whenDrained) {
+    public Route open(
+            String name, int device, DeviceAllocator allocator, @Nullable Budgets budgets, Runnable whenDrained) {
+        return open(name, device, allocator, new Meter(), budgets, whenDrained);
+    }
+
+    /// Opens another way to the allocator of a route, whose blocks are charged to other budgets.
+    public Route openBeside(Route route, @Nullable Budgets budgets, Runnable whenDrained) {
+        return open(route.name, route.device, route.maker, route.meter, budgets, whenDrained);
+    }
+
+    private synchronized Route open(
+            String name,
+            int device,
+            DeviceAllocator allocator,
+            Meter meter,
+            @Nullable Budgets budgets,
+            Runnable whenDrained) {
         if (routes.length == MAX_ROUTES) {
             throw new IllegalStateException("more than " + MAX_ROUTES + " allocators opened in one DeviceMemory");
         }
         Route[] more = Arrays.copyOf(routes, routes.length + 1);
-        Route route = new Route(routes.length, device, name, allocator, budget, whenDrained);
+        Route route = new Route(routes.length, device, name, allocator, meter, budgets, lanes, whenDrained);
         more[route.index] = route;
         routes = more;
         return route;
@@ -63,6 +95,21 @@ public final class Router extends OwnerTable {
         route.expectDraining(marked);
     }
 
+    /// Charges later blocks of a route to other budgets, if nobody uses it: no new allocation may begin meanwhile.
+    ///
+    /// @return false if it has live blocks
+    public boolean recharge(Route route, Budgets budgets) {
+        if (lanes.sum(route.index).live() != 0) {
+            return false;
+        }
+        lanes.awaitAllocations(route);
+        if (lanes.sum(route.index).live() != 0) {
+            return false;
+        }
+        route.charge(budgets);
+        return true;
+    }
+
     /// Allocates through a route.
     ///
     /// @param byteSize 0 gives address 0
@@ -79,7 +126,7 @@ public final class Router extends OwnerTable {
         if (((byteSize - 1) >>> SIZE_BITS) != 0) {
             return zeroOrTooLarge(route, byteSize);
         }
-        if (lane == null || route.budget != null) {
+        if (lane == null) {
             return allocateSlowly(route, byteSize, stream);
         }
         Tally tally = lane.of(route);
@@ -89,18 +136,41 @@ public final class Router extends OwnerTable {
             tally.failed();
             return REFUSED;
         }
+        Lease lease = tally.lease;
+        if (lease != null) {
+            take(lease, tally, byteSize);
+        }
         long address;
         try {
             address = entrance.allocate(byteSize, route.device, stream);
-            if (address == 0 || (address & ILLEGAL_BITS) != 0 || !insert(address, byteSize, route.index)) {
+            if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
         } catch (Throwable failure) {
-            tally.failed();
-            throw explained(route, byteSize, failure);
+            throw undone(route, tally, byteSize, failure);
         }
         tally.allocated(byteSize);
         return address;
+    }
+
+    private static void take(Lease lease, Tally tally, long byteSize) {
+        boolean taken = false;
+        try {
+            lease.take(byteSize);
+            taken = true;
+        } finally {
+            if (!taken) {
+                tally.failed();
+            }
+        }
+    }
+
+    private RuntimeException undone(Route route, Tally tally, long byteSize, Throwable failure) {
+        if (tally.lease != null) {
+            tally.lease.giveBack(byteSize);
+        }
+        tally.failed();
+        return explained(route, byteSize, failure);
     }
 
     /// The calling thread's lane; null for a virtual thread.
@@ -128,7 +198,7 @@ public final class Router extends OwnerTable {
         return lanes.regions.call(region, body);
     }
 
-    /// The way of virtual threads and limits.
+    /// The way of virtual threads.
     private long allocateSlowly(Route route, long byteSize, long stream) {
         Lane own = lanes.own();
         Lane lane = own != null ? own : lanes.enterShared();
@@ -141,7 +211,7 @@ public final class Router extends OwnerTable {
         try {
             DeviceAllocator entrance = route.entrance;
             if (entrance != null) {
-                address = allocateWithin(route.budget, entrance, route, byteSize, stream);
+                address = allocateWithin(route.budgets, entrance, route, byteSize, stream);
             }
             return address;
         } finally {
@@ -160,19 +230,19 @@ public final class Router extends OwnerTable {
     }
 
     private long allocateWithin(
-            @Nullable Budget budget, DeviceAllocator entrance, Route route, long byteSize, long stream) {
-        if (budget != null && !budget.tryTake(byteSize)) {
-            throw OutOfMemory.limit(route, byteSize);
+            @Nullable Budgets budgets, DeviceAllocator entrance, Route route, long byteSize, long stream) {
+        if (budgets != null) {
+            budgets.take(route, byteSize);
         }
         try {
             long address = entrance.allocate(byteSize, route.device, stream);
-            if (address == 0 || (address & ILLEGAL_BITS) != 0 || !insert(address, byteSize, route.index)) {
+            if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
             return address;
         } catch (Throwable failure) {
-            if (budget != null) {
-                budget.giveBack(byteSize);
+            if (budgets != null) {
+                budgets.giveBack(byteSize);
             }
             throw explained(route, byteSize, failure);
         }
@@ -194,8 +264,8 @@ public final class Router extends OwnerTable {
     /// @param stream the stream of the last use
     /// @throws UnknownAddressException if no live block begins there
     public void free(long address, long stream) {
-        if (address != 0 && ((address & ILLEGAL_BITS) != 0 || !remove(address, stream))) {
-            throw new UnknownAddressException(address);
+        if (!isLegal(address) || !remove(address, stream)) {
+            refuseUnlessZero(address);
         }
     }
 
@@ -210,7 +280,7 @@ public final class Router extends OwnerTable {
         long owner = ownerIn(chunk, at);
         Route route = routes[routeOf(owner)];
         Lane lane = lanes.own();
-        if (lane == null || route.budget != null) {
+        if (lane == null) {
             return freeSlowly(chunk, at, address, stream, take(chunk, at, address));
         }
         Tally tally = lane.of(route);
@@ -221,12 +291,17 @@ public final class Router extends OwnerTable {
         try {
             route.maker.free(address, byteSizeOf(owner), route.device, stream);
         } finally {
+            // Before it is counted: a route without live blocks may be charged to other budgets.
+            Lease lease = tally.lease;
+            if (lease != null) {
+                lease.giveBack(byteSizeOf(owner));
+            }
             tally.freed(byteSizeOf(owner));
         }
         return true;
     }
 
-    /// The way of virtual threads, limits, closing routes and lost races.
+    /// The way of virtual threads, closing routes and lost races.
     private boolean freeSlowly(long[] chunk, int at, long address, long stream, long taken) {
         boolean draining = taken == NONE;
         long owner = draining ? takeDraining(chunk, at, address) : taken;
@@ -249,14 +324,14 @@ public final class Router extends OwnerTable {
     }
 
     private void countFree(Route route, long byteSize) {
+        if (route.budgets != null) {
+            route.budgets.giveBack(byteSize);
+        }
         Lane own = lanes.own();
         Lane lane = own != null ? own : lanes.enterShared();
         lane.of(route).freed(byteSize);
         if (own == null) {
             lane.leave();
-        }
-        if (route.budget != null) {
-            route.budget.giveBack(byteSize);
         }
     }
 
@@ -271,7 +346,7 @@ public final class Router extends OwnerTable {
     }
 
     private static AllocatorContractException illegal(Route route, long address, long byteSize, long stream) {
-        boolean wellFormed = address != 0 && (address & ILLEGAL_BITS) == 0;
+        boolean wellFormed = isLegal(address);
         if (!wellFormed && address != 0) {
             route.maker.free(address, byteSize, route.device, stream);
         }
@@ -282,9 +357,20 @@ public final class Router extends OwnerTable {
                 + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
     }
 
-    /// The counters of a route; weakly consistent while other threads allocate, exact at rest.
+    /// Is told of live blocks.
+    public interface BlockVisitor {
+        /// One of them.
+        void block(long address, long byteSize, Route route);
+    }
+
+    /// Visits all live blocks; weakly consistent while other threads allocate and free, exact at rest.
+    public void forEachLive(BlockVisitor visitor) {
+        forEachLive((address, owner) -> visitor.block(address, byteSizeOf(owner), routes[routeOf(owner)]));
+    }
+
+    /// The counters of a route and of those beside it; weakly consistent while other threads allocate, exact at rest.
     public RouteStatistics statistics(Route route) {
-        TallySum sum = lanes.sum(route.index);
+        TallySum sum = lanes.sum(route.meter.routes());
         long requested = Math.max(0, route.meter.leased() - sum.credit);
         long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak()));
         return new RouteStatistics(sum.allocations, sum.frees, requested, peak, sum.totalBytes);

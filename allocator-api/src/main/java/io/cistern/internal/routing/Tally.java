@@ -3,6 +3,7 @@ package io.cistern.internal.routing;
 import io.cistern.cuda.process.ProcessFence;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
 
 /// What one lane counts for one route.
 ///
@@ -30,6 +31,9 @@ final class Tally {
     private static final VarHandle LOWEST_CREDIT = handle("lowestCredit");
     private static final VarHandle LEASED_THEN = handle("leasedThen");
 
+    /// What this lane leased of the route's budgets; null without any.
+    final @Nullable Lease lease;
+
     private final Meter meter;
     private long attempts;
     private long failures;
@@ -45,8 +49,9 @@ final class Tally {
     @SuppressWarnings("unused")
     private long p1, p2, p3, p4, p5, p6, p7, p8;
 
-    Tally(Meter meter) {
-        this.meter = meter;
+    Tally(Route route) {
+        this.meter = route.meter;
+        this.lease = route.budgets != null ? new Lease(route) : null;
     }
 
     /// Says that an allocation begins; [#allocated] or [#failed] says that it ended.

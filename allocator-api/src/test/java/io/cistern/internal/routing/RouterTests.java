@@ -23,7 +23,7 @@ class RouterTests {
         return open(allocator, null, () -> {});
     }
 
-    private Route open(DeviceAllocator allocator, Budget budget, Runnable whenDrained) {
+    private Route open(DeviceAllocator allocator, Budgets budget, Runnable whenDrained) {
         return router.open("ledger", 3, allocator, budget, whenDrained);
     }
 
@@ -127,7 +127,7 @@ class RouterTests {
 
     @Test
     void aFailedAllocationLeavesNoCountAndGivesTheLimitBack() {
-        Budget budget = new Budget(1000);
+        Budgets budget = Budgets.of(null, new Budget("device 3", 1000, null));
         Route failing = open(
                 returning(_ -> {
                     throw new DeviceOutOfMemoryException(512, 3, "nothing left");
@@ -158,7 +158,7 @@ class RouterTests {
 
     @Test
     void aLimitIsExact() {
-        Route route = open(new Ledger(BASE), new Budget(1000), () -> {});
+        Route route = open(new Ledger(BASE), Budgets.of(null, new Budget("device 3", 1000, null)), () -> {});
         long block = router.allocate(route, 600, 0);
         router.allocate(route, 400, 0);
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)

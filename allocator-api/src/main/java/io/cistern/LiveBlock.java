@@ -1,0 +1,31 @@
+package io.cistern;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/// A block that is alive: a leak, if nobody will free it.
+///
+/// What is empty was not kept: see [LeakLevel].
+///
+/// @param address where it begins
+/// @param byteSize bytes asked for
+/// @param device the device it lives on
+/// @param allocator the spec or name of the allocator or pool that made it
+/// @param stream the stream it was made for
+/// @param age how long ago it was made
+/// @param site the frames that asked for it, the innermost first, without those of the framework
+/// @param thread the name of the thread that asked for it
+/// @param unreachable whether it belongs to a [DeviceBuffer] that was dropped without being closed, so that nobody
+///     can close it any more
+public record LiveBlock(
+        long address,
+        long byteSize,
+        int device,
+        String allocator,
+        OptionalLong stream,
+        Optional<Duration> age,
+        List<StackTraceElement> site,
+        Optional<String> thread,
+        boolean unreachable) {}

@@ -1,0 +1,98 @@
+package io.cistern.internal.leaks;
+
+import io.cistern.LeakLevel;
+import io.cistern.spi.DeviceAllocator;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.jspecify.annotations.Nullable;
+
+/// Remembers for live blocks, or for a sample of them, who asked for them.
+///
+/// **Idea.** Which blocks are alive, the owner table knows; here is only what it does not know, by address. Recording is
+/// a layer around the allocator, so that nothing of it is on the way of a block when it is off. A record is made after
+/// the block and removed before its free, since the address may come back from the allocator at once.
+///
+/// **Sampling.** A thread counts down bytes in a cell of its own (threads may share one: the count is then a little off,
+/// which does no harm). A free must know whether its block is in the sample: a counter for each of 8192 hashes of
+/// addresses tells most of them that it is not, for one read of memory that seldom changes.
+///
+/// **Threads.** Any. Nothing here throws: a failure to record loses the record.
+public final class BlockSites {
+    /// A sampled thread records one block for this many bytes.
+    static final long SAMPLE_BYTES = 64L << 20;
+
+    /// What a block counts as at least: one of 256 small blocks is recorded.
+    static final long LEAST_BYTES = SAMPLE_BYTES / 256;
+
+    private static final int CELLS = 64;
+
+    /// Longs between cells: a cache line.
+    private static final int CELL_STRIDE = 8;
+
+    private static final int HASHES = 8192;
+
+    private final LeakLevel level;
+    private final Map<Long, Site> sites = new ConcurrentHashMap<>();
+    private final long[] untilSample = new long[CELLS * CELL_STRIDE];
+    private final AtomicIntegerArray sampled = new AtomicIntegerArray(HASHES);
+
+    /// Keeps records as a level says.
+    public BlockSites(LeakLevel level) {
+        this.level = level;
+    }
+
+    /// Whether anything is kept.
+    public boolean isOn() {
+        return level != LeakLevel.OFF;
+    }
+
+    /// Whether dropped buffers are looked for.
+    public boolean watchesBuffers() {
+        return level == LeakLevel.SITES || level == LeakLevel.ALL;
+    }
+
+    /// The allocator with this layer around it; itself where nothing is kept.
+    public DeviceAllocator around(DeviceAllocator allocator) {
+        return isOn() ? new RecordingAllocator(allocator, this) : allocator;
+    }
+
+    /// What is known of a live block.
+    public @Nullable Site find(long address) {
+        return sites.get(address);
+    }
+
+    @SuppressWarnings("CatchingUnchecked") // losing a record is better than losing the block
+    void allocated(long address, long byteSize, long stream) {
+        if (level == LeakLevel.SAMPLED && !isSample(byteSize)) {
+            return;
+        }
+        try {
+            sites.put(address, Site.here(level == LeakLevel.ALL, stream));
+            if (level == LeakLevel.SAMPLED) {
+                sampled.incrementAndGet(hash(address));
+            }
+        } catch (RuntimeException | Error lost) {
+            sites.remove(address);
+        }
+    }
+
+    void freeing(long address) {
+        if (level != LeakLevel.SAMPLED) {
+            sites.remove(address);
+        } else if (sampled.getOpaque(hash(address)) != 0 && sites.remove(address) != null) {
+            sampled.decrementAndGet(hash(address));
+        }
+    }
+
+    private boolean isSample(long byteSize) {
+        int cell = ((int) Thread.currentThread().threadId() & (CELLS - 1)) * CELL_STRIDE;
+        long left = untilSample[cell] - Math.max(byteSize, LEAST_BYTES);
+        untilSample[cell] = left <= 0 ? SAMPLE_BYTES : left;
+        return left <= 0;
+    }
+
+    private static int hash(long address) {
+        return (int) ((address * 0x9E37_79B9_7F4A_7C15L) >>> 51);
+    }
+}

@@ -1,0 +1,63 @@
+package io.cistern.internal.leaks;
+
+import io.cistern.LiveBlock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/// Live blocks as text: those of one allocator and one site together, the most bytes first.
+public final class LeakReport {
+    /// More would be a log that nobody reads.
+    private static final int MOST_GROUPS = 20;
+
+    private record Origin(String allocator, int device, List<StackTraceElement> site) {}
+
+    private LeakReport() {}
+
+    /// Tells of live blocks.
+    ///
+    /// @param where what the blocks outlived
+    public static String text(String where, List<LiveBlock> blocks) {
+        Map<Origin, List<LiveBlock>> groups = new LinkedHashMap<>();
+        for (LiveBlock block : blocks) {
+            groups.computeIfAbsent(new Origin(block.allocator(), block.device(), block.site()), _ -> new ArrayList<>())
+                    .add(block);
+        }
+        StringBuilder text = new StringBuilder();
+        text.append(where).append(": ").append(blocks.size()).append(" live blocks of ").append(bytes(blocks)).append(" bytes");
+        groups.entrySet().stream()
+                .sorted(Comparator.comparingLong(
+                        (Map.Entry<Origin, List<LiveBlock>> group) -> -bytes(group.getValue())))
+                .limit(MOST_GROUPS)
+                .forEach(group -> append(text, group.getKey(), group.getValue()));
+        if (groups.size() > MOST_GROUPS) {
+            text.append("\n  and ").append(groups.size() - MOST_GROUPS).append(" more sites");
+        }
+        return text.toString();
+    }
+
+    private static void append(StringBuilder text, Origin origin, List<LiveBlock> blocks) {
+        text.append("\n  ").append(blocks.size()).append(" of ").append(bytes(blocks)).append(" bytes from allocator ");
+        text.append(origin.allocator).append(" on device ").append(origin.device);
+        blocks.stream()
+                .flatMap(block -> block.age().stream())
+                .max(Comparator.<Duration>naturalOrder())
+                .ifPresent(oldest -> text.append(", up to ").append(oldest.toMillis()).append(" ms old"));
+        LiveBlock first = blocks.getFirst();
+        first.stream().ifPresent(stream -> text.append(", stream 0x").append(Long.toHexString(stream)));
+        first.thread().ifPresent(thread -> text.append(", thread ").append(thread));
+        if (blocks.stream().anyMatch(LiveBlock::unreachable)) {
+            text.append(", in buffers dropped without close");
+        }
+        for (StackTraceElement frame : origin.site) {
+            text.append("\n      at ").append(frame);
+        }
+    }
+
+    private static long bytes(List<LiveBlock> blocks) {
+        return blocks.stream().mapToLong(LiveBlock::byteSize).sum();
+    }
+}

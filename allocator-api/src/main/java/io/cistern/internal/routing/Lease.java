@@ -1,0 +1,164 @@
+package io.cistern.internal.routing;
+
+import io.cistern.cuda.process.ProcessFence;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/// Bytes that one lane took from the budgets of one route in advance, and spends without atomic instructions.
+///
+/// **Steps.** The owner says that it is active, sees that nobody claimed the lease, changes the credit, and says that
+/// it is done: four plain memory accesses. Who recalls claims the lease, lets the fence pass over every thread
+/// ([ProcessFence#everywhere]), waits until the owner is not active, and takes the credit. Either the owner saw
+/// the claim, or who recalls sees it active: that is what the fence is for, and the owner only keeps the compiler from
+/// exchanging its store and its load. The owner is never active across a call.
+///
+/// A claimed lease stays claimed, and its owner goes to the budgets for every block, until there is plenty again. Where
+/// there is no such fence, leases stay claimed for ever.
+///
+/// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0.
+///
+/// **Threads.** The lane's owner, or who holds the exclusive lock of [Budgets]. The owner opens the lease and takes for
+/// it under the shared lock, so that it never does while leases are being recalled.
+final class Lease {
+    private static final VarHandle ACTIVE = handle("active", int.class);
+    private static final VarHandle CLAIMED = handle("claimed", int.class);
+    private static final VarHandle CREDIT = handle("credit", long.class);
+
+    private final Route route;
+
+    @SuppressWarnings("unused") // through ACTIVE
+    private int active;
+
+    private int claimed = 1;
+    private long credit;
+    private long maxCredit;
+
+    // Keeps the leases of different threads out of each other's cache lines.
+    @SuppressWarnings("unused")
+    private long p1, p2, p3, p4, p5, p6, p7, p8;
+
+    Lease(Route route) {
+        this.route = route;
+    }
+
+    /// Takes the bytes of a block before it is allocated.
+    ///
+    /// @throws io.cistern.DeviceOutOfMemoryException if they don't fit; nothing is taken then
+    void take(long byteSize) {
+        if (!spend(byteSize)) {
+            lease(byteSize);
+        }
+    }
+
+    /// Gives the bytes of a block back after it was freed, or could not be allocated.
+    void giveBack(long byteSize) {
+        long beyond = keep(byteSize);
+        if (beyond != 0) {
+            budgets().giveBack(beyond);
+        }
+    }
+
+    private boolean spend(long byteSize) {
+        ACTIVE.setOpaque(this, 1);
+        VarHandle.acquireFence();
+        boolean enough = (int) CLAIMED.getOpaque(this) == 0 && credit >= byteSize;
+        if (enough) {
+            CREDIT.setOpaque(this, credit - byteSize);
+        }
+        ACTIVE.setRelease(this, 0);
+        return enough;
+    }
+
+    /// @return the bytes that could not be kept
+    private long keep(long byteSize) {
+        ACTIVE.setOpaque(this, 1);
+        VarHandle.acquireFence();
+        long beyond = byteSize;
+        if ((int) CLAIMED.getOpaque(this) == 0) {
+            long more = credit + byteSize;
+            // Half remains, so that a thread that only frees does not come here each time.
+            long kept = more <= maxCredit ? more : maxCredit / 2;
+            CREDIT.setOpaque(this, kept);
+            beyond = more - kept;
+        }
+        ACTIVE.setRelease(this, 0);
+        return beyond;
+    }
+
+    private void lease(long byteSize) {
+        Budgets budgets = budgets();
+        long stamp = Budgets.ORDER.readLock();
+        boolean taken;
+        try {
+            taken = budgets.tryTake(byteSize);
+            if (taken && ProcessFence.isSupported() && budgets.isRoomy()) {
+                open(budgets);
+            }
+        } finally {
+            Budgets.ORDER.unlockRead(stamp);
+        }
+        if (!taken) {
+            budgets.takeOrRefuse(route, byteSize);
+        }
+    }
+
+    /// Takes some bytes for blocks to come.
+    private void open(Budgets budgets) {
+        maxCredit = budgets.maxCredit;
+        long more = Math.min(Meter.CHUNK, maxCredit / 2) - credit;
+        if (more > 0 && budgets.tryTake(more)) {
+            CREDIT.setOpaque(this, credit + more);
+        }
+        CLAIMED.setOpaque(this, 0);
+    }
+
+    /// Claims the lease.
+    ///
+    /// @return false if it was claimed already
+    boolean claim() {
+        if (claimed != 0) {
+            return false;
+        }
+        CLAIMED.setVolatile(this, 1);
+        return true;
+    }
+
+    /// Takes the credit of a lease that was claimed before the last fence.
+    ///
+    /// @return bytes given back to the budgets
+    long surrender() {
+        for (int spins = 0; (int) ACTIVE.getAcquire(this) != 0; spins++) {
+            // A few instructions, unless the system took the owner's processor away in the middle of them.
+            if (spins < 1000) {
+                Thread.onSpinWait();
+            } else {
+                Lanes.pause();
+            }
+        }
+        long surrendered = credit;
+        CREDIT.setOpaque(this, 0L);
+        budgets().giveBack(surrendered);
+        return surrendered;
+    }
+
+    /// What is not spent; for any thread.
+    long credit() {
+        return (long) CREDIT.getOpaque(this);
+    }
+
+    private Budgets budgets() {
+        Budgets budgets = route.budgets;
+        if (budgets == null) {
+            throw new IllegalStateException("a lease without a budget on " + route);
+        }
+        return budgets;
+    }
+
+    private static VarHandle handle(String field, Class<?> type) {
+        try {
+            return MethodHandles.lookup().findVarHandle(Lease.class, field, type);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+}

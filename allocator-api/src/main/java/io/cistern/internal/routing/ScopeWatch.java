@@ -1,0 +1,76 @@
+package io.cistern.internal.routing;
+
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/// Reports threads that allocate outside every scope while other threads are in one that would have served: most
+/// likely workers to which the scope was not carried.
+///
+/// Each thread is reported once, as a warning of the logger `io.cistern.scopes`, and so many threads at most that a
+/// program with a virtual thread for each task is not buried.
+///
+/// **Threads.** Any. A thread that ends inside a scope is forgotten at the next report.
+public final class ScopeWatch {
+    /// Enough to see the pattern.
+    private static final int MOST_REPORTS = 100;
+
+    /// Enough to find the place where the scope was opened.
+    private static final int MOST_SCOPES = 5;
+
+    private static final Logger LOGGER = System.getLogger("io.cistern.scopes");
+
+    /// The innermost region of each thread that is in one.
+    private final Map<Thread, Region> open = new ConcurrentHashMap<>();
+
+    /// Ids, which are never given to another thread.
+    private final Set<Long> reported = ConcurrentHashMap.newKeySet();
+
+    /// Notes that the calling thread is in a region now, or in none.
+    void moved(@Nullable Region region) {
+        if (region == null) {
+            open.remove(Thread.currentThread());
+        } else {
+            open.put(Thread.currentThread(), region);
+        }
+    }
+
+    /// Says that the calling thread allocates outside any region that fits.
+    public void allocates(int device, long stream) {
+        Thread thread = Thread.currentThread();
+        if (open.isEmpty() || open.containsKey(thread) || reported.size() >= MOST_REPORTS) {
+            return;
+        }
+        open.keySet().removeIf(other -> !other.isAlive());
+        String scopes = open.entrySet().stream()
+                .filter(entry -> entry.getValue().route(device, stream) != null)
+                .limit(MOST_SCOPES)
+                .map(entry -> entry.getValue() + " in thread " + nameOf(entry.getKey()))
+                .collect(Collectors.joining(", "));
+        if (!scopes.isEmpty() && reported.add(thread.threadId())) {
+            report(nameOf(thread), device, scopes);
+        }
+    }
+
+    private static void report(String thread, int device, String scopes) {
+        try {
+            LOGGER.log(
+                    Level.WARNING,
+                    "thread {0} allocated on device {1} outside every scope while others are open: {2}; if it works for"
+                            + " one of them, carry the scope to it with ScopeCarrier",
+                    thread,
+                    device,
+                    scopes);
+        } catch (RuntimeException broken) {
+            // A diagnostic must not fail the allocation that it is about.
+        }
+    }
+
+    private static String nameOf(Thread thread) {
+        return thread.getName().isEmpty() ? "#" + thread.threadId() : thread.getName();
+    }
+}

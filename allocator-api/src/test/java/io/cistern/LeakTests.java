@@ -1,0 +1,291 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+
+import io.cistern.internal.direct.DirectProvider;
+import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import java.io.File;
+import java.lang.ref.Reference;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class LeakTests {
+    private static final Logger LOG = Logger.getLogger(Leaks.class.getName());
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
+    private final ConcurrentLinkedQueue<String> logged = new ConcurrentLinkedQueue<>();
+    private final Handler listener = new Handler() {
+        @Override
+        public void publish(LogRecord message) {
+            logged.add(message.getMessage());
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {}
+    };
+
+    @BeforeEach
+    void listen() {
+        LOG.addHandler(listener);
+        LOG.setUseParentHandlers(false);
+    }
+
+    @AfterEach
+    void stopListening() {
+        LOG.removeHandler(listener);
+        LOG.setUseParentHandlers(true);
+    }
+
+    private DeviceMemory open(LeakLevel level) {
+        DeviceMemory memory = DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                .leakLevel(level)
+                .open();
+        memory.setCurrent("direct");
+        return memory;
+    }
+
+    /// Frees what is alive and closes.
+    private static void end(DeviceMemory memory) {
+        memory.leaks().forEach(block -> memory.free(block.address(), 0));
+        assertThat(memory.leaks()).isEmpty();
+        memory.close();
+    }
+
+    @Test
+    void offTellsWhatIsAliveWithoutItsSite() {
+        DeviceMemory memory = open(LeakLevel.OFF);
+        long block = memory.allocate(5000, 1, 0);
+        assertThat(memory.leaks())
+                .containsExactly(new LiveBlock(
+                        block,
+                        5000,
+                        1,
+                        "direct",
+                        OptionalLong.empty(),
+                        Optional.empty(),
+                        List.of(),
+                        Optional.empty(),
+                        false));
+        memory.current().close();
+        assertThat(logged).isEmpty();
+        end(memory);
+    }
+
+    @ParameterizedTest
+    @EnumSource(LeakLevel.class)
+    void everyLevelTellsTheBlocksThatAreAliveAndNoOthers(LeakLevel level) {
+        DeviceMemory memory = open(level);
+        List<Long> alive = new ArrayList<>();
+        for (int i = 0; i < 1000; i++) {
+            long block = memory.allocate(1 + i * 300, i % 2, 0);
+            if (i % 3 == 0) {
+                alive.add(block);
+            } else {
+                memory.free(block, 0);
+            }
+        }
+        assertThat(memory.leaks()).extracting(LiveBlock::address).containsExactlyInAnyOrderElementsOf(alive);
+        end(memory);
+    }
+
+    @Test
+    void sitesTellsWhoAskedForABlockAndWhenAndForWhichStream() {
+        DeviceMemory memory = open(LeakLevel.SITES);
+        long stream = gpu.streams().create(0);
+        memory.allocate(5000, 0, stream);
+        LiveBlock block = memory.leaks().getFirst();
+        assertThat(block.site()).hasSizeBetween(1, 8).first().satisfies(frame -> {
+            assertThat(frame.getClassName()).isEqualTo(LeakTests.class.getName());
+            assertThat(frame.getMethodName()).isEqualTo("sitesTellsWhoAskedForABlockAndWhenAndForWhichStream");
+        });
+        assertThat(block.stream()).hasValue(stream);
+        assertThat(block.age()).hasValueSatisfying(age -> assertThat(age).isPositive());
+        assertThat(block.thread()).isEmpty();
+        end(memory);
+    }
+
+    @Test
+    void allTellsTheWholeStackAndTheThread() throws Exception {
+        DeviceMemory memory = open(LeakLevel.ALL);
+        Thread.ofPlatform().name("worker 7").start(() -> deep(memory, 50)).join();
+        LiveBlock block = memory.leaks().getFirst();
+        assertThat(block.thread()).hasValue("worker 7");
+        assertThat(block.site()).hasSizeGreaterThan(50);
+        assertThat(block.site().getLast().getMethodName()).isEqualTo("run");
+        end(memory);
+    }
+
+    private static void deep(DeviceMemory memory, int depth) {
+        if (depth > 0) {
+            deep(memory, depth - 1);
+        } else {
+            memory.allocate(100, 0, 0);
+        }
+    }
+
+    @Test
+    void sampledKeepsSitesForSomeOfTheSmallBlocksAndAllOfTheLargeOnes() {
+        DeviceMemory memory = open(LeakLevel.SAMPLED);
+        for (int i = 0; i < 2560; i++) {
+            memory.allocate(1000, 0, 0);
+        }
+        assertThat(memory.leaks().stream().filter(block -> !block.site().isEmpty()))
+                .hasSizeBetween(10, 11);
+        long large = memory.allocate(64L << 20, 0, 0);
+        assertThat(memory.leaks())
+                .filteredOn(block -> block.address() == large)
+                .allMatch(block -> block.age().isPresent());
+        end(memory);
+    }
+
+    /// The direct allocator gives the address again at once: the record of the former block must not be told of the next.
+    @Test
+    void sampledForgetsABlockWithItsFree() {
+        DeviceMemory memory = open(LeakLevel.SAMPLED);
+        long large = memory.allocate(64L << 20, 0, 0);
+        memory.free(large, 0);
+        long small = memory.allocate(1000, 0, 0);
+        assertThat(small).isEqualTo(large);
+        assertThat(memory.leaks()).singleElement().satisfies(block -> assertThat(block.site())
+                .isEmpty());
+        end(memory);
+    }
+
+    @Test
+    void anAllocatorThatClosesTellsWhatItLeavesAlive() {
+        DeviceMemory memory = open(LeakLevel.SITES);
+        Allocator pool = memory.open("direct");
+        memory.allocate(100, 0, 0);
+        for (int i = 0; i < 3; i++) {
+            pool.allocate(7000, 0, 0);
+        }
+        try (Scope _ = pool.enter(MemoryLimit.of("task", 1 << 20))) {
+            memory.allocate(9000, 0, 0);
+        }
+        assertThat(pool.leaks()).hasSize(4);
+        pool.close();
+        assertThat(logged)
+                .singleElement()
+                .asString()
+                .contains("allocator direct closes: 4 live blocks of 30000 bytes")
+                .contains("3 of 21000 bytes from allocator direct on device 0")
+                .contains("LeakTests.anAllocatorThatClosesTellsWhatItLeavesAlive");
+        end(memory);
+    }
+
+    @Test
+    void anAllocatorThatClosesWithoutLiveBlocksSaysNothing() {
+        DeviceMemory memory = open(LeakLevel.ALL);
+        memory.free(memory.allocate(100, 0, 0), 0);
+        memory.close();
+        assertThat(logged).isEmpty();
+    }
+
+    @Test
+    void aBufferThatWasDroppedIsReportedWithItsSiteAndStaysAllocated() throws Exception {
+        DeviceMemory memory = open(LeakLevel.SITES);
+        DeviceBuffer kept = DeviceBuffer.allocate(memory, 300, 0, 0);
+        DeviceBuffer.allocate(memory, 4321, 0, 0);
+        DeviceBuffer.allocate(memory, 500, 0, 0).close();
+        for (int tries = 0; tries < 2000 && logged.isEmpty(); tries++) {
+            System.gc();
+            Thread.sleep(5);
+        }
+        assertThat(logged)
+                .singleElement()
+                .asString()
+                .contains("dropped without close")
+                .contains("4321 bytes")
+                .contains("LeakTests.aBufferThatWasDropped");
+        assertThat(memory.leaks())
+                .filteredOn(LiveBlock::unreachable)
+                .singleElement()
+                .returns(4321L, LiveBlock::byteSize);
+        Reference.reachabilityFence(kept);
+        kept.close();
+        end(memory);
+    }
+
+    @Test
+    void anUnknownLevelIsOff() {
+        @Nullable String before = System.getProperty("cistern.leaks");
+        try {
+            System.setProperty("cistern.leaks", "Sites");
+            assertThat(LeakLevel.configured()).isEqualTo(LeakLevel.SITES);
+            System.setProperty("cistern.leaks", "some");
+            assertThatCode(() -> assertThat(LeakLevel.configured()).isEqualTo(LeakLevel.OFF))
+                    .doesNotThrowAnyException();
+        } finally {
+            if (before == null) {
+                System.clearProperty("cistern.leaks");
+            } else {
+                System.setProperty("cistern.leaks", before);
+            }
+        }
+    }
+
+    /// A program that leaks, for the test below.
+    static final class Leaking {
+        private static final DeviceMemory MEMORY = DeviceMemory.builder(
+                        SimulatedGpu.builder().build())
+                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                .open();
+
+        public static void main(String[] arguments) {
+            MEMORY.setCurrent("direct");
+            MEMORY.allocate(12_345, 0, 0);
+            MEMORY.free(MEMORY.allocate(100, 0, 0), 0);
+        }
+    }
+
+    @Test
+    void theEndOfAProcessTellsWhatIsAlive() throws Exception {
+        List<String> path = new ArrayList<>();
+        for (String property : List.of("jdk.module.path", "java.class.path")) {
+            path.addAll(List.of(System.getProperty(property, "").split(File.pathSeparator)));
+        }
+        for (Class<?> each : List.of(DeviceMemory.class, LeakTests.class, SimulatedGpu.class)) {
+            path.add(new File(each.getProtectionDomain()
+                            .getCodeSource()
+                            .getLocation()
+                            .toURI())
+                    .getPath());
+        }
+        Process process = new ProcessBuilder(
+                        System.getProperty("java.home") + "/bin/java",
+                        "-Dcistern.leaks=sites",
+                        "--enable-native-access=ALL-UNNAMED",
+                        "-cp",
+                        String.join(File.pathSeparator, path),
+                        Leaking.class.getName())
+                .redirectErrorStream(true)
+                .start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(process.waitFor(Duration.ofMinutes(1))).isTrue();
+        assertThat(output)
+                .contains("the process ends: 1 live blocks of 12345 bytes")
+                .contains("LeakTests$Leaking.main");
+    }
+}

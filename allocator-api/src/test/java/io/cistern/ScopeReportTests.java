@@ -1,0 +1,141 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.internal.direct.DirectProvider;
+import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import java.util.logging.SimpleFormatter;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class ScopeReportTests {
+    private static final Logger LOGGER = Logger.getLogger("io.cistern.scopes");
+
+    private final List<String> reports = Collections.synchronizedList(new ArrayList<>());
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
+    private final Handler handler = new Handler() {
+        @Override
+        public void publish(LogRecord told) {
+            reports.add(new SimpleFormatter().formatMessage(told));
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {}
+    };
+
+    @BeforeEach
+    void listen() {
+        LOGGER.setUseParentHandlers(false);
+        LOGGER.addHandler(handler);
+    }
+
+    @AfterEach
+    void stopListening() {
+        LOGGER.removeHandler(handler);
+        LOGGER.setUseParentHandlers(true);
+        gpu.close();
+    }
+
+    private DeviceMemory open(boolean report) {
+        DeviceMemory memory = DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                .reportScopelessThreads(report)
+                .open();
+        memory.setCurrent("direct");
+        return memory;
+    }
+
+    private static void inWorker(Runnable work) throws InterruptedException {
+        Thread.ofPlatform().name("worker").start(work).join();
+    }
+
+    private static void pair(DeviceMemory memory, int device) {
+        memory.free(memory.allocate(100, device, 0), 0);
+    }
+
+    @Test
+    void aWorkerWithoutTheScopeIsReportedOnceWithTheOpenScopes() throws Exception {
+        try (DeviceMemory memory = open(true);
+                Scope _ = memory.open("direct").enter()) {
+            inWorker(() -> {
+                pair(memory, 0);
+                pair(memory, 0);
+            });
+            assertThat(reports)
+                    .singleElement()
+                    .asString()
+                    .contains("thread worker allocated on device 0")
+                    .contains("direct in thread " + Thread.currentThread().getName());
+        }
+    }
+
+    @Test
+    void everyThreadIsReported() throws Exception {
+        try (DeviceMemory memory = open(true);
+                Scope _ = memory.open("direct").enter()) {
+            inWorker(() -> pair(memory, 0));
+            Thread.ofVirtual().start(() -> pair(memory, 0)).join();
+            assertThat(reports).hasSize(2);
+        }
+    }
+
+    @Test
+    void nobodyIsReportedWhoIsInAScopeOrWhileNoneIsOpen() throws Exception {
+        try (DeviceMemory memory = open(true)) {
+            pair(memory, 0);
+            try (Scope _ = memory.open("direct").enter()) {
+                pair(memory, 0);
+                ScopeCarrier here = ScopeCarrier.capture(memory);
+                inWorker(here.wrap(() -> pair(memory, 0)));
+            }
+            inWorker(() -> pair(memory, 0));
+            assertThat(reports).isEmpty();
+        }
+    }
+
+    @Test
+    void aScopeForAnotherDeviceIsNoReason() throws Exception {
+        try (DeviceMemory memory = open(true);
+                Scope _ = memory.open("direct").enter(1)) {
+            inWorker(() -> pair(memory, 0));
+            assertThat(reports).isEmpty();
+            inWorker(() -> pair(memory, 1));
+            assertThat(reports).hasSize(1);
+        }
+    }
+
+    @Test
+    void swapsAndDefaultsWorkWhileReporting() {
+        try (DeviceMemory memory = open(true)) {
+            long before = memory.allocate(100, 0, 0);
+            Allocator next = memory.swap("direct");
+            long after = memory.allocate(100, 0, 0);
+            assertThat(next.statistics(0).allocations()).isEqualTo(1);
+            memory.free(before, 0);
+            memory.free(after, 0);
+            assertThat(memory.allocators()).containsExactly(next);
+        }
+    }
+
+    @Test
+    void nothingIsReportedByDefault() throws Exception {
+        try (DeviceMemory memory = open(false);
+                Scope _ = memory.open("direct").enter()) {
+            inWorker(() -> pair(memory, 0));
+            assertThat(reports).isEmpty();
+        }
+    }
+}

@@ -1,0 +1,67 @@
+package io.cistern.benchmarks;
+
+import io.cistern.DeviceBuffer;
+import io.cistern.DeviceMemory;
+import io.cistern.LeakLevel;
+import io.cistern.simulated.SimulatedGpu;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
+
+/// What each level of the leak dial adds to an allocate and free pair and to a buffer, over a provider that does nothing,
+/// on a stack of 30 frames and more.
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(3)
+public class LeakBenchmark {
+    private static final int DEPTH = 20;
+
+    @Param({"OFF", "SAMPLED", "SITES", "ALL"})
+    private LeakLevel level;
+
+    private DeviceMemory memory;
+
+    @Setup
+    public void open() {
+        memory = DeviceMemory.builder(SimulatedGpu.builder().build())
+                .leakLevel(level)
+                .open();
+        memory.setCurrent(memory.open("none", new SpacedAllocator()));
+    }
+
+    /// A pair of the raw calls.
+    @Benchmark
+    public long publicPair() {
+        return level == LeakLevel.ALL ? deepPair(DEPTH) : pair();
+    }
+
+    /// A buffer.
+    @Benchmark
+    public long buffer() {
+        try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, 4096, 0, 7)) {
+            return buffer.address();
+        }
+    }
+
+    private long deepPair(int depth) {
+        return depth == 0 ? pair() : deepPair(depth - 1) + 1;
+    }
+
+    private long pair() {
+        long address = memory.allocate(4096, 0, 7);
+        memory.free(address, 7);
+        return address;
+    }
+}

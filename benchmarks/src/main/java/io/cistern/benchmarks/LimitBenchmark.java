@@ -1,0 +1,89 @@
+package io.cistern.benchmarks;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
+import io.cistern.simulated.SimulatedGpu;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
+
+/// What limits and scopes add to an allocate and free pair of the public raw calls, over a provider that does nothing.
+/// Several threads: `-t 16`; garbage: `-prof gc`.
+@State(Scope.Thread)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(3)
+public class LimitBenchmark {
+    /// How the pair is limited and routed.
+    public enum Setting {
+        /// The current allocator, without a limit.
+        NONE,
+        /// One limit on the device memory.
+        ONE,
+        /// A limit on the allocator under one on the device memory.
+        TWO,
+        /// Inside two nested scopes, the inner with a limit, after the current allocator was exchanged.
+        SCOPES
+    }
+
+    /// The threads of a run share the memory and its limits.
+    @State(Scope.Benchmark)
+    public static class Memory {
+        @Param({"NONE", "ONE", "TWO", "SCOPES"})
+        private Setting setting;
+
+        private DeviceMemory memory;
+        private Allocator current;
+        private Allocator pool;
+        private MemoryLimit scopeLimit;
+
+        @Setup
+        public void open() {
+            MemoryLimit process = MemoryLimit.of("process", 64L << 30);
+            DeviceMemory.Builder builder =
+                    DeviceMemory.builder(SimulatedGpu.builder().build());
+            memory = (setting == Setting.ONE || setting == Setting.TWO ? builder.limit(process) : builder).open();
+            current = setting == Setting.TWO
+                    ? memory.open("none", new SpacedAllocator(), process.child("allocator", 32L << 30))
+                    : memory.open("none", new SpacedAllocator());
+            pool = memory.open("pool", new SpacedAllocator());
+            scopeLimit = MemoryLimit.of("scope", 32L << 30);
+            memory.setCurrent(current);
+            if (setting == Setting.SCOPES) {
+                memory.setCurrent(memory.open("next", new SpacedAllocator()));
+                current.close();
+            }
+        }
+    }
+
+    private final long stream = 7;
+    private final long byteSize = 4096;
+
+    @Setup
+    public void enter(Memory shared) {
+        if (shared.setting == Setting.SCOPES) {
+            shared.pool.enter();
+            shared.pool.enter(shared.scopeLimit);
+        }
+    }
+
+    /// What a program pays.
+    @Benchmark
+    public long publicPair(Memory shared) {
+        long address = shared.memory.allocate(byteSize, 0, stream);
+        shared.memory.free(address, stream);
+        return address;
+    }
+}

@@ -1,0 +1,42 @@
+package io.cistern.benchmarks;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
+import io.cistern.simulated.SimulatedGpu;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
+
+/// Entering and leaving a scope.
+@State(Scope.Thread)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(3)
+public class ScopeBenchmark {
+    private static final DeviceMemory MEMORY =
+            DeviceMemory.builder(SimulatedGpu.builder().build()).open();
+    private static final Allocator POOL = MEMORY.open("pool", new NoAllocator());
+    private static final MemoryLimit LIMIT = MemoryLimit.of("scope", 1L << 30);
+
+    /// A scope of an allocator.
+    @Benchmark
+    public void enterAndLeave() {
+        POOL.enter().close();
+    }
+
+    /// A scope of an allocator with a limit.
+    @Benchmark
+    public void enterAndLeaveWithLimit() {
+        POOL.enter(LIMIT).close();
+    }
+}

@@ -1,0 +1,16 @@
+package io.cistern.benchmarks;
+
+import io.cistern.spi.DeviceAllocator;
+
+/// Does next to nothing: always the same address for a thread, and another for each thread.
+final class SpacedAllocator implements DeviceAllocator {
+    private static final long FIRST_ADDRESS = 0x7f00_0000_0000L;
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        return FIRST_ADDRESS + (Thread.currentThread().threadId() << 20);
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {}
+}

@@ -1,0 +1,79 @@
+package io.cistern.internal.routing;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.process.ProcessFence;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayList;
+import java.util.List;
+import org.jetbrains.lincheck.datastructures.Operation;
+import org.jetbrains.lincheck.datastructures.Validate;
+import org.junit.jupiter.api.Test;
+
+/// A swap fails no allocation, and each allocator that was swapped out ends, once, when its last block is gone.
+public class SwapModelTests {
+    static {
+        ProcessFence.isSupported(); // binds it before the model checker looks on
+    }
+
+    private final Provider provider = new Provider();
+    private final DeviceMemory memory = DeviceMemory.open(OneDevice.DRIVER, Catalog.of(List.of(provider), List.of()));
+
+    /// Begins with one allocator.
+    public SwapModelTests() {
+        memory.setCurrent("addresses");
+    }
+
+    @Operation
+    public void swap() {
+        memory.swap("addresses");
+    }
+
+    /// An allocation and its free, which the old allocator or the new one serves.
+    @Operation
+    public void pair() {
+        memory.free(memory.allocate(100, 0, 0), 0);
+    }
+
+    @Validate
+    public void theCurrentOneAloneIsLeft() {
+        long open = provider.opened.stream().filter(each -> !each.isClosed()).count();
+        if (open != 1 || memory.allocators().size() != 1) {
+            throw new AssertionError(open + " allocators are open");
+        }
+    }
+
+    @Test
+    void losesNothingInEveryInterleaving() {
+        Interleavings.explore(SwapModelTests.class);
+    }
+
+    @Test
+    void losesNothingUnderRealThreads() {
+        Interleavings.race(SwapModelTests.class);
+    }
+
+    /// Each allocator that it opens has addresses of its own.
+    private static final class Provider implements AllocatorProvider {
+        private final List<Addresses> opened = new ArrayList<>();
+
+        @Override
+        public int spiVersion() {
+            return SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "addresses";
+        }
+
+        @Override
+        public synchronized DeviceAllocator open(AllocatorContext context) {
+            Addresses next = new Addresses((1L + opened.size()) << 20, 3);
+            opened.add(next);
+            return next;
+        }
+    }
+}
