@@ -21,12 +21,12 @@ public enum LeakLevel {
     /// Nothing is kept: blocks are told with size, device and allocator.
     OFF,
 
-    /// For some blocks, also stream, age and site: in each thread one for every 64 MiB that it allocates, where each block
-    /// counts as at least 256 KiB; so every 256th small block, and every one of 64 MiB.
+    /// For some blocks, also stream, age and site: in each thread one for every 64 MiB that it allocates, where
+    /// each block counts as at least 256 KiB; so every 256th small block, and every one of 64 MiB.
     SAMPLED,
 
-    /// For each block stream, age and site: the innermost 8 frames of the program. A [DeviceBuffer] that was dropped
-    /// without being closed is reported.
+    /// For each block stream, age and site: the innermost 8 frames of the program. A [DeviceBuffer] that was
+    /// dropped without being closed is reported.
     SITES,
 
     /// As `sites`, with the whole stack and the thread's name.

@@ -32,7 +32,8 @@ final class LimitedRoutes {
     private final Map<MemoryLimit, Use> inUse = new WeakHashMap<>();
     private final ReferenceQueue<MemoryLimit> forgotten = new ReferenceQueue<>();
 
-    /// Routes whose limit is gone; some of them may still have live blocks. The one looked at longest ago is first.
+    /// Routes whose limit is gone; some of them may still have live blocks. The one looked at longest ago is
+    /// first.
     private final Deque<Route[]> retired = new ArrayDeque<>();
 
     private final List<Route> all = new ArrayList<>();

@@ -48,7 +48,8 @@ public final class LimitAllocator extends AllocatorAdaptor {
         }
     }
 
-    /// Takes bytes if they fit; a request that does not fit is never seen in the count, so it can't refuse another one.
+    /// Takes bytes if they fit; a request that does not fit is never seen in the count, so it can't refuse
+    /// another one.
     private void take(AtomicLong used, long byteSize, int device) {
         long present = used.get();
         while (byteSize <= limitBytes - present) {

@@ -6,9 +6,8 @@ import java.util.Optional;
 
 /// Notes each block that comes and goes in a [TraceLog], which [#extension] finds.
 ///
-/// A block's id is its address: it is noted as freed before the upstream can hand the address out again, so that in the
-/// log
-/// no id is allocated while it is live.
+/// A block's id is its address: it is noted as freed before the upstream can hand the address out again, so that in
+/// the log no id is allocated while it is live.
 public final class LoggingAllocator extends AllocatorAdaptor {
     private final TraceLog log;
     private final boolean ownsLog;

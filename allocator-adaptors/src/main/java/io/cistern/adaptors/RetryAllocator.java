@@ -13,8 +13,8 @@ public final class RetryAllocator extends AllocatorAdaptor {
         this.callback = callback;
     }
 
-    /// @throws DeviceOutOfMemoryException the last attempt's, when the callback gave up; what the callback throws goes
-    ///     to the caller too, with that failure suppressed in it
+    /// @throws DeviceOutOfMemoryException the last attempt's, when the callback gave up; what the callback throws
+    ///     goes to the caller too, with that failure suppressed in it
     @Override
     public long allocate(long byteSize, int device, long stream) {
         for (int attempt = 1; ; attempt++) {

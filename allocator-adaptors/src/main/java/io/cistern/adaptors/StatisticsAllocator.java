@@ -15,9 +15,9 @@ import java.util.concurrent.ConcurrentMap;
 /// statistics.statistics("forward").requestedPeakBytes()
 /// ```
 ///
-/// A region is a thread's own, nests, and counts by its name: what happens in an inner region counts for the outer ones
-/// too, once for each name; everything counts for the region `""`. A block belongs to the regions in which it was
-/// allocated.
+/// A region is a thread's own, nests, and counts by its name: what happens in an inner region counts for the outer
+/// ones too, once for each name; everything counts for the region `""`. A block belongs to the regions in which it
+/// was allocated.
 ///
 /// **Invariant.** The map of blocks holds exactly the live ones.
 public final class StatisticsAllocator extends AllocatorAdaptor {

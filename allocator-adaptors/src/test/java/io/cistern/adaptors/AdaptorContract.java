@@ -60,7 +60,8 @@ abstract class AdaptorContract {
         assertThat(upstream.liveBlocks()).isZero();
     }
 
-    /// The address is handed out again while its free is under way; books kept after the upstream's call would lose it.
+    /// The address is handed out again while its free is under way; books kept after the upstream's call would
+    /// lose it.
     @Test
     void anAddressMayComeBackBeforeItsFreeReturns() {
         AllocatorAdaptor adaptor = over(upstream);

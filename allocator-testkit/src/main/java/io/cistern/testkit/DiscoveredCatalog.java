@@ -37,8 +37,8 @@ final class DiscoveredCatalog {
                         .toList());
     }
 
-    /// The specs of all allocators that can run on a driver: each by its name, unless it needs options, as adaptors need an
-    /// upstream, and the caching one over each source.
+    /// The specs of all allocators that can run on a driver: each by its name, unless it needs options, as
+    /// adaptors need an upstream, and the caching one over each source.
     static List<String> runnableSpecs(CudaDriver driver) {
         Catalog catalog = find();
         try (DeviceMemory memory = DeviceMemory.open(driver, catalog)) {

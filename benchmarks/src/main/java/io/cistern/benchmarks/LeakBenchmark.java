@@ -17,8 +17,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What each level of the leak dial adds to an allocate and free pair and to a buffer, over a provider that does nothing,
-/// on a stack of 30 frames and more.
+/// What each level of the leak dial adds to an allocate and free pair and to a buffer, over a provider that does
+/// nothing, on a stack of 30 frames and more.
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -17,8 +17,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What limits and scopes add to an allocate and free pair of the public raw calls, over a provider that does nothing.
-/// Several threads: `-t 16`; garbage: `-prof gc`.
+/// What limits and scopes add to an allocate and free pair of the public raw calls, over a provider that does
+/// nothing. Several threads: `-t 16`; garbage: `-prof gc`.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 /// Which allocator serves each operation of a replay, by the framework's own routing: allocations go through
 /// [DeviceMemory#allocate], and this decides what is current and which scope is open.
 ///
-/// - `--swap-every N`: every N operations a fresh allocator of the same spec takes the place of the one at hand, which
-///   drains.
+/// - `--swap-every N`: every N operations a fresh allocator of the same spec takes the place of the one at hand,
+///   which drains.
 /// - `--scopes`: each stream has an allocator of the same spec as its pool, which is entered for each run of rows of
 /// the
 ///   stream, and left after it. It is then the pool of the row's stream that a swap exchanges.

@@ -12,9 +12,9 @@ import java.nio.file.Path;
 
 /// Records what a program does on two streams, with their order, and replays it through other allocators.
 ///
-/// An existing program is recorded without a change by `-Dcistern.allocator=logging:file=run.csv.gz,upstream=caching`;
-/// what the
-/// log can't see, waits between streams and uses of blocks on other streams, it notes itself, as here.
+/// An existing program is recorded without a change by
+/// `-Dcistern.allocator=logging:file=run.csv.gz,upstream=caching`; what the log can't see, waits between streams and
+/// uses of blocks on other streams, it notes itself, as here.
 public final class RecordAndReplay {
     private static final int DEVICE = 0;
 

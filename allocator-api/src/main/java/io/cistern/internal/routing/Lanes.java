@@ -119,7 +119,8 @@ final class Lanes {
         return credit;
     }
 
-    /// Claims the leases of a route, and adds those that were open to a list; under the exclusive lock of [Budgets].
+    /// Claims the leases of a route, and adds those that were open to a list; under the exclusive lock of
+    /// [Budgets].
     void claimLeases(int route, List<Lease> open) {
         for (Lane lane : owned) {
             Lease lease = lane.lease(route);

@@ -88,6 +88,10 @@ public final class Region {
     /// The allocator of the innermost choice.
     @Override
     public String toString() {
-        return Stream.of(own).filter(Objects::nonNull).map(Object::toString).findFirst().orElse("none");
+        return Stream.of(own)
+                .filter(Objects::nonNull)
+                .map(Object::toString)
+                .findFirst()
+                .orElse("none");
     }
 }
