@@ -103,9 +103,9 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams, and what it
-    /// allocates is charged to a limit as well, and to all above it. A block stays charged until it is freed, in the
-    /// scope or not. A scope opened inside has only its own limit: make that a child of this one, where both shall
-    /// hold.
+    /// allocates is charged to a limit as well, and to all above it. A block stays charged until it is freed,
+    /// in the scope or not. A scope opened inside has only its own limit: make that a child of this one, where
+    /// both shall hold.
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(MemoryLimit limit) {
@@ -169,8 +169,8 @@ public final class Allocator implements AutoCloseable {
         return maker.extension(type);
     }
 
-    /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the driver
-    /// when the last live block has been freed, which may be now. Closing twice does nothing.
+    /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the
+    /// driver when the last live block has been freed, which may be now. Closing twice does nothing.
     @Override
     public void close() {
         List<Route> beside;

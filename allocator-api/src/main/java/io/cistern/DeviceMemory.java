@@ -28,8 +28,8 @@ import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
-/// The device memory of one driver: the allocators that are open on it, which one is current, who made each block,
-/// and what each handed out.
+/// The device memory of one driver: the allocators that are open on it, which one is current, who made each
+/// block, and what each handed out.
 ///
 /// ```java
 /// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
@@ -39,8 +39,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
-/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the stream of
-/// the last use.
+/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the
+/// stream of the last use.
 public final class DeviceMemory implements AutoCloseable {
     private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
 
@@ -51,8 +51,8 @@ public final class DeviceMemory implements AutoCloseable {
     private final Router router = new Router();
     private final Leaks leaks;
 
-    /// By device. Null before the first choice, and always while a watch is to see what is allocated outside scopes:
-    /// so its cost is nothing where there is none.
+    /// By device. Null before the first choice, and always while a watch is to see what is allocated outside
+    /// scopes: so its cost is nothing where there is none.
     private final @Nullable Route[] currentRoutes;
 
     private final @Nullable ScopeWatch watch;
@@ -351,8 +351,9 @@ public final class DeviceMemory implements AutoCloseable {
         return List.copyOf(allocators);
     }
 
-    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much is known
-    /// of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand blocks.
+    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much
+    /// is known of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand
+    /// blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);
     }
@@ -411,14 +412,15 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// A limit on the bytes requested on all devices together, over all allocators, which may span several device
-        /// memories.
+        /// A limit on the bytes requested on all devices together, over all allocators, which may span several
+        /// device memories.
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             return this;
         }
 
-        /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by default.
+        /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by
+        /// default.
         public Builder leakLevel(LeakLevel leakLevel) {
             this.leakLevel = leakLevel;
             return this;
@@ -430,8 +432,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
 
         /// Whether to report a thread that allocates outside every scope while another thread is in one that
-        /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as a
-        /// warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report` says.
+        /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as
+        /// a warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report`
+        /// says.
         ///
         /// It makes allocations outside scopes slower; off, it costs nothing.
         public Builder reportScopelessThreads(boolean report) {

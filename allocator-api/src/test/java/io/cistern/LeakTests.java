@@ -160,7 +160,8 @@ class LeakTests {
         end(memory);
     }
 
-    /// The direct allocator gives the address again at once: the record of the former block must not be told of the next.
+    /// The direct allocator gives the address again at once: the record of the former block must not be told of
+    /// the next.
     @Test
     void sampledForgetsABlockWithItsFree() {
         DeviceMemory memory = open(LeakLevel.SAMPLED);
@@ -168,8 +169,9 @@ class LeakTests {
         memory.free(large, 0);
         long small = memory.allocate(1000, 0, 0);
         assertThat(small).isEqualTo(large);
-        assertThat(memory.leaks()).singleElement().satisfies(block -> assertThat(block.site())
-                .isEmpty());
+        assertThat(memory.leaks())
+                .singleElement()
+                .satisfies(block -> assertThat(block.site()).isEmpty());
         end(memory);
     }
 

@@ -100,8 +100,7 @@ class MemoryLimitTests {
         try (ExecutorService platform = Executors.newSingleThreadExecutor();
                 ExecutorService virtual = Executors.newVirtualThreadPerTaskExecutor()) {
             for (ExecutorService executor : List.of(platform, virtual)) {
-                Future<Long> block =
-                        carrier.executorService(executor).submit(() -> memory.allocate(300, 0, 0));
+                Future<Long> block = carrier.executorService(executor).submit(() -> memory.allocate(300, 0, 0));
                 assertThat(block.get()).isNotZero();
                 assertThat(task.usedBytes()).isEqualTo(300);
                 assertThatExceptionOfType(DeviceOutOfMemoryException.class)
@@ -141,7 +140,8 @@ class MemoryLimitTests {
         assertThatIllegalStateException().isThrownBy(() -> pool.enter(process));
     }
 
-    /// Owner records can name 65,536 routes: a program that makes a limit for each request must not run out of them.
+    /// Owner records can name 65,536 routes: a program that makes a limit for each request must not run out of
+    /// them.
     @Test
     void limitsForEachOfManyRequestsMayBeMadeAndForgotten() {
         for (int request = 0; request < 70_000; request++) {

@@ -17,8 +17,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What each level of the leak dial adds to an allocate and free pair and to a buffer, over a provider that does nothing,
-/// on a stack of 30 frames and more.
+/// What each level of the leak dial adds to an allocate and free pair and to a buffer, over a provider that does
+/// nothing, on a stack of 30 frames and more.
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -29,7 +29,7 @@ public class LeakBenchmark {
     private static final int DEPTH = 20;
 
     @Param({"OFF", "SAMPLED", "SITES", "ALL"})
-    private LeakLevel level;
+    private LeakLevel level = LeakLevel.OFF;
 
     private DeviceMemory memory;
 

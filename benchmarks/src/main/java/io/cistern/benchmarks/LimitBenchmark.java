@@ -17,8 +17,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What limits and scopes add to an allocate and free pair of the public raw calls, over a provider that does nothing.
-/// Several threads: `-t 16`; garbage: `-prof gc`.
+/// What limits and scopes add to an allocate and free pair of the public raw calls, over a provider that does
+/// nothing. Several threads: `-t 16`; garbage: `-prof gc`.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -42,7 +42,7 @@ public class LimitBenchmark {
     @State(Scope.Benchmark)
     public static class Memory {
         @Param({"NONE", "ONE", "TWO", "SCOPES"})
-        private Setting setting;
+        private Setting setting = Setting.NONE;
 
         private DeviceMemory memory;
         private Allocator current;

@@ -60,9 +60,10 @@ class BudgetTests {
 
     private static final long FAILING = 13;
 
-    /// Two siblings under one limit: threads allocate, free (also blocks of others) and fail at random, in rounds; the
-    /// limits lie where many requests are refused. Between rounds, with all threads at rest, what is used must be
-    /// exactly what is out, and what is left must be granted to the byte, whichever lanes have leased it.
+    /// Two siblings under one limit: threads allocate, free (also blocks of others) and fail at random, in
+    /// rounds; the limits lie where many requests are refused. Between rounds, with all threads at rest, what
+    /// is used must be exactly what is out, and what is left must be granted to the byte, whichever lanes have
+    /// leased it.
     @ParameterizedTest
     @ValueSource(longs = {1, 20_261_121, 77_003})
     void sixteenThreadsNeverExceedALimitAndGetEveryByteOfIt(long seed) throws Exception {
@@ -94,7 +95,8 @@ class BudgetTests {
         };
         CyclicBarrier rest = new CyclicBarrier(THREADS, atRest);
         inThreads(THREADS, thread -> {
-            RandomGenerator random = RandomGeneratorFactory.of("L64X128MixRandom").create(seed * 1000 + thread);
+            RandomGenerator random =
+                    RandomGeneratorFactory.of("L64X128MixRandom").create(seed * 1000 + thread);
             List<Long> held = new ArrayList<>();
             for (int round = 0; round < 12; round++) {
                 for (int step = 0; step < 1500; step++) {
@@ -201,8 +203,7 @@ class BudgetTests {
     void aFailureOfTheAllocatorLeavesNothingCharged() {
         Budget whole = new Budget("whole", 10 * MIB, null);
         Budget part = new Budget("part", 5 * MIB, whole);
-        Route route =
-                router.open("failing", 0, new Witness(BASE, new AtomicLong()), Budgets.of(null, part), () -> {});
+        Route route = router.open("failing", 0, new Witness(BASE, new AtomicLong()), Budgets.of(null, part), () -> {});
         for (long byteSize : new long[] {100, MIB, 5 * MIB}) {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                     .isThrownBy(() -> router.allocate(route, byteSize, FAILING))
