@@ -1,5 +1,5 @@
-/// Carries scopes wherever Micrometer's context propagation carries anything: Reactor, and the libraries that capture a
-/// context snapshot.
+/// Carries scopes wherever Micrometer's context propagation carries anything: Reactor, and the libraries that capture
+/// a context snapshot.
 ///
 /// @provides io.micrometer.context.ThreadLocalAccessor
 @org.jspecify.annotations.NullMarked

@@ -83,7 +83,11 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter() {
-        return enter(Region.of(router.region(), openRoutes()));
+        return enter(Allocator::nothing);
+    }
+
+    Scope enter(Runnable whenClosed) {
+        return enter(Region.of(router.region(), openRoutes()), whenClosed);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on one device.
@@ -91,7 +95,11 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device) {
-        return enter(Region.of(router.region(), only(device)));
+        return enter(device, Allocator::nothing);
+    }
+
+    Scope enter(int device, Runnable whenClosed) {
+        return enter(Region.of(router.region(), only(device)), whenClosed);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on one stream of a device.
@@ -99,25 +107,42 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device, long stream) {
-        return enter(Region.ofStream(router.region(), only(device), stream));
+        return enter(device, stream, Allocator::nothing);
+    }
+
+    Scope enter(int device, long stream, Runnable whenClosed) {
+        return enter(Region.ofStream(router.region(), only(device), stream), whenClosed);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams, and what it
+<<<<<<< HEAD
     /// allocates is charged to a limit as well, and to all above it. A block stays charged until it is freed,
     /// in the scope or not. A scope opened inside has only its own limit: make that a child of this one, where
     /// both shall hold.
+=======
+    /// allocates is charged to a limit as well, and to all above it. A block stays charged until it is freed, in
+    /// the
+    /// scope or not. A scope opened inside has only its own limit: make that a child of this one, where both
+    /// shall hold.
+>>>>>>> main
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(MemoryLimit limit) {
+        return enter(limit, Allocator::nothing);
+    }
+
+    Scope enter(MemoryLimit limit, Runnable whenClosed) {
         synchronized (limited) {
             openRoutes();
-            return enter(Region.of(router.region(), limited.of(limit, undrained::incrementAndGet), limit));
+            return enter(Region.of(router.region(), limited.of(limit, undrained::incrementAndGet), limit), whenClosed);
         }
     }
 
-    private Scope enter(Region region) {
-        return new Scope(router, this, region.outer(), region);
+    private Scope enter(Region region, Runnable whenClosed) {
+        return new Scope(router, this, region.outer(), region, whenClosed);
     }
+
+    private static void nothing() {}
 
     private @Nullable Route[] only(int device) {
         @Nullable Route[] one = new Route[routes.length];
@@ -151,9 +176,9 @@ public final class Allocator implements AutoCloseable {
                 reservedBytes(device));
     }
 
-    /// Bytes that the allocator holds from the driver; empty if it can't tell.
+    /// Bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
     public OptionalLong reservedBytes(int device) {
-        return maker.reservedBytes(device);
+        return isDrained() ? OptionalLong.of(0) : maker.reservedBytes(device);
     }
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running
@@ -161,7 +186,7 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @return bytes given back
     public long trim(int device, long keepBytes) {
-        return maker.trim(device, keepBytes);
+        return isDrained() ? 0 : maker.trim(device, keepBytes);
     }
 
     /// Asks for an optional ability of the allocator, such as [io.cistern.spi.ReservedPeak].
@@ -169,8 +194,19 @@ public final class Allocator implements AutoCloseable {
         return maker.extension(type);
     }
 
+<<<<<<< HEAD
     /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the
     /// driver when the last live block has been freed, which may be now. Closing twice does nothing.
+=======
+    /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.
+    void reserve(long byteSize, int device, long stream) {
+        route(device);
+        maker.free(maker.allocate(byteSize, device, stream), byteSize, device, stream);
+    }
+
+    /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the driver
+    /// when the last live block has been freed, which may be now. Closing twice does nothing.
+>>>>>>> main
     @Override
     public void close() {
         List<Route> beside;

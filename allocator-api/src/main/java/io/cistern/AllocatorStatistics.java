@@ -10,8 +10,8 @@ import java.util.OptionalLong;
 /// @param frees frees since then
 /// @param requestedBytes bytes that callers asked for in the blocks alive now
 /// @param requestedPeakBytes the most of them at any time: exact while one thread allocates outside scopes
-/// with a limit; otherwise never too low, and at most 4 MiB for each thread, and each such limit in it, too
-/// high
+///     with a limit; otherwise never too low, and at most 4 MiB for each thread, and each such limit in it, too
+///     high
 /// @param requestedTotalBytes bytes that callers asked for since the allocator was opened
 /// @param reservedBytes bytes that the allocator holds from the driver; empty if it can't tell, never 0 for that
 public record AllocatorStatistics(

@@ -46,6 +46,18 @@ public final class Allocators {
         DeviceMemory.system().free(address, stream);
     }
 
+    /// Prepares to run code whose allocations come from an allocator: see [DeviceMemory#where(Allocator)].
+    public static ScopedWork where(Allocator allocator) {
+        return DeviceMemory.system().where(allocator);
+    }
+
+    /// Prepares to run code whose allocations come from a pool: see [DeviceMemory#where(MemoryPool)].
+    ///
+    /// @throws IllegalArgumentException if it is a pool of other device memory
+    public static ScopedWork where(MemoryPool pool) {
+        return DeviceMemory.system().where(pool);
+    }
+
     /// Announces the end of a stream, before it is destroyed: see [DeviceMemory#streamClosing].
     public static void streamClosing(int device, long stream) {
         DeviceMemory.system().streamClosing(device, stream);

@@ -16,6 +16,7 @@ import io.cistern.spi.Catalog;
 import io.cistern.spi.CatalogProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.SegmentSource;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
@@ -56,6 +57,7 @@ public final class DeviceMemory implements AutoCloseable {
     private final @Nullable Route[] currentRoutes;
 
     private final @Nullable ScopeWatch watch;
+    private final Pools pools = new Pools(router);
     private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
     private final @Nullable Allocator[] currents;
 
@@ -121,13 +123,51 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     private Allocator open(AllocatorSpec spec, @Nullable MemoryLimit limit) {
+        OpenContext context = new OpenContext(this, spec);
+        return open(spec, openMaker(spec, context), limit, context::close);
+    }
+
+    private DeviceAllocator openMaker(AllocatorSpec spec, OpenContext context) {
         AllocatorProvider provider = catalog.allocator(spec.name());
         Availability availability = provider.availability(environment);
         if (!availability.available()) {
             throw new ConfigurationException("allocator " + spec.name() + " can't run here: " + availability.reason());
         }
-        OpenContext context = new OpenContext(this, spec);
-        return open(spec, context.open(() -> provider.open(context)), limit, context::close);
+        return context.open(() -> provider.open(context));
+    }
+
+    /// Opens what a pool allocates from.
+    ///
+    /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed in the end
+    Allocator openPool(
+            MemoryPool pool,
+            Map<String, SegmentSource> ownSource,
+            @Nullable MemoryLimit limit) {
+        OpenContext context = new OpenContext(this, pool.spec(), ownSource);
+        DeviceAllocator maker;
+        try {
+            maker = openMaker(pool.spec(), context);
+        } catch (Throwable failure) {
+            ownSource.values().forEach(SegmentSource::close);
+            throw failure;
+        }
+        AllocatorSpec named = new AllocatorSpec(pool.spec().name(), pool.spec().options(), pool.toString());
+        return open(named, maker, limit, () -> {
+            pools.remove(pool);
+            context.close();
+            ownSource.values().forEach(SegmentSource::close);
+        });
+    }
+
+    void opened(MemoryPool pool) {
+        pools.add(pool);
+    }
+
+    /// Opens a pool: see [MemoryPoolBuilder#spec]. For one with options, see [MemoryPool#builder].
+    ///
+    /// @throws ConfigurationException if the spec can't be followed
+    public MemoryPool pool(String spec) {
+        return MemoryPool.builder(this).spec(spec).open();
     }
 
     /// Opens an allocator that the program made itself; it is metered and owned like any other.
@@ -277,8 +317,12 @@ public final class DeviceMemory implements AutoCloseable {
         if (route == null) {
             route = currentRoute(device, stream);
         }
-        long address = router.allocate(lane, route, byteSize, stream);
-        return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
+        try {
+            long address = router.allocate(lane, route, byteSize, stream);
+            return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
+        } catch (DeviceOutOfMemoryException failure) {
+            return pools.lend(route, byteSize, device, stream, failure);
+        }
     }
 
     private Route currentRoute(int device, long stream) {
@@ -310,7 +354,49 @@ public final class DeviceMemory implements AutoCloseable {
     /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of
     /// statements.
     public ScopedWork where(Allocator allocator) {
-        return new ScopedWork(router, allocator);
+        return new ScopedWork(router, allocator, null);
+    }
+
+    /// Prepares to run code whose allocations come from a pool, which is in use meanwhile.
+    ///
+    /// @throws IllegalArgumentException if it is a pool of other device memory
+    public ScopedWork where(MemoryPool pool) {
+        return new ScopedWork(router, own(pool).allocator(), pool);
+    }
+
+    /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes end
+    /// in the reverse order of their beginning, whichever form they have.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalArgumentException if it is a pool of other device memory
+    /// @throws IllegalStateException if the pool is closed
+    public void begin(MemoryPool pool, int device) {
+        pools.begin(own(pool), device);
+    }
+
+    /// Ends the scope that the calling thread [began][#begin] last for a pool and a device. The pool stays in use
+    /// until [#release].
+    ///
+    /// @throws IllegalStateException if this thread began none, or if it is not the innermost: then nothing
+    ///     changes
+    public void end(MemoryPool pool, int device) {
+        pools.end(own(pool), device);
+    }
+
+    /// Gives back the use of a pool that a [begin][#begin] took, after its [end][#end], from any thread.
+    ///
+    /// @param poolId [MemoryPool#id]
+    /// @throws IllegalArgumentException if no pool has that id, or if it has drained
+    /// @throws IllegalStateException if each use was released already
+    public void release(long poolId) {
+        pools.release(poolId);
+    }
+
+    private MemoryPool own(MemoryPool pool) {
+        if (pool.memory() != this) {
+            throw new IllegalArgumentException(pool + " is of other device memory");
+        }
+        return pool;
     }
 
     /// Frees a block from any allocator of this device memory; it goes to the one that made it.
@@ -351,8 +437,18 @@ public final class DeviceMemory implements AutoCloseable {
         return List.copyOf(allocators);
     }
 
+<<<<<<< HEAD
     /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much
     /// is known of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand
+=======
+    /// The pools that are in use or still have live blocks, in the order of opening.
+    public List<MemoryPool> pools() {
+        return pools.all();
+    }
+
+    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much is
+    /// known of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand
+>>>>>>> main
     /// blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);
@@ -412,8 +508,13 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
+<<<<<<< HEAD
         /// A limit on the bytes requested on all devices together, over all allocators, which may span several
         /// device memories.
+=======
+        /// A limit on the bytes requested on all devices together, over all allocators, which may span
+        /// several device memories.
+>>>>>>> main
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             return this;
@@ -432,9 +533,15 @@ public final class DeviceMemory implements AutoCloseable {
         }
 
         /// Whether to report a thread that allocates outside every scope while another thread is in one that
+<<<<<<< HEAD
         /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as
         /// a warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report`
         /// says.
+=======
+        /// would have served: most likely a worker to which the scope was not carried. Once for each thread,
+        /// as a warning of the logger `io.cistern.scopes`. Without this call the property
+        /// `cistern.scopes.report` says.
+>>>>>>> main
         ///
         /// It makes allocations outside scopes slower; off, it costs nothing.
         public Builder reportScopelessThreads(boolean report) {

@@ -24,14 +24,16 @@ public final class Scope implements AutoCloseable {
     private final Allocator allocator;
     private final @Nullable Region outer;
     private final Region region;
+    private final Runnable whenClosed;
     private final Thread owner = Thread.currentThread();
     private boolean closed;
 
-    Scope(Router router, Allocator allocator, @Nullable Region outer, Region region) {
+    Scope(Router router, Allocator allocator, @Nullable Region outer, Region region, Runnable whenClosed) {
         this.router = router;
         this.allocator = allocator;
         this.outer = outer;
         this.region = region;
+        this.whenClosed = whenClosed;
         router.enter(region);
     }
 
@@ -59,5 +61,6 @@ public final class Scope implements AutoCloseable {
         }
         closed = true;
         router.enter(outer);
+        whenClosed.run();
     }
 }

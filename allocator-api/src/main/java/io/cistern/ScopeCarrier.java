@@ -57,9 +57,9 @@ public final class ScopeCarrier {
         return region == null;
     }
 
-    /// Puts the calling thread into the captured scopes, in place of those that it is in. For frameworks that set and
-    /// reset in two calls: what was captured before is restored after. Else [#run] is to be preferred, since it can't
-    /// forget the second.
+    /// Puts the calling thread into the captured scopes, in place of those that it is in. For frameworks that set
+    /// and reset in two calls: what was captured before is restored after. Else [#run] is to be preferred, since
+    /// it can't forget the second.
     public void restore() {
         router.enter(region);
     }

@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Router;
+import org.jspecify.annotations.Nullable;
 
 /// A scope in the form of code that runs in it: `memory.where(pool).run(() -> …)`.
 ///
@@ -12,13 +13,18 @@ import io.cistern.internal.routing.Router;
 public final class ScopedWork {
     private final Router router;
     private final Allocator allocator;
+    private final @Nullable MemoryPool pool;
 
-    ScopedWork(Router router, Allocator allocator) {
+    /// @param pool what is in use meanwhile, or null
+    ScopedWork(Router router, Allocator allocator, @Nullable MemoryPool pool) {
         this.router = router;
         this.allocator = allocator;
+        this.pool = pool;
     }
 
     /// Runs code in the scope.
+    ///
+    /// @throws IllegalStateException if its pool is closed
     public void run(Runnable body) {
         call(() -> {
             body.run();
@@ -28,8 +34,18 @@ public final class ScopedWork {
 
     /// Calls code in the scope.
     ///
+    /// @throws IllegalStateException if its pool is closed
     /// @throws X what the code throws
     public <R, X extends Throwable> R call(ScopedValue.CallableOp<R, X> body) throws X {
-        return router.callIn(Region.of(router.region(), allocator.routes()), body);
+        if (pool != null) {
+            pool.beginUse();
+        }
+        try {
+            return router.callIn(Region.of(router.region(), allocator.routes()), body);
+        } finally {
+            if (pool != null) {
+                pool.endUse();
+            }
+        }
     }
 }

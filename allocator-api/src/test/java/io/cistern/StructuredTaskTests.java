@@ -34,8 +34,8 @@ class StructuredTaskTests {
         Path source = Path.of(Objects.requireNonNull(getClass().getResource("/preview/" + PROGRAM + ".java"))
                 .toURI());
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-        List<String> options =
-                List.of("--enable-preview", "--release", "25", "-proc:none", "-d", folder.toString(), "-cp", classPath());
+        List<String> options = List.of(
+                "--enable-preview", "--release", "25", "-proc:none", "-d", folder.toString(), "-cp", classPath());
         boolean compiled = compiler.getTask(
                         null,
                         null,

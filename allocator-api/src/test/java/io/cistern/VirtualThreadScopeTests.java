@@ -30,8 +30,8 @@ class VirtualThreadScopeTests {
     @TempDir
     private Path folder;
 
-    /// All are in their scopes, with a block each, at the same time. That takes a few seconds on two processors; where
-    /// each waited for a lane that a parked thread holds, it would not end.
+    /// All are in their scopes, with a block each, at the same time. That takes a few seconds on two processors;
+    /// where each waited for a lane that a parked thread holds, it would not end.
     @Test
     @Timeout(value = 2, unit = TimeUnit.MINUTES)
     void aHundredThousandAtOnceAreServedRightAndPinNoCarrier() throws Exception {
@@ -59,7 +59,9 @@ class VirtualThreadScopeTests {
                 assertThat(pool.statistics(0).requestedBytes()).isZero();
             }
         }
-        assertThat(events).filteredOn(event -> event.getEventType().getName().equals("jdk.VirtualThreadStart")).hasSize(THREADS);
+        assertThat(events)
+                .filteredOn(event -> event.getEventType().getName().equals("jdk.VirtualThreadStart"))
+                .hasSize(THREADS);
         assertThat(events).noneMatch(event -> event.getEventType().getName().equals("jdk.VirtualThreadPinned"));
     }
 

@@ -1,5 +1,6 @@
 package io.cistern.testkit;
 
+import io.cistern.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorProvider;
@@ -36,8 +37,8 @@ final class DiscoveredCatalog {
                         .toList());
     }
 
-    /// The specs of all allocators that can run on a driver: each by its name, and the caching one over each
-    /// source.
+    /// The specs of all allocators that can run on a driver: each by its name, unless it needs options, as
+    /// adaptors need an upstream, and the caching one over each source.
     static List<String> runnableSpecs(CudaDriver driver) {
         Catalog catalog = find();
         try (DeviceMemory memory = DeviceMemory.open(driver, catalog)) {
@@ -45,6 +46,7 @@ final class DiscoveredCatalog {
             List<String> allocators = names(catalog, Catalog.Kind.ALLOCATOR)
                     .filter(name ->
                             catalog.allocator(name).availability(environment).available())
+                    .filter(name -> opensByName(memory, name))
                     .toList();
             Stream<String> onSources = names(catalog, Catalog.Kind.SOURCE)
                     .filter(_ -> allocators.contains(ON_ANY_SOURCE))
@@ -52,6 +54,15 @@ final class DiscoveredCatalog {
                             catalog.source(name).availability(environment).available())
                     .map(name -> ON_ANY_SOURCE + ":source=" + name);
             return Stream.concat(allocators.stream(), onSources).toList();
+        }
+    }
+
+    private static boolean opensByName(DeviceMemory memory, String name) {
+        try {
+            memory.open(name).close();
+            return true;
+        } catch (ConfigurationException needsOptions) {
+            return false;
         }
     }
 

@@ -16,11 +16,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// How long an allocation takes while the current allocator is swapped, and while it is not: the percentiles over many
-/// threads that hold some blocks each. The allocator does next to nothing, so that what is seen is the framework.
+/// How long an allocation takes while the current allocator is swapped, and while it is not: the percentiles over
+/// many threads that hold some blocks each. The allocator does next to nothing, so that what is seen is the
+/// framework.
 ///
-/// Arguments: threads (16), seconds a phase (5), milliseconds between swaps (10), rounds (5). The phases take turns, as
-/// other programs on the machine disturb both.
+/// Arguments: threads (16), seconds a phase (5), milliseconds between swaps (10), rounds (5). The phases take turns,
+/// as other programs on the machine disturb both.
 public final class SwapLatency {
     private static final double[] PERCENTILES = {50, 99, 99.9, 99.99, 99.999};
     private static final int BLOCKS_HELD = 16;
@@ -68,7 +69,8 @@ public final class SwapLatency {
         try (ExecutorService executor = Executors.newFixedThreadPool(threads)) {
             List<Future<Latencies>> running = new ArrayList<>();
             for (int i = 0; i < threads; i++) {
-                running.add(executor.submit(() -> allocate(memory, stop)));
+                long stream = i;
+                running.add(executor.submit(() -> allocate(memory, stream, stop)));
             }
             long end = System.nanoTime() + phaseNanos;
             while (System.nanoTime() < end) {
@@ -86,18 +88,18 @@ public final class SwapLatency {
         return all;
     }
 
-    private static Latencies allocate(DeviceMemory memory, AtomicBoolean stop) {
+    private static Latencies allocate(DeviceMemory memory, long stream, AtomicBoolean stop) {
         Latencies mine = new Latencies();
         long[] held = new long[BLOCKS_HELD];
         for (int step = 0; !stop.get(); step++) {
             int at = step % BLOCKS_HELD;
-            memory.free(held[at], 0);
+            memory.free(held[at], stream);
             long begin = System.nanoTime();
-            held[at] = memory.allocate(512, 0, 0);
+            held[at] = memory.allocate(Rings.BLOCK_BYTES, 0, stream);
             mine.record(System.nanoTime() - begin);
         }
         for (long block : held) {
-            memory.free(block, 0);
+            memory.free(block, stream);
         }
         return mine;
     }
@@ -120,7 +122,7 @@ public final class SwapLatency {
         System.out.printf("%-12s %14.2f %14.2f%n", "highest", without.highest() / 1e3, with.highest() / 1e3);
     }
 
-    /// Hands out ever new addresses.
+    /// Opens allocators that differ in their addresses.
     private static final class Counting implements AllocatorProvider {
         static final String NAME = "counting";
         private static final long SPAN = 1L << 28;
@@ -139,24 +141,30 @@ public final class SwapLatency {
 
         @Override
         public DeviceAllocator open(AllocatorContext context) {
-            long base = (1 + opened.getAndIncrement() % SPANS) * SPAN;
-            return new Ring(base);
+            return new Rings((1 + opened.getAndIncrement() % SPANS) * SPAN);
         }
     }
 
-    /// Addresses of a ring in turn: each is free long before its turn comes again.
-    private static final class Ring implements DeviceAllocator {
-        private static final long BLOCKS = 1 << 16;
-        private final long base;
-        private final AtomicLong next = new AtomicLong();
+    /// For each stream, which is one thread's here, a few addresses in turn: more than the thread holds at once.
+    private static final class Rings implements DeviceAllocator {
+        private static final int MOST_STREAMS = 1024;
+        private static final int RING = 4 * BLOCKS_HELD;
+        private static final int BLOCK_BYTES = 512;
 
-        Ring(long base) {
+        /// Keeps the counters of different threads in different cache lines.
+        private static final int STRIDE = 16;
+
+        private final long base;
+        private final int[] next = new int[MOST_STREAMS * STRIDE];
+
+        Rings(long base) {
             this.base = base;
         }
 
         @Override
         public long allocate(long byteSize, int device, long stream) {
-            return base + next.getAndIncrement() % BLOCKS * 512;
+            int turn = next[(int) stream * STRIDE]++ & (RING - 1);
+            return base + (stream * RING + turn) * BLOCK_BYTES;
         }
 
         @Override

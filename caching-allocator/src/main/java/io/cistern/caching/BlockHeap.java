@@ -17,12 +17,12 @@ final class BlockHeap {
     private final SizeBins bins = new SizeBins(blocks);
     private final Holes holes = new Holes(blocks);
     private final List<Region> regions = new ArrayList<>();
-    private final long keptWhole;
+    private final Cutting cutting;
     private long liveBytes;
     private long liveBlocks;
 
-    BlockHeap(long keptWhole) {
-        this.keptWhole = keptWhole;
+    BlockHeap(Cutting cutting) {
+        this.cutting = cutting;
     }
 
     /// What a request that must grow its shard can have.
@@ -51,10 +51,20 @@ final class BlockHeap {
         return handOut(block, byteSize);
     }
 
-    /// Whether a request would cut up a block that is worth more whole.
+    /// As [#allocate], also from a block that is worth more whole: nobody has anything else.
+    long allocateFromAny(long byteSize) {
+        int block = bins.bestFit(byteSize);
+        if (block == Blocks.NONE) {
+            return 0;
+        }
+        bins.remove(block);
+        return handOut(block, byteSize);
+    }
+
+    /// Whether a request would spoil a block that is worth more whole.
     private boolean wastes(int block, long byteSize) {
         long available = blocks.byteSize[block];
-        return available >= keptWhole && available - byteSize > byteSize / 8;
+        return available >= cutting.keptWhole() && available - byteSize > byteSize / 8;
     }
 
     /// Takes a block out of the live ones.
@@ -74,12 +84,12 @@ final class BlockHeap {
 
     private long handOut(int block, long byteSize) {
         blocks.state[block] = Blocks.LIVE; // first, so that the rest does not join it again
-        if (blocks.byteSize[block] > byteSize) {
+        if (cutting.splits() && blocks.byteSize[block] > byteSize) {
             makeFree(blocks.split(block, byteSize));
         }
         long address = blocks.address[block];
         blocks.region[block].live.put(address, block);
-        liveBytes += byteSize;
+        liveBytes += blocks.byteSize[block];
         liveBlocks++;
         return address;
     }

@@ -5,6 +5,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.EventSink;
+import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.ReservedPeak;
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in [StreamShard];
 /// physical memory in [PageArena] and [PhysicalPages].
-final class CachingAllocator implements DeviceAllocator, ReservedPeak {
+final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
     private final CudaDriver driver;
     private final StreamOrder order;
     private final EventSink events;
@@ -49,13 +50,20 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak {
         (cache != null ? cache : openCache(device)).free(address, stream);
     }
 
+    @Override
+    public long tryAllocate(long byteSize, int device, long stream) {
+        DeviceCache cache = caches.get(device);
+        return cache == null ? 0 : cache.tryAllocate(byteSize, stream);
+    }
+
     private synchronized DeviceCache openCache(int device) {
         DeviceCache cache = caches.get(device);
         if (cache == null) {
             Reserved reserved = new Reserved(device, events);
             RegionMap regions = new RegionMap();
             Fences fences = new Fences(device, driver, order);
-            cache = new DeviceCache(device, reserved, growth(device, reserved, regions), fences, regions);
+            cache = new DeviceCache(
+                    device, reserved, growth(device, reserved, regions), options.blockUnit(), fences, regions);
             caches.set(device, cache);
         }
         return cache;
@@ -64,12 +72,16 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak {
     private Growth growth(int device, Reserved reserved, RegionMap regions) {
         long deviceBytes = driver.devices().totalBytes(device);
         return switch (source) {
-            case PageSource physical ->
+            case PageSource physical when options.splits() ->
                 new PageGrowth(
                         new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
                         regions,
                         deviceBytes);
-            case RangeSource plain -> new SegmentGrowth(device, plain, reserved, regions, deviceBytes);
+            case PageSource physical -> {
+                RangeSource mapped = new MappedRanges(driver.virtualMemory(), physical);
+                yield new SegmentGrowth(device, mapped, reserved, regions, options, deviceBytes);
+            }
+            case RangeSource plain -> new SegmentGrowth(device, plain, reserved, regions, options, deviceBytes);
         };
     }
 

@@ -9,7 +9,12 @@ import io.cistern.spi.DeviceEnvironment;
 ///
 /// @param source the spec of the segment source
 /// @param pageBytes the size of every page, or 0 for sizes that follow what is reserved
-record CachingOptions(String source, long pageBytes) {
+/// @param alignment what all addresses are multiples of, a power of two
+/// @param splits whether blocks are cut for smaller requests; if not, each is a segment of its own
+record CachingOptions(String source, long pageBytes, long alignment, boolean splits) {
+    /// What every allocator promises.
+    static final long USUAL_ALIGNMENT = 256;
+
     /// Handles larger than this save no calls worth speaking of.
     private static final long LARGEST_PAGE = 1L << 30;
 
@@ -19,7 +24,26 @@ record CachingOptions(String source, long pageBytes) {
         if (options.bytes("page_size").isPresent() && (pageBytes < Sizes.SLOT || pageBytes > LARGEST_PAGE)) {
             throw new ConfigurationException("caching: page_size is from 2MiB to 1GiB, not " + pageBytes + " bytes");
         }
-        return new CachingOptions(options.text("source").orElseGet(() -> usualSource(context.devices())), pageBytes);
+        return new CachingOptions(
+                options.text("source").orElseGet(() -> usualSource(context.devices())),
+                pageBytes,
+                readAlignment(options),
+                options.flag("splits").orElse(true));
+    }
+
+    /// Up to what pages are aligned to.
+    private static long readAlignment(AllocatorOptions options) {
+        long alignment = options.bytes("alignment").orElse(USUAL_ALIGNMENT);
+        if (alignment < USUAL_ALIGNMENT || alignment > Sizes.SLOT || Long.bitCount(alignment) != 1) {
+            throw new ConfigurationException(
+                    "caching: alignment is a power of two from 256 to 2MiB, not " + alignment + " bytes");
+        }
+        return alignment;
+    }
+
+    /// What all block sizes are multiples of.
+    long blockUnit() {
+        return Math.max(Sizes.GRANULE, alignment);
     }
 
     /// Pages need virtual memory management; plain segments do for a device without.

@@ -18,6 +18,7 @@ final class DeviceCache {
     final int device;
     final Reserved reserved;
     private final Growth growth;
+    private final long blockUnit;
     private final Fences fences;
     private final RegionMap regions;
     private final ShardTable small;
@@ -25,12 +26,16 @@ final class DeviceCache {
     /// Shards whose streams have ended; dropped once their memory is gone. Guarded by itself.
     private final List<StreamShard> closed = new ArrayList<>();
 
-    DeviceCache(int device, Reserved reserved, Growth growth, Fences fences, RegionMap regions) {
+    /// Makes an empty cache.
+    ///
+    /// @param blockUnit all block sizes are multiples of it, and so, counted from their regions, all addresses
+    DeviceCache(int device, Reserved reserved, Growth growth, long blockUnit, Fences fences, RegionMap regions) {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;
-        this.small = new ShardTable(true, growth.keptWhole());
-        this.large = new ShardTable(false, growth.keptWhole());
+        this.blockUnit = blockUnit;
+        this.small = new ShardTable(true, growth.cutting());
+        this.large = new ShardTable(false, growth.cutting());
         this.fences = fences;
         this.regions = regions;
     }
@@ -39,13 +44,28 @@ final class DeviceCache {
         if (byteSize > Sizes.LARGEST) {
             throw new DeviceOutOfMemoryException(byteSize, device, "more than any device has");
         }
-        long size = Sizes.rounded(byteSize);
+        long size = Sizes.rounded(byteSize, blockUnit);
         StreamShard shard = shard(Fences.key(stream), size <= Sizes.SMALL_LIMIT);
         if (shard.settlingIsDue()) {
             settle(shard);
         }
         long address = shard.allocate(size);
         return address != 0 ? address : allocateAfterMiss(shard, size, byteSize);
+    }
+
+    /// Takes a free block of the stream if there is one that fits; makes no memory.
+    ///
+    /// @return its address, or 0
+    long tryAllocate(long byteSize, long stream) {
+        long size = Sizes.rounded(Math.min(byteSize, Sizes.LARGEST), blockUnit);
+        StreamShard shard = table(size <= Sizes.SMALL_LIMIT).find(Fences.key(stream));
+        if (shard == null) {
+            return 0;
+        }
+        if (shard.settlingIsDue()) {
+            settle(shard);
+        }
+        return shard.allocateFromAny(size);
     }
 
     void free(long address, long stream) {

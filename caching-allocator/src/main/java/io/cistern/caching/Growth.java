@@ -16,6 +16,6 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// Tries again to give those back.
     void releaseRefused();
 
-    /// Free blocks of this many bytes and more are not cut for requests much smaller than they are.
-    long keptWhole();
+    /// How the free blocks of such memory are cut.
+    Cutting cutting();
 }

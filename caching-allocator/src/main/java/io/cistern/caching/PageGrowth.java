@@ -52,10 +52,10 @@ final class PageGrowth implements Growth {
         pages.releaseRefused();
     }
 
-    /// Nothing: the pages of what is left over can go back to the driver.
+    /// Without restraint: the pages of what is left over can go back to the driver.
     @Override
-    public long keptWhole() {
-        return Long.MAX_VALUE;
+    public Cutting cutting() {
+        return Cutting.ANY;
     }
 
     private long reservation(StreamShard shard, long byteSize) {

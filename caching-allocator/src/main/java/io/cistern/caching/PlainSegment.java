@@ -10,8 +10,19 @@ final class PlainSegment extends Region {
     private final Reserved reserved;
     private final RegionMap regions;
 
-    PlainSegment(StreamShard shard, RangeSource source, Segment segment, Reserved reserved, RegionMap regions) {
-        super(shard, segment.address(), segment.byteSize() & -Sizes.GRANULE);
+    /// Puts blocks on a segment.
+    ///
+    /// @param from where the first may begin
+    /// @param byteSize how many bytes from there are for blocks
+    PlainSegment(
+            StreamShard shard,
+            RangeSource source,
+            Segment segment,
+            long from,
+            long byteSize,
+            Reserved reserved,
+            RegionMap regions) {
+        super(shard, from, byteSize);
         this.source = source;
         this.segment = segment;
         this.reserved = reserved;

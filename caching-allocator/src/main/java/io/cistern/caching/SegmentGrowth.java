@@ -3,35 +3,60 @@ package io.cistern.caching;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
-/// Growth by plain segments: 2 MiB for small blocks, 20 MiB for those below 10 MiB, what is asked for above.
+/// Growth by plain segments: 2 MiB for small blocks, 20 MiB for those below 10 MiB, what is asked for above. Where
+/// blocks are not cut, each block has a segment of its own, in whole 2 MiB.
 final class SegmentGrowth implements Growth {
     private static final long SHARED_SEGMENT = 20L << 20;
     private static final long SHARED_LIMIT = 10L << 20;
 
-    /// What every allocator promises and every source can give; blocks keep the alignment of their segment.
+    /// What every allocator promises and every source can give; a wider one is made from more bytes.
     private static final long ALIGNMENT = 256;
+
+    /// Uncut blocks of this size and more do not serve requests much smaller than they are.
+    private static final long UNCUT_KEPT_WHOLE = SHARED_SEGMENT;
 
     private final int device;
     private final RangeSource source;
     private final Reserved reserved;
     private final RegionMap regions;
+    private final CachingOptions options;
     private final long deviceBytes;
 
-    SegmentGrowth(int device, RangeSource source, Reserved reserved, RegionMap regions, long deviceBytes) {
+    SegmentGrowth(
+            int device,
+            RangeSource source,
+            Reserved reserved,
+            RegionMap regions,
+            CachingOptions options,
+            long deviceBytes) {
         this.device = device;
         this.source = source;
         this.reserved = reserved;
         this.regions = regions;
+        this.options = options;
         this.deviceBytes = deviceBytes;
     }
 
     @Override
     public long growAndAllocate(StreamShard shard, long byteSize) {
-        Segment segment = source.acquire(segmentBytes(shard, byteSize), ALIGNMENT, device);
-        PlainSegment region = new PlainSegment(shard, source, segment, reserved, regions);
+        Segment segment = acquire(segmentBytes(shard, byteSize));
+        long from = Sizes.rounded(segment.address(), options.alignment());
+        long usable = (segment.address() + segment.byteSize() - from) & -options.blockUnit();
+        PlainSegment region = new PlainSegment(shard, source, segment, from, usable, reserved, regions);
         reserved.acquired(segment.address(), segment.byteSize());
         regions.put(region, region.address, region.byteSize);
         return shard.addAndAllocate(region, byteSize);
+    }
+
+    /// Asks for more bytes if the source happens to align to fewer than blocks are to have: `cuMemAlloc` aligns
+    /// segments of this size to 2 MiB, though it promises 256 bytes.
+    private Segment acquire(long byteSize) {
+        Segment segment = source.acquire(byteSize, ALIGNMENT, device);
+        if (segment.address() % options.alignment() == 0) {
+            return segment;
+        }
+        source.release(segment);
+        return source.acquire(byteSize + options.alignment(), ALIGNMENT, device);
     }
 
     /// None: such a segment stays with its shard.
@@ -46,11 +71,16 @@ final class SegmentGrowth implements Growth {
     /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
     /// it from every other use.
     @Override
-    public long keptWhole() {
-        return deviceBytes / 16;
+    public Cutting cutting() {
+        return options.splits()
+                ? new Cutting(true, deviceBytes / 16)
+                : new Cutting(false, Math.min(UNCUT_KEPT_WHOLE, deviceBytes / 16));
     }
 
-    private static long segmentBytes(StreamShard shard, long byteSize) {
+    private long segmentBytes(StreamShard shard, long byteSize) {
+        if (!options.splits()) {
+            return Sizes.roundUp(byteSize, Sizes.SLOT);
+        }
         if (shard.small) {
             return Sizes.SLOT;
         }

@@ -10,13 +10,13 @@ final class ShardTable {
     private static final int SMALLEST = 16;
 
     private final boolean small;
-    private final long keptWhole;
+    private final Cutting cutting;
     /// Never changed once it is here.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
-    ShardTable(boolean small, long keptWhole) {
+    ShardTable(boolean small, Cutting cutting) {
         this.small = small;
-        this.keptWhole = keptWhole;
+        this.cutting = cutting;
     }
 
     /// The shard of a stream, or null.
@@ -36,7 +36,7 @@ final class ShardTable {
     synchronized StreamShard open(long stream) {
         StreamShard shard = find(stream);
         if (shard == null) {
-            shard = new StreamShard(stream, small, keptWhole);
+            shard = new StreamShard(stream, small, cutting);
             List<StreamShard> all = all();
             all.add(shard);
             replace(all);

@@ -19,9 +19,11 @@ final class Sizes {
 
     private Sizes() {}
 
-    /// A request's size in whole granules.
-    static long rounded(long byteSize) {
-        return (byteSize + GRANULE - 1) & -GRANULE;
+    /// A request's size in whole units.
+    ///
+    /// @param unit a power of two, at least a granule
+    static long rounded(long byteSize, long unit) {
+        return (byteSize + unit - 1) & -unit;
     }
 
     /// The least multiple of `unit` that is not below `byteSize`.

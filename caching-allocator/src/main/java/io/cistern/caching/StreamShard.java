@@ -38,11 +38,11 @@ final class StreamShard {
 
     /// Makes an empty shard.
     ///
-    /// @param keptWhole see [Growth#keptWhole]
-    StreamShard(long stream, boolean small, long keptWhole) {
+    /// @param cutting see [Growth#cutting]
+    StreamShard(long stream, boolean small, Cutting cutting) {
         this.stream = stream;
         this.small = small;
-        this.heap = new BlockHeap(keptWhole);
+        this.heap = new BlockHeap(cutting);
         this.fenced = new FencedFrees(heap.blocks);
     }
 
@@ -54,6 +54,16 @@ final class StreamShard {
         lock.lock();
         try {
             return heap.allocate(byteSize);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// As [#allocate], also from a block that is worth more whole.
+    long allocateFromAny(long byteSize) {
+        lock.lock();
+        try {
+            return heap.allocateFromAny(byteSize);
         } finally {
             lock.unlock();
         }

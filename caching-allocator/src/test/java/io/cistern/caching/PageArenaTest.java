@@ -43,7 +43,7 @@ class PageArenaTest {
         when(source.create(anyLong(), anyInt())).thenReturn(71L, 72L, 73L);
         when(driver.reserve(anyInt(), anyLong(), anyLong(), anyLong())).thenReturn(BASE);
         PhysicalPages pages = new PhysicalPages(0, driver, source, reserved, PAGE);
-        arena = PageArena.reserve(new StreamShard(0, true, Long.MAX_VALUE), 100 * PAGE, pages, new RegionMap());
+        arena = PageArena.reserve(new StreamShard(0, true, Cutting.ANY), 100 * PAGE, pages, new RegionMap());
     }
 
     @Test

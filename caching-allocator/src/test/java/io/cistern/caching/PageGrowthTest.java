@@ -23,7 +23,7 @@ class PageGrowthTest {
     private final Reserved reserved = new Reserved(0, mock(EventSink.class));
     private final PageGrowth growth = new PageGrowth(
             new PhysicalPages(0, gpu.virtualMemory(), new GpuPages(gpu), reserved, 0), regions, 1L << 30);
-    private final StreamShard shard = new StreamShard(0, false, Long.MAX_VALUE);
+    private final StreamShard shard = new StreamShard(0, false, Cutting.ANY);
 
     @AfterEach
     void close() {

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import org.junit.jupiter.api.Test;
 
 class ShardTableTest {
-    private final ShardTable table = new ShardTable(true, Long.MAX_VALUE);
+    private final ShardTable table = new ShardTable(true, Cutting.ANY);
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {

@@ -84,7 +84,7 @@ class SizeBinsTest {
     }
 
     private static long size(SplittableRandom random) {
-        return Sizes.rounded(1 + (long) Math.pow(2, random.nextDouble(28)));
+        return Sizes.rounded(1 + (long) Math.pow(2, random.nextDouble(28)), Sizes.GRANULE);
     }
 
     private int insert(long byteSize) {
@@ -98,9 +98,11 @@ class SizeBinsTest {
         long address = nextAddress;
         nextAddress += byteSize;
         return new PlainSegment(
-                new StreamShard(0, true, Long.MAX_VALUE),
+                new StreamShard(0, true, Cutting.ANY),
                 new TestRanges(0),
                 new Segment(address, byteSize, 0),
+                address,
+                byteSize,
                 RESERVED,
                 new RegionMap());
     }

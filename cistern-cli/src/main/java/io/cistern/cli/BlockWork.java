@@ -8,9 +8,15 @@ interface BlockWork {
     /// @param row the row that allocated it
     void allocated(int row, long address, long byteSize, long stream);
 
+    /// The block is used on another stream than its own, in order after the uses before.
+    ///
+    /// @param row the row that allocated it
+    default void used(int row, long address, long byteSize, long stream) {}
+
     /// The block is about to be freed.
     ///
     /// @param row the row that allocated it
+    /// @param stream the stream of the last use
     default void freeing(int row, long address, long byteSize, long stream) {}
 
     /// This work, then another.
@@ -21,6 +27,12 @@ interface BlockWork {
             public void allocated(int row, long address, long byteSize, long stream) {
                 first.allocated(row, address, byteSize, stream);
                 next.allocated(row, address, byteSize, stream);
+            }
+
+            @Override
+            public void used(int row, long address, long byteSize, long stream) {
+                first.used(row, address, byteSize, stream);
+                next.used(row, address, byteSize, stream);
             }
 
             @Override

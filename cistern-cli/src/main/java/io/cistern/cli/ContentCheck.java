@@ -48,6 +48,12 @@ final class ContentCheck implements BlockWork, AutoCloseable {
         }
     }
 
+    /// Another stream reads the block.
+    @Override
+    public void used(int row, long address, long byteSize, long stream) {
+        freeing(row, address, byteSize, stream);
+    }
+
     @Override
     public void freeing(int row, long address, long byteSize, long stream) {
         if (byteSize >= 4) {

@@ -1,6 +1,5 @@
 package io.cistern.cli;
 
-import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
@@ -10,19 +9,23 @@ import org.jspecify.annotations.Nullable;
 
 /// Walks through a trace with an allocator, pass after pass, making no garbage of its own.
 ///
-/// The loop does per row what a C program replaying the trace does: allocate and remember, or look up and free. Each
-/// block is freed on its own stream.
-final class Replay {
+/// The loop does per row what a C program replaying the trace does: allocate and remember, or look up and free. One
+/// thread
+/// goes through the rows in their order, so that streams get their work, and their waits, as the trace has them.
+final class Replay implements AutoCloseable {
     /// In place of an address: that allocation failed, so its free is skipped.
     private static final long FAILED = -1;
     /// In place of an address: the slot is empty.
     private static final long EMPTY = -2;
+    /// The trace's own driver calls are not the allocator's.
+    private static final int CALLS_A_WAIT = 2;
 
     private final Trace trace;
     private final DeviceMemory memory;
-    private final Allocator allocator;
+    private final Routing routing;
     private final int device;
     private final long[] streams;
+    private final long event;
     private final @Nullable BlockWork work;
     private final Consumer<DeviceOutOfMemoryException> onFailure;
 
@@ -31,6 +34,7 @@ final class Replay {
     private final int[] rows;
 
     private long failures;
+    private long waits;
 
     /// Prepares a replay.
     ///
@@ -40,18 +44,19 @@ final class Replay {
     Replay(
             Trace trace,
             DeviceMemory memory,
-            Allocator allocator,
+            Routing routing,
             int device,
             long[] streams,
             @Nullable BlockWork work,
             Consumer<DeviceOutOfMemoryException> onFailure) {
         this.trace = trace;
         this.memory = memory;
-        this.allocator = allocator;
+        this.routing = routing;
         this.device = device;
         this.streams = streams;
         this.work = work;
         this.onFailure = onFailure;
+        event = memory.driver().events().create(device);
         addresses = new long[trace.slotCount()];
         rows = new int[trace.slotCount()];
         Arrays.fill(addresses, EMPTY);
@@ -61,12 +66,13 @@ final class Replay {
     Pass pass() {
         memory.driver().devices().synchronize(device);
         failures = 0;
+        waits = 0;
         long callsBefore = memory.driver().calls().ofAllocators();
         long clockBefore = virtualNanos();
         long start = System.nanoTime();
         walk();
         long hostNanos = System.nanoTime() - start;
-        long driverCalls = memory.driver().calls().ofAllocators() - callsBefore;
+        long driverCalls = memory.driver().calls().ofAllocators() - callsBefore - CALLS_A_WAIT * waits;
         long driverNanos = virtualNanos() - clockBefore;
         memory.driver().devices().synchronize(device);
         long wallNanos = System.nanoTime() - start;
@@ -80,23 +86,27 @@ final class Replay {
     }
 
     private void walk() {
-        int[] slots = trace.slots();
-        for (int row = 0; row < slots.length; row++) {
-            int slot = slots[row];
-            if (slot >= 0) {
-                allocate(row, slot);
-            } else {
-                free(~slot);
+        byte[] ops = trace.ops();
+        for (int row = 0; row < ops.length; row++) {
+            int slot = trace.slots()[row];
+            switch (ops[row]) {
+                case Trace.ALLOCATE -> allocate(row, slot);
+                case Trace.FREE -> free(row, slot);
+                case Trace.USE -> use(row, slot);
+                case Trace.WAIT -> await(streams[trace.streams()[row]], streams[slot]);
+                default -> memory.streamClosing(device, streams[trace.streams()[row]]);
             }
         }
+        routing.leave();
     }
 
     private void allocate(int row, int slot) {
         long byteSize = trace.byteSizes()[row];
         long stream = streams[trace.streams()[row]];
         long address;
+        routing.before(trace.streams()[row]);
         try {
-            address = allocator.allocate(byteSize, device, stream);
+            address = memory.allocate(byteSize, device, stream);
         } catch (DeviceOutOfMemoryException e) {
             failures++;
             onFailure.accept(e);
@@ -110,26 +120,49 @@ final class Replay {
         }
     }
 
-    private void free(int slot) {
+    private void free(int row, int slot) {
+        routing.before(trace.streams()[row]);
+        free(slot, streams[trace.streams()[row]]);
+    }
+
+    private void free(int slot, long stream) {
         long address = addresses[slot];
         addresses[slot] = EMPTY;
         if (address == FAILED) {
             return;
         }
-        int row = rows[slot];
-        long stream = streams[trace.streams()[row]];
         if (work != null && address != 0) {
-            work.freeing(row, address, trace.byteSizes()[row], stream);
+            work.freeing(rows[slot], address, trace.byteSizes()[rows[slot]], stream);
         }
         memory.free(address, stream);
+    }
+
+    private void use(int row, int slot) {
+        long address = addresses[slot];
+        if (work != null && address != FAILED && address != 0) {
+            work.used(rows[slot], address, trace.byteSizes()[rows[slot]], streams[trace.streams()[row]]);
+        }
+    }
+
+    /// A wait holds for what the event recorded last, so one event does for all.
+    private void await(long stream, long awaited) {
+        waits++;
+        memory.driver().events().record(device, event, awaited);
+        memory.driver().streams().await(device, stream, event);
     }
 
     private void freeLeftovers() {
         for (int slot = 0; slot < addresses.length; slot++) {
             if (addresses[slot] != EMPTY) {
-                free(slot);
+                free(slot, streams[trace.streams()[rows[slot]]]);
             }
         }
+    }
+
+    /// Ends the replay; its blocks are freed after each pass.
+    @Override
+    public void close() {
+        memory.driver().events().destroy(device, event);
     }
 
     /// What one pass took.

@@ -77,6 +77,21 @@ final class ReplayCommand implements Callable<Integer> {
             description = "Passes over each trace, the first included; default ${DEFAULT-VALUE}.")
     private int repeat = 3;
 
+    @Option(
+            names = "--swap-every",
+            paramLabel = "N",
+            description =
+                    "Exchanges the allocator for a fresh one of the same spec every N operations; old blocks go back to"
+                            + " the old one, which drains.")
+    private @Nullable Integer swapEvery;
+
+    @Option(
+            names = "--scopes",
+            description =
+                    "Gives each stream of a trace a pool of its own, of the same spec, entered and left around each run"
+                            + " of its rows; with --swap-every, pools are exchanged.")
+    private boolean scopes;
+
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
     private OutputFormat format = OutputFormat.TEXT;
 
@@ -87,6 +102,9 @@ final class ReplayCommand implements Callable<Integer> {
     public Integer call() throws TraceException {
         if (repeat < 1 || repeat > 1_000_000) {
             throw new UsageException("--repeat must be 1 to 1000000, not " + repeat);
+        }
+        if (swapEvery != null && swapEvery < 1) {
+            throw new UsageException("--swap-every must be at least 1, not " + swapEvery);
         }
         List<Trace> traces = readTraces();
         try (ReplayDevice gpu =
@@ -124,7 +142,7 @@ final class ReplayCommand implements Callable<Integer> {
                 for (String spec : specs) {
                     progress.message(trace.name() + " " + spec);
                     ReplayResult result = replay(new ReplaySession(
-                            trace, spec, gpu, catalog, repeat, progress::step, e -> failed(trace, spec, e)));
+                            trace, spec, plan(), gpu, catalog, repeat, progress::step, e -> failed(trace, spec, e)));
                     results.add(result);
                     if (format == OutputFormat.JSON) {
                         out().println(result.toJson());
@@ -134,6 +152,10 @@ final class ReplayCommand implements Callable<Integer> {
             }
         }
         return results;
+    }
+
+    private Routing.Plan plan() {
+        return new Routing.Plan(swapEvery == null ? 0 : swapEvery, scopes);
     }
 
     private ReplayResult replay(ReplaySession session) {

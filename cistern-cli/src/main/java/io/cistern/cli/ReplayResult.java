@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 /// @param allocator the spec as given
 /// @param device where it ran
 /// @param work what was done with the blocks
-/// @param operations rows of the trace
+/// @param operations allocations and frees of the trace
 /// @param requestedPeakBytes the most bytes asked for at once
 /// @param outcome the passes that are reported: the timed ones, or for [Work#CHECK] the observed
 /// @param reservedPeakBytes the most bytes reserved in the observed passes
@@ -96,6 +96,9 @@ record ReplayResult(
         fields.put("simulatedDriverMillis", orNull(simulatedDriverMillis()));
         fields.put("mismatches", work == Work.CHECK ? outcome.mismatches() : null);
         fields.put("metered", metered());
+        fields.put("swaps", outcome.routed().swaps());
+        fields.put("drained", outcome.routed().drained());
+        fields.put("pools", outcome.routed().pools());
         fields.put("unreturnedBytes", unreturnedBytes.isPresent() ? unreturnedBytes.getAsLong() : null);
         return Json.write(fields);
     }
@@ -106,7 +109,8 @@ record ReplayResult(
         fields.put("allocations", statistics.allocations());
         fields.put("frees", statistics.frees());
         fields.put("requestedTotalBytes", statistics.requestedTotalBytes());
-        fields.put("requestedPeakBytes", statistics.requestedPeakBytes());
+        // Allocators that served one after the other had their peaks at different times.
+        fields.put("requestedPeakBytes", outcome.routed().ofOneAllocator() ? statistics.requestedPeakBytes() : null);
         return fields;
     }
 

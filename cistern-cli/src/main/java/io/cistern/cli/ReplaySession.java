@@ -1,6 +1,5 @@
 package io.cistern.cli;
 
-import io.cistern.Allocator;
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
@@ -17,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// @param trace what to replay
 /// @param spec the allocator
+/// @param plan how allocations are routed
 /// @param gpu where
 /// @param catalog where the allocator is found
 /// @param passCount how many passes, at least 1
@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 record ReplaySession(
         Trace trace,
         String spec,
+        Routing.Plan plan,
         ReplayDevice gpu,
         Catalog catalog,
         int passCount,
@@ -42,7 +43,7 @@ record ReplaySession(
 
     /// The same with another number of passes, of which nobody is told.
     ReplaySession unseen(int passes) {
-        return new ReplaySession(trace, spec, gpu, catalog, passes, () -> {}, _ -> {});
+        return new ReplaySession(trace, spec, plan, gpu, catalog, passes, () -> {}, _ -> {});
     }
 
     private Outcome run(Work work, boolean observed) {
@@ -75,31 +76,30 @@ record ReplaySession(
 
     private Outcome withAllocator(
             CudaDriver driver, long[] streams, @Nullable BlockWork work, boolean observed, long freeBytesBefore) {
-        try (DeviceMemory memory = gpu.open(driver, catalog);
-                Allocator allocator = memory.open(spec)) {
+        try (DeviceMemory memory = gpu.open(driver, catalog)) {
+            Routing routing = new Routing(memory, spec, gpu.ordinal(), streams, plan);
             if (!observed) {
-                return new Outcome(
-                        passes(memory, allocator, streams, work), OptionalLong.empty(), statistics(allocator));
+                return outcome(passes(memory, routing, streams, work), OptionalLong.empty(), routing);
             }
-            ReservedMeter meter = new ReservedMeter(driver, gpu.ordinal(), allocator, freeBytesBefore);
-            List<Replay.Pass> passes = passes(memory, allocator, streams, work == null ? meter : meter.then(work));
-            return new Outcome(passes, OptionalLong.of(meter.peakBytes()), statistics(allocator));
+            ReservedMeter meter = new ReservedMeter(driver, gpu.ordinal(), routing, plan, freeBytesBefore);
+            List<Replay.Pass> passes = passes(memory, routing, streams, work == null ? meter : meter.then(work));
+            return outcome(passes, OptionalLong.of(meter.peakBytes()), routing);
         }
     }
 
-    private List<Replay.Pass> passes(
-            DeviceMemory memory, Allocator allocator, long[] streams, @Nullable BlockWork work) {
-        Replay replay = new Replay(trace, memory, allocator, gpu.ordinal(), streams, work, onFailure);
-        List<Replay.Pass> passes = new ArrayList<>();
-        for (int i = 0; i < passCount; i++) {
-            passes.add(replay.pass());
-            onPass.run();
-        }
-        return passes;
+    private static Outcome outcome(List<Replay.Pass> passes, OptionalLong reservedPeakBytes, Routing routing) {
+        return new Outcome(passes, reservedPeakBytes, routing.statistics(), routing.counts(), 0, 0);
     }
 
-    private AllocatorStatistics statistics(Allocator allocator) {
-        return allocator.statistics(gpu.ordinal());
+    private List<Replay.Pass> passes(DeviceMemory memory, Routing routing, long[] streams, @Nullable BlockWork work) {
+        try (Replay replay = new Replay(trace, memory, routing, gpu.ordinal(), streams, work, onFailure)) {
+            List<Replay.Pass> passes = new ArrayList<>();
+            for (int i = 0; i < passCount; i++) {
+                passes.add(replay.pass());
+                onPass.run();
+            }
+            return passes;
+        }
     }
 
     /// What came of the passes.
@@ -107,21 +107,19 @@ record ReplaySession(
     /// @param passes what each took
     /// @param reservedPeakBytes the most bytes reserved, if they were observed
     /// @param metered what the framework counted over all of them
+    /// @param routed how often allocators were exchanged, and what became of them
     /// @param unreturnedBytes bytes of the device that closing the allocator did not give back
     /// @param mismatches words of block contents found changed
     record Outcome(
             List<Replay.Pass> passes,
             OptionalLong reservedPeakBytes,
             AllocatorStatistics metered,
+            Routing.Counts routed,
             long unreturnedBytes,
             long mismatches) {
-        Outcome(List<Replay.Pass> passes, OptionalLong reservedPeakBytes, AllocatorStatistics metered) {
-            this(passes, reservedPeakBytes, metered, 0, 0);
-        }
-
         /// The same, with what is known only after the allocator was closed.
         Outcome ended(long unreturned, long changed) {
-            return new Outcome(passes, reservedPeakBytes, metered, unreturned, changed);
+            return new Outcome(passes, reservedPeakBytes, metered, routed, unreturned, changed);
         }
     }
 }

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /// any sensible trace are errors as soon as that many bytes were read, so that neither an endless line nor a file
 /// that unpacks to terabytes does harm.
 final class TraceLines {
-    /// Well over the 54 characters of the longest row, `a` and three numbers.
+    /// Well over the longest row, an op and six numbers of at most 19 digits.
     private static final int MAX_LINE_BYTES = 256;
 
     private final String file;

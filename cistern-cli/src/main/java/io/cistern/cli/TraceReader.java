@@ -10,13 +10,18 @@ import java.util.Locale;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipException;
 
-/// Reads traces: CSV, gzipped if the name ends in `.gz`, with the header `op,id,bytes,stream`. `a,ID,BYTES,STREAM`
-/// allocates, `f,ID,BYTES,STREAM` frees (its bytes and stream are checked to be numbers and then ignored).
+/// Reads traces of both formats, as `docs/trace-format.md` has them: CSV, gzipped if the name ends in `.gz`, told
+/// apart by the header. A free's bytes are checked to be a number and then ignored; in format 1 its stream too.
 ///
 /// Files are not trusted: memory and time are bounded, and everything wrong is a [TraceException] that names the
 /// line.
 final class TraceReader {
     private static final String HEADER = "op,id,bytes,stream";
+    /// Format 2 has these columns besides; a reader ignores the last two.
+    private static final String HEADER_2 = HEADER + ",device,thread,nanos";
+
+    private static final int COLUMNS = 4;
+    private static final int COLUMNS_2 = 7;
     /// What some spreadsheets put before the first line: U+FEFF in UTF-8, here read byte by byte.
     private static final String BYTE_ORDER_MARK = "\u00ef\u00bb\u00bf";
     /// As many bytes as the most rows would take at 128 each.
@@ -72,11 +77,17 @@ final class TraceReader {
         if (header == null) {
             throw lines.error("empty file; the first line must be " + HEADER);
         }
-        if (!header.equals(HEADER) && !header.equals(BYTE_ORDER_MARK + HEADER)) {
+        String columns = header.startsWith(BYTE_ORDER_MARK) ? header.substring(BYTE_ORDER_MARK.length()) : header;
+        if (!columns.equals(HEADER) && !columns.equals(HEADER_2)) {
             throw lines.error("no header; the first line must be " + HEADER);
         }
+        boolean second = columns.equals(HEADER_2);
         for (String line = lines.next(); line != null; line = lines.next()) {
-            readRow(line);
+            if (second) {
+                readSecond(line);
+            } else {
+                readFirst(line);
+            }
         }
         if (builder.isEmpty()) {
             throw lines.error("no rows after the header");
@@ -84,28 +95,67 @@ final class TraceReader {
         return builder.build(name);
     }
 
-    private void readRow(String line) throws TraceException {
-        int first = line.indexOf(',');
-        int second = line.indexOf(',', first + 1);
-        int third = line.indexOf(',', second + 1);
-        if (first < 0 || second <= first || third <= second) {
-            throw lines.error("short row; expected op,id,bytes,stream");
-        }
-        long id = number("id", line, first + 1, second);
-        long byteSize = number("size", line, second + 1, third);
-        long stream = number("stream", line, third + 1, line.length());
-        if (byteSize > MAX_BLOCK_BYTES) {
-            throw lines.error("size over 1 EiB: " + line.substring(second + 1, third));
-        }
+    /// A row of format 1.
+    private void readFirst(String line) throws TraceException {
+        int[] commas = commas(line, COLUMNS, HEADER);
+        long id = number("id", line, commas[0] + 1, commas[1]);
+        long byteSize = byteSize(line, commas);
+        long stream = number("stream", line, commas[2] + 1, line.length());
         try {
-            switch (line.substring(0, first)) {
-                case "a" -> builder.allocate(id, byteSize, stream);
+            switch (line.substring(0, commas[0])) {
+                case "a" -> builder.allocate(id, byteSize, 0, stream);
                 case "f" -> builder.free(id);
                 default -> throw lines.error("op must be a or f");
             }
         } catch (IllegalArgumentException e) {
             throw lines.error(String.valueOf(e.getMessage()));
         }
+    }
+
+    /// A row of format 2.
+    private void readSecond(String line) throws TraceException {
+        int[] commas = commas(line, COLUMNS_2, HEADER_2);
+        long id = number("id", line, commas[0] + 1, commas[1]);
+        long byteSize = byteSize(line, commas);
+        long stream = number("stream", line, commas[2] + 1, commas[3]);
+        long device = number("device", line, commas[3] + 1, commas[4]);
+        number("thread", line, commas[4] + 1, commas[5]);
+        number("time", line, commas[5] + 1, line.length());
+        try {
+            switch (line.substring(0, commas[0])) {
+                case "a" -> builder.allocate(id, byteSize, device, stream);
+                case "f" -> builder.free(id, device, stream);
+                case "u" -> builder.use(id, device, stream);
+                case "w" -> builder.await(device, stream, id);
+                case "e" -> builder.end(device, stream);
+                case "o" -> {} // An allocation that was refused when the trace was made took nothing.
+                default -> throw lines.error("op must be a, f, u, w, e or o");
+            }
+        } catch (IllegalArgumentException e) {
+            throw lines.error(String.valueOf(e.getMessage()));
+        }
+    }
+
+    /// Where the columns end, but for the last.
+    private int[] commas(String line, int columns, String header) throws TraceException {
+        int[] commas = new int[columns - 1];
+        int comma = -1;
+        for (int i = 0; i < commas.length; i++) {
+            comma = line.indexOf(',', comma + 1);
+            if (comma < 0) {
+                throw lines.error("short row; expected " + header);
+            }
+            commas[i] = comma;
+        }
+        return commas;
+    }
+
+    private long byteSize(String line, int[] commas) throws TraceException {
+        long byteSize = number("size", line, commas[1] + 1, commas[2]);
+        if (byteSize > MAX_BLOCK_BYTES) {
+            throw lines.error("size over 1 EiB: " + line.substring(commas[1] + 1, commas[2]));
+        }
+        return byteSize;
     }
 
     /// A number of at most 63 bits; one with more digits is taken as the largest.

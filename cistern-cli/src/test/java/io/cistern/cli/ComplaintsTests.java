@@ -24,8 +24,8 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/// What users of other frameworks' plugged-in allocators and pools complain of most, with every allocator that is found
-/// and with one of two functions that a program wrote itself.
+/// What users of other frameworks' plugged-in allocators and pools complain of most, with every allocator that is
+/// found and with one of two functions that a program wrote itself.
 class ComplaintsTests {
     private static final long MIB = 1L << 20;
     private static final long CAPACITY = 256 * MIB;
@@ -88,8 +88,8 @@ class ComplaintsTests {
         }
     }
 
-    /// 2. Statistics and peaks are dropped with a plugged allocator. (A peak is not reset for all: a phase gets an
-    /// allocator and a scope of its own, with counters that begin at zero.)
+    /// 2. Statistics and peaks are dropped with a plugged allocator. (A peak is not reset for all: a phase gets
+    /// an allocator and a scope of its own, with counters that begin at zero.)
     @Test
     void everyAllocatorIsMeteredAndAPhaseHasAPeakOfItsOwn() {
         for (Allocator allocator : ofEveryKind(memory)) {

@@ -32,13 +32,22 @@ final class ContentCheckTests {
     /// Two blocks 256 bytes apart, both live: the second is written after the first.
     private static long mismatches(long byteSize) {
         Trace trace = new Trace(
-                "t", new int[] {0, 1, ~0, ~1}, new long[] {byteSize, byteSize, 0, 0}, new int[4], 2, 1, 2 * byteSize);
+                "t",
+                new byte[] {Trace.ALLOCATE, Trace.ALLOCATE, Trace.FREE, Trace.FREE},
+                new int[] {0, 1, 0, 1},
+                new long[] {byteSize, byteSize, 0, 0},
+                new int[4],
+                2,
+                1,
+                4,
+                2 * byteSize);
         List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();
         ReplaySession session = new ReplaySession(
                 trace,
                 "overlapping",
+                Routing.Plan.ONE_ALLOCATOR,
                 new ReplayDevice.Simulated(OptionalLong.empty()),
                 Catalog.of(List.of(new OverlappingProvider()), sources),
                 1,

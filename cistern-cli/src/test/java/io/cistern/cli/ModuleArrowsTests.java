@@ -40,6 +40,8 @@ final class ModuleArrowsTests {
             Set.of(API, DRIVER, "io.cistern.caching"),
             "io.cistern.loader",
             Set.of(API),
+            "io.cistern.adaptors",
+            Set.of(API),
             "io.cistern.testkit",
             Set.of(API, DRIVER, "io.cistern.simulated"),
             "io.cistern.cli",

@@ -50,7 +50,8 @@ final class ReplayCommandTests {
                         "\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.000")
                 .contains("\"driverCalls\":5,", "\"firstPassDriverCalls\":5,")
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
-                        + ",\"requestedPeakBytes\":" + 6 * MIB + "},\"unreturnedBytes\":0}");
+                        + ",\"requestedPeakBytes\":" + 6 * MIB
+                        + "},\"swaps\":0,\"drained\":0,\"pools\":0,\"unreturnedBytes\":0}");
     }
 
     @Test
@@ -85,6 +86,29 @@ final class ReplayCommandTests {
     }
 
     @Test
+    void swappedAllocatorsDrainAndGiveEverythingBack() {
+        ProgramRun run = replay("--allocator", "direct", "--format=json", "--swap-every=2");
+
+        // 7 operations a pass, 3 passes: a swap before every second operation but the first.
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out())
+                .contains("\"reservedPeakBytes\":" + 6 * MIB)
+                .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
+                        + ",\"requestedPeakBytes\":null},\"swaps\":10,\"drained\":10,\"pools\":0,"
+                        + "\"unreturnedBytes\":0}");
+    }
+
+    @Test
+    void everyStreamHasAPoolOfItsOwn() {
+        ProgramRun run = replay("--allocator", "caching", "--format=json", "--scopes");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out())
+                .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB)
+                .contains("\"swaps\":0,\"drained\":0,\"pools\":2,\"unreturnedBytes\":0}");
+    }
+
+    @Test
     void theTableNamesTraceAndAllocatorAndExplainsItself() {
         ProgramRun run = replay("--allocator", "direct");
 
@@ -115,6 +139,7 @@ final class ReplayCommandTests {
             --capacity=0                    | 0
             --work=some                     | some
             --repeat=0                      | --repeat
+            --swap-every=0                  | --swap-every
             --format=xml                    | xml
             --unknown                       | --unknown
             none.csv                        | none.csv: no such file

@@ -49,7 +49,8 @@ final class ReplayResultTests {
                                 + "\"driverCalls\":10,\"firstPassMillis\":90.000,\"firstPassDriverCalls\":70,\"simulatedDriverMillis\":3.000,"
                                 + "\"mismatches\":null,"
                                 + "\"metered\":{\"allocations\":5,\"frees\":4,\"requestedTotalBytes\":4000,"
-                                + "\"requestedPeakBytes\":1000},\"unreturnedBytes\":0}");
+                                + "\"requestedPeakBytes\":1000},\"swaps\":0,\"drained\":0,\"pools\":0,"
+                                + "\"unreturnedBytes\":0}");
     }
 
     private static ReplayResult result(Work work, List<Replay.Pass> passes) {
@@ -61,7 +62,7 @@ final class ReplayResultTests {
                 work,
                 10,
                 1000,
-                new ReplaySession.Outcome(passes, OptionalLong.empty(), metered, 0, 0),
+                new ReplaySession.Outcome(passes, OptionalLong.empty(), metered, Routing.Counts.NONE, 0, 0),
                 1500,
                 OptionalLong.of(0));
     }

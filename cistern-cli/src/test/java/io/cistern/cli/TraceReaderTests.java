@@ -26,7 +26,9 @@ final class TraceReaderTests {
     void idsBecomeSlotsThatAreUsedAgainAfterTheirFree() throws Exception {
         Trace trace = read("a,70,100,5\na,80,200,6\nf,70,0,5\na,90,50,6\nf,80,0,6\nf,90,0,6\n");
 
-        assertThat(trace.slots()).containsExactly(0, 1, ~0, 0, ~1, ~0);
+        assertThat(trace.ops())
+                .containsExactly(Trace.ALLOCATE, Trace.ALLOCATE, Trace.FREE, Trace.ALLOCATE, Trace.FREE, Trace.FREE);
+        assertThat(trace.slots()).containsExactly(0, 1, 0, 0, 1, 0);
         assertThat(trace.byteSizes()).containsExactly(100, 200, 0, 50, 0, 0);
         assertThat(trace.streams()).containsExactly(0, 1, 0, 1, 1, 1);
         assertThat(trace.slotCount()).isEqualTo(2);
@@ -76,6 +78,57 @@ final class TraceReaderTests {
         assertThatThrownBy(() -> read(rows.replace(';', '\n') + "\n"))
                 .isInstanceOf(TraceException.class)
                 .hasMessage("t.csv:" + line + ": " + what);
+    }
+
+    private static final String HEADER_2 = "op,id,bytes,stream,device,thread,nanos\n";
+
+    private static Trace readSecond(String rows) throws TraceException, IOException {
+        return TraceReader.read("t.csv", bytes(HEADER_2 + rows));
+    }
+
+    @Test
+    void formatTwoHasWaitsUsesAndEndsBesides() throws Exception {
+        Trace trace = readSecond("a,70,100,5,0,1,10\nw,5,0,6,0,1,20\nu,70,0,6,0,1,30\nw,6,0,5,0,2,40\n"
+                + "o,0,999,5,0,2,45\nf,70,100,5,0,2,50\ne,0,0,6,0,1,60\n");
+
+        assertThat(trace.ops())
+                .containsExactly(Trace.ALLOCATE, Trace.WAIT, Trace.USE, Trace.WAIT, Trace.FREE, Trace.END);
+        assertThat(trace.slots()).containsExactly(0, 0, 0, 1, 0, 0);
+        assertThat(trace.streams()).containsExactly(0, 1, 1, 0, 0, 1);
+        assertThat(trace.operations()).isEqualTo(2);
+        assertThat(trace.requestedPeakBytes()).isEqualTo(100);
+    }
+
+    @Test
+    void whatNoRowOrderedIsOrdered() throws Exception {
+        Trace trace = readSecond("a,1,8,5,0,0,0\nu,1,0,6,0,0,0\nu,99,0,6,0,0,0\nf,1,0,7,0,0,0\n");
+
+        assertThat(trace.ops())
+                .containsExactly(Trace.ALLOCATE, Trace.WAIT, Trace.USE, Trace.WAIT, Trace.WAIT, Trace.FREE);
+        assertThat(trace.slots()).containsExactly(0, 0, 0, 0, 1, 0);
+        assertThat(trace.streams()).containsExactly(0, 1, 1, 2, 2, 2);
+    }
+
+    @Test
+    void theSameHandleOnAnotherDeviceOrAfterItsEndIsAnotherStream() throws Exception {
+        assertThat(readSecond("a,1,8,5,0,0,0\na,2,8,5,1,0,0\n").streams()).containsExactly(0, 1);
+        Trace ended = readSecond("a,1,8,5,0,0,0\na,2,8,6,0,0,0\ne,0,0,5,0,0,0\na,3,8,7,0,0,0\na,4,8,5,0,0,0\n");
+        assertThat(ended.streams()).containsExactly(0, 1, 0, 0, 2);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            a,7,8,0                  | short row; expected op,id,bytes,stream,device,thread,nanos
+            f,7,8,0,0,0,0            | frees id 7, which was never allocated
+            b,7,8,0,0,0,0            | op must be a, f, u, w, e or o
+            a,7,8,0,x,0,0            | device is not a whole number
+            a,7,8,0,0,0,0,0          | time is not a whole number
+            a,7,8,0,0,-1,0           | negative thread
+            """)
+    void aWrongRowOfFormatTwoIsNamed(String row, String what) {
+        assertThatThrownBy(() -> readSecond(row + "\n"))
+                .isInstanceOf(TraceException.class)
+                .hasMessage("t.csv:2: " + what);
     }
 
     @Test
@@ -165,7 +218,7 @@ final class TraceReaderTests {
     @Test
     void moreStreamsThanAnybodyHasAreRefused() {
         StringBuilder rows = new StringBuilder();
-        for (int id = 0; id <= TraceBuilder.MAX_STREAMS; id++) {
+        for (int id = 0; id <= TraceStreams.MAX_STREAMS; id++) {
             rows.append("a,").append(id).append(",8,").append(id).append('\n');
         }
         assertThatThrownBy(() -> read(rows.toString())).hasMessage("t.csv:1026: more than 1024 streams");

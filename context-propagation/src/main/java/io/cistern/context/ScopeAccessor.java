@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 /// Shows a thread's scopes to Micrometer's context propagation as one thread-local value, so that whoever captures a
 /// context snapshot carries them.
 ///
-/// With this module on the path, the scopes of [DeviceMemory#system()] are carried; it is never opened for that. Other
-/// device memory is registered by the program:
+/// With this module on the path, the scopes of [DeviceMemory#system()] are carried; it is never opened for that.
+/// Other device memory is registered by the program:
 ///
 /// ```java
 /// ContextRegistry.getInstance().registerThreadLocalAccessor(new ScopeAccessor("my-memory", memory));

@@ -8,7 +8,8 @@ import io.cistern.cuda.Streams;
 ///
 /// 1. A property: `java -Dcistern.allocator=async …`
 /// 2. A variable of the environment: `CISTERN_ALLOCATOR=async java …`
-/// 3. One line: `Allocators.setCurrent("async")`, here for the argument `async`. It also works later, with blocks alive.
+/// 3. One line: `Allocators.setCurrent("async")`, here for the argument `async`. It also works later, with blocks
+/// alive.
 public final class SwapAtStartup {
     private SwapAtStartup() {}
 

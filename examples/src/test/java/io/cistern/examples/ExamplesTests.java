@@ -36,6 +36,22 @@ class ExamplesTests {
     }
 
     @Test
+    void aScopedPoolServesItsRegionAndDrainsWithItsLastBlock() throws Exception {
+        assertThat(run(ScopedPool.class))
+                .containsExactly(
+                        "in the scope: 2 blocks from the pool",
+                        "after it: 1 from the pool, 1 from caching",
+                        "closed, with 1 block alive",
+                        "drained: true");
+    }
+
+    @Test
+    void aPoolOfTwoFunctionsCallsThemForSegmentsAlone() throws Exception {
+        assertThat(run(PoolOfTwoFunctions.class))
+                .containsExactly("1000 allocations from 1 segment", "closed: 0 segments left");
+    }
+
+    @Test
     void thePluginIsFoundByItsNameAndMetered() throws Exception {
         assertThat(run(UseThirtyLinePlugin.class))
                 .containsExactly("thirty-lines gave 2 blocks of 4000 bytes in all", "thirty-lines has 0 blocks left");
@@ -65,6 +81,12 @@ class ExamplesTests {
         assertThat(run(CarryScopeToExecutor.class, "-Dcistern.scopes.report=true"))
                 .filteredOn(line -> line.contains("outside every scope while others are open: async in thread main"))
                 .isNotEmpty();
+    void aRecordedProgramIsReplayed() throws Exception {
+        assertThat(run(RecordAndReplay.class))
+                .startsWith("recorded 400 rows of 100 allocations")
+                .anyMatch(line -> line.matches("recorded\\d* +caching .* 0"))
+                .anyMatch(line -> line.matches("recorded\\d* +async .* 0"))
+                .anyMatch(line -> line.endsWith("words found changed: 0."));
     }
 
     @Test

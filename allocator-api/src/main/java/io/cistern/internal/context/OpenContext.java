@@ -16,6 +16,7 @@ import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 
@@ -32,12 +33,22 @@ public final class OpenContext implements AllocatorContext {
 
     private final DeviceMemory memory;
     private final SpecOptions options;
+    private final Map<String, SegmentSource> ownSources;
     private final StreamOrder streams;
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
     /// Prepares to open a plug-in from a spec.
     public OpenContext(DeviceMemory memory, AllocatorSpec spec) {
+        this(memory, spec, Map.of());
+    }
+
+    /// Prepares to open a plug-in from a spec.
+    ///
+    /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
+    ///     them, before those of the catalogue; they are not closed here
+    public OpenContext(DeviceMemory memory, AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
         this.memory = memory;
+        this.ownSources = Map.copyOf(ownSources);
         this.options = new SpecOptions(spec);
         this.streams = new EventOrder(memory.driver());
     }
@@ -103,6 +114,10 @@ public final class OpenContext implements AllocatorContext {
     @Override
     public SegmentSource segments(String spec) {
         AllocatorSpec parsed = AllocatorSpec.parse(spec);
+        SegmentSource own = ownSources.get(parsed.name());
+        if (own != null) {
+            return own;
+        }
         SegmentSourceProvider provider = memory.catalog().source(parsed.name());
         OpenContext context = nested("segment source", parsed, provider.availability(devices()));
         SegmentSource source = context.open(() -> provider.open(context));
@@ -115,7 +130,7 @@ public final class OpenContext implements AllocatorContext {
         if (!availability.available()) {
             throw new ConfigurationException(kind + " " + spec.name() + " can't run here: " + availability.reason());
         }
-        return new OpenContext(memory, spec);
+        return new OpenContext(memory, spec, ownSources);
     }
 
     @Override

@@ -4,6 +4,7 @@ import io.cistern.AllocatorContractException;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.UnknownAddressException;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.Lends;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -22,8 +23,13 @@ public final class Router extends OwnerTable {
     /// Addresses below 2^49 that are multiples of 256, without 0.
     private static final long LEGAL_ADDRESSES = (1L << (ADDRESS_BITS - 8)) - 1;
 
+<<<<<<< HEAD
     /// Whether an address is a multiple of 256, not 0, and below the table's end, in one comparison: rotated,
     /// low bits that are set become high ones.
+=======
+    /// Whether an address is a multiple of 256, not 0, and below the table's end, in one comparison: rotated, low
+    /// bits that are set become high ones.
+>>>>>>> main
     private static boolean isLegal(long address) {
         return Long.compareUnsigned(Long.rotateRight(address, 8) - 1, LEGAL_ADDRESSES) < 0;
     }
@@ -128,7 +134,7 @@ public final class Router extends OwnerTable {
             return zeroOrTooLarge(route, byteSize);
         }
         if (lane == null) {
-            return allocateSlowly(route, byteSize, stream);
+            return allocateSlowly(route, route.maker, byteSize, stream);
         }
         Tally tally = lane.of(route);
         tally.begins();
@@ -199,8 +205,26 @@ public final class Router extends OwnerTable {
         return lanes.regions.call(region, body);
     }
 
-    /// The way of virtual threads.
-    private long allocateSlowly(Route route, long byteSize, long stream) {
+    /// Allocates from idle memory of a route's allocator and obtains no more, for a request that another route
+    /// could not serve. The block is this route's.
+    ///
+    /// @return the address, or 0 if it has none, is closed, or can't tell
+    public long lend(Route route, long byteSize, long stream) {
+        Lends lends = route.maker.extension(Lends.class).orElse(null);
+        if (lends == null) {
+            return 0;
+        }
+        try {
+            return Math.max(0, allocateSlowly(route, new IdleMemory(route.maker, lends), byteSize, stream));
+        } catch (DeviceOutOfMemoryException none) {
+            return 0;
+        }
+    }
+
+    /// The way of virtual threads and of what is lent.
+    ///
+    /// @param from the route's allocator, or a view of it
+    private long allocateSlowly(Route route, DeviceAllocator from, long byteSize, long stream) {
         Lane own = lanes.own();
         Lane lane = own != null ? own : lanes.enterShared();
         Tally tally = lane.of(route);
@@ -210,9 +234,8 @@ public final class Router extends OwnerTable {
         }
         long address = REFUSED;
         try {
-            DeviceAllocator entrance = route.entrance;
-            if (entrance != null) {
-                address = allocateWithin(route.budgets, entrance, route, byteSize, stream);
+            if (route.entrance != null) {
+                address = allocateWithin(route.budgets, from, route, byteSize, stream);
             }
             return address;
         } finally {
@@ -231,12 +254,12 @@ public final class Router extends OwnerTable {
     }
 
     private long allocateWithin(
-            @Nullable Budgets budgets, DeviceAllocator entrance, Route route, long byteSize, long stream) {
+            @Nullable Budgets budgets, DeviceAllocator from, Route route, long byteSize, long stream) {
         if (budgets != null) {
             budgets.take(route, byteSize);
         }
         try {
-            long address = entrance.allocate(byteSize, route.device, stream);
+            long address = from.allocate(byteSize, route.device, stream);
             if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }

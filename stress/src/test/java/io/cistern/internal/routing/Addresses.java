@@ -2,8 +2,8 @@ package io.cistern.internal.routing;
 
 import io.cistern.spi.DeviceAllocator;
 
-/// An allocator of a few addresses that hands out the lowest free one, so that an address comes back as soon as it can.
-/// It fails when it is used after its end, or given what it did not hand out.
+/// An allocator of a few addresses that hands out the lowest free one, so that an address comes back as soon as it
+/// can. It fails when it is used after its end, or given what it did not hand out.
 final class Addresses implements DeviceAllocator {
     private final long base;
     private final boolean[] taken;

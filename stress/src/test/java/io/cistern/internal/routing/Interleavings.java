@@ -21,7 +21,7 @@ public final class Interleavings {
     public static void explore(Class<?> model) {
         new ModelCheckingOptions()
                 .iterations(6 * SCALE)
-                .invocationsPerIteration(120 * SCALE)
+                .invocationsPerIteration(40 * SCALE)
                 .threads(3)
                 .actorsPerThread(2)
                 .actorsBefore(1)
@@ -33,8 +33,8 @@ public final class Interleavings {
     /// Tries what real threads do.
     public static void race(Class<?> model) {
         new StressOptions()
-                .iterations(8 * SCALE)
-                .invocationsPerIteration(1000 * SCALE)
+                .iterations(6 * SCALE)
+                .invocationsPerIteration(500 * SCALE)
                 .threads(3)
                 .actorsPerThread(3)
                 .actorsBefore(1)

@@ -8,8 +8,8 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.jetbrains.lincheck.datastructures.Validate;
 import org.junit.jupiter.api.Test;
 
-/// Each block is freed once however many try, while others come and go in the slots beside it; closing lets all that is
-/// under way end, refuses what comes after, and ends the allocator once, with the last block.
+/// Each block is freed once however many try, while others come and go in the slots beside it; closing lets all that
+/// is under way end, refuses what comes after, and ends the allocator once, with the last block.
 @Param(name = "block", gen = IntGen.class, conf = "0:1")
 public class OwnerModelTests {
     static {

@@ -1,0 +1,73 @@
+package io.cistern.adaptors;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.spi.DeviceAllocator;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+/// Hands out addresses that are multiples of more than the 256 that every allocator gives.
+///
+/// ```
+///   upstream's block   |·····|###########|··|       pad = alignment − 256
+///                      u     a           a + bytes  u ≤ a ≤ u + pad, since u is a multiple of 256
+/// ```
+///
+/// **Invariant.** The map holds exactly the live blocks, a → u.
+public final class AlignedAllocator extends AllocatorAdaptor {
+    private static final long GIVEN = 256;
+
+    private final long alignment;
+    private final long padBytes;
+    private final ConcurrentMap<Long, Long> upstreamAddresses = new ConcurrentHashMap<>();
+
+    /// Sets the alignment.
+    ///
+    /// @param alignment a power of two, 256 to 2^40
+    /// @throws IllegalArgumentException for another one
+    public AlignedAllocator(DeviceAllocator upstream, long alignment) {
+        super(upstream);
+        if (Long.bitCount(alignment) != 1 || alignment < GIVEN || alignment > 1L << 40) {
+            throw new IllegalArgumentException("alignment must be a power of two, 256 to 2^40, not " + alignment);
+        }
+        this.alignment = alignment;
+        this.padBytes = alignment - GIVEN;
+    }
+
+    /// What addresses are multiples of.
+    public long alignment() {
+        return alignment;
+    }
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        long block = allocatePadded(byteSize, device, stream);
+        long address = (block + alignment - 1) & -alignment;
+        upstreamAddresses.put(address, block);
+        return address;
+    }
+
+    /// The caller shall read of the bytes that it asked for.
+    private long allocatePadded(long byteSize, int device, long stream) {
+        if (byteSize > Long.MAX_VALUE - padBytes) {
+            throw new DeviceOutOfMemoryException(byteSize, device, padded());
+        }
+        try {
+            return upstream().allocate(byteSize + padBytes, device, stream);
+        } catch (DeviceOutOfMemoryException failure) {
+            String detail = failure.detail().isEmpty() ? padded() : padded() + "; " + failure.detail();
+            throw new DeviceOutOfMemoryException(byteSize, device, detail, failure);
+        }
+    }
+
+    private String padded() {
+        return "with " + padBytes + " more to align it to " + alignment;
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        Long block = upstreamAddresses.remove(address);
+        if (block != null) {
+            upstream().free(block, byteSize + padBytes, device, stream);
+        }
+    }
+}

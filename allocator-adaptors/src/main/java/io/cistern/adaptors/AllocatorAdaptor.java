@@ -1,0 +1,50 @@
+package io.cistern.adaptors;
+
+import io.cistern.spi.DeviceAllocator;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/// An allocator that does one thing more than another one, its upstream. Everything goes on to the upstream unless a
+/// subclass says otherwise.
+///
+/// The upstream is closed by whoever opened it, after the adaptor: for an adaptor opened from a spec, the framework.
+///
+/// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the upstream's
+/// `free`:
+/// from within that call on, the address may be handed out again, on another thread.
+///
+/// **Threads and streams.** As [DeviceAllocator] says.
+public abstract class AllocatorAdaptor implements DeviceAllocator {
+    private final DeviceAllocator upstream;
+
+    /// Builds on an allocator.
+    protected AllocatorAdaptor(DeviceAllocator upstream) {
+        this.upstream = upstream;
+    }
+
+    /// The allocator that this one builds on.
+    public final DeviceAllocator upstream() {
+        return upstream;
+    }
+
+    @Override
+    public OptionalLong reservedBytes(int device) {
+        return upstream.reservedBytes(device);
+    }
+
+    @Override
+    public long trim(int device, long keepBytes) {
+        return upstream.trim(device, keepBytes);
+    }
+
+    @Override
+    public void streamClosing(int device, long stream) {
+        upstream.streamClosing(device, stream);
+    }
+
+    /// Asks this allocator first, then its upstream; the type of an adaptor finds that adaptor.
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        return type.isInstance(this) ? Optional.of(type.cast(this)) : upstream.extension(type);
+    }
+}

@@ -1,0 +1,22 @@
+package io.cistern.adaptors;
+
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.DeviceAllocator;
+
+/// Provides `statistics`: a [StatisticsAllocator], which `allocator.extension(StatisticsAllocator.class)` finds.
+/// Option:
+/// `upstream`, a spec.
+public final class StatisticsProvider extends AdaptorProvider {
+    /// For [java.util.ServiceLoader].
+    public StatisticsProvider() {}
+
+    @Override
+    public String name() {
+        return "statistics";
+    }
+
+    @Override
+    DeviceAllocator open(AllocatorContext context, String upstream) {
+        return new StatisticsAllocator(context.upstream(upstream));
+    }
+}

@@ -1,0 +1,51 @@
+package io.cistern.adaptors;
+
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// A region of a [StatisticsAllocator] that one thread is in, until it closes it.
+public final class StatisticsRegion implements AutoCloseable {
+    private final StatisticsAllocator allocator;
+    private final String name;
+    private final RegionCounts counts;
+    private final @Nullable StatisticsRegion outer;
+    private final boolean repeated;
+
+    StatisticsRegion(
+            StatisticsAllocator allocator, String name, RegionCounts counts, @Nullable StatisticsRegion outer) {
+        this.allocator = allocator;
+        this.name = name;
+        this.counts = counts;
+        this.outer = outer;
+        this.repeated = isAround(name, outer);
+    }
+
+    private static boolean isAround(String name, @Nullable StatisticsRegion region) {
+        return region != null && (region.name.equals(name) || isAround(name, region.outer));
+    }
+
+    /// Does something to the counts of this region and of those around it, once for each name.
+    void forEach(Consumer<RegionCounts> change) {
+        for (StatisticsRegion region = this; region != null; region = region.outer) {
+            if (!region.repeated) {
+                change.accept(region.counts);
+            }
+        }
+    }
+
+    /// Leaves the region.
+    ///
+    /// @throws IllegalStateException if it is not the innermost region of the calling thread
+    @Override
+    public void close() {
+        if (outer != null) {
+            allocator.leave(this, outer);
+        }
+    }
+
+    /// The name.
+    @Override
+    public String toString() {
+        return name;
+    }
+}

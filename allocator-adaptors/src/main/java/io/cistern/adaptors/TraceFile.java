@@ -1,0 +1,103 @@
+package io.cistern.adaptors;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.channels.Channels;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Locale;
+import java.util.zip.GZIPOutputStream;
+
+/// A text file of rows, gzipped if its name ends in `.gz`: numbers are written as digits into a buffer, without
+/// garbage.
+///
+/// **Threads.** Used under its owner's lock.
+final class TraceFile implements AutoCloseable {
+    /// A few hundred rows: one system call for them, and little lost if the process is killed.
+    private static final int BUFFER_BYTES = 1 << 16;
+    /// An op, and six numbers of at most 19 digits with their commas.
+    private static final int MAX_ROW_BYTES = 128;
+    private static final int MAX_DIGITS = 19;
+
+    private final OutputStream out;
+    private final byte[] buffer = new byte[BUFFER_BYTES];
+    private int length;
+
+    /// Empties the file, or makes it.
+    ///
+    /// @throws IOException if it can't be written, or somebody else is writing a trace into it
+    TraceFile(Path file, String header) throws IOException {
+        FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        try {
+            lock(file, channel);
+            channel.truncate(0);
+            OutputStream plain = Channels.newOutputStream(channel);
+            boolean packed = file.toString().toLowerCase(Locale.ROOT).endsWith(".gz");
+            out = packed ? new GZIPOutputStream(plain, BUFFER_BYTES) : plain;
+            out.write((header + "\n").getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+        } catch (IOException | RuntimeException e) {
+            channel.close();
+            throw e;
+        }
+    }
+
+    /// Two logs in one file would be neither. The lock ends with the channel.
+    private static void lock(Path file, FileChannel channel) throws IOException {
+        FileLock lock;
+        try {
+            lock = channel.tryLock();
+        } catch (OverlappingFileLockException e) {
+            lock = null;
+        }
+        if (lock == null) {
+            throw new IOException(file + " is being written by another log");
+        }
+    }
+
+    /// Appends a row.
+    void row(char op, long id, long byteSize, long stream, int device, long thread, long nanos) throws IOException {
+        if (length > BUFFER_BYTES - MAX_ROW_BYTES) {
+            flush();
+        }
+        buffer[length++] = (byte) op;
+        number(id);
+        number(byteSize);
+        number(stream);
+        number(device);
+        number(thread);
+        number(nanos);
+        buffer[length++] = '\n';
+    }
+
+    private void number(long value) {
+        buffer[length++] = ',';
+        int digits = 1;
+        for (long rest = value / 10; rest != 0; rest /= 10) {
+            digits++;
+        }
+        assert value >= 0 && digits <= MAX_DIGITS : value;
+        long rest = value;
+        for (int at = length + digits - 1; at >= length; at--) {
+            buffer[at] = (byte) ('0' + rest % 10);
+            rest /= 10;
+        }
+        length += digits;
+    }
+
+    /// Hands what is buffered here to the file, or to the packer.
+    void flush() throws IOException {
+        out.write(buffer, 0, length);
+        length = 0;
+        out.flush();
+    }
+
+    @Override
+    public void close() throws IOException {
+        try (out) {
+            flush();
+        }
+    }
+}

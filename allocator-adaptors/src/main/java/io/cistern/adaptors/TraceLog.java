@@ -1,0 +1,188 @@
+package io.cistern.adaptors;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/// Writes what a program does with device memory as a trace of format 2, which `cistern replay` reads; see
+/// `docs/trace-format.md`. A [LoggingAllocator] notes blocks and the ends of streams; what it can't see, waits
+/// between streams and uses of blocks on other streams than their own, the program notes itself:
+///
+/// ```java
+/// driver.events().record(device, event, producer);
+/// driver.streams().await(device, consumer, event);
+/// log.streamWaits(device, consumer, producer);              // right after it
+/// launch(kernel, address, consumer);
+/// log.used(address, device, consumer);
+/// ```
+///
+/// The rows stand in one order of all threads, in which each thread's own rows are in the order of its calls. A row
+/// costs a
+/// short lock, a look at the clock and some 50 bytes in a buffer, without garbage; the log ends after so many rows.
+///
+/// A log never makes the program fail: after an error of the file it writes no more, and [#failure] tells why. It is
+/// closed
+/// at the end of the process if nobody did before.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class TraceLog implements AutoCloseable {
+    /// As many rows as `replay` takes.
+    public static final long DEFAULT_MAX_ROWS = 1L << 23;
+
+    static final String HEADER = "op,id,bytes,stream,device,thread,nanos";
+    private static final System.Logger LOG = System.getLogger(TraceLog.class.getName());
+
+    private final Path path;
+    private final long maxRows;
+    private final long start = System.nanoTime();
+    private final Thread atExit = new Thread(this::end, "cistern-trace-log");
+    private final ReentrantLock lock = new ReentrantLock();
+
+    // Guarded by the lock.
+    private @Nullable TraceFile file;
+    private @Nullable IOException failure;
+    private long rows;
+    private long droppedRows;
+
+    private TraceLog(Path path, long maxRows, TraceFile file) {
+        this.path = path;
+        this.maxRows = maxRows;
+        this.file = file;
+    }
+
+    /// Begins a log of at most [#DEFAULT_MAX_ROWS].
+    ///
+    /// @throws UncheckedIOException if the file can't be written
+    public static TraceLog open(Path path) {
+        return open(path, DEFAULT_MAX_ROWS);
+    }
+
+    /// Begins a log in a new or emptied file, gzipped if its name ends in `.gz`.
+    ///
+    /// @param maxRows after how many rows the log ends; later ones are counted as dropped
+    /// @throws UncheckedIOException if the file can't be written, or another log is writing it
+    public static TraceLog open(Path path, long maxRows) {
+        try {
+            TraceLog log = new TraceLog(path, maxRows, new TraceFile(path, HEADER));
+            Runtime.getRuntime().addShutdownHook(log.atExit);
+            return log;
+        } catch (IOException e) {
+            throw new UncheckedIOException("trace " + path + " can't be written: " + e.getMessage(), e);
+        }
+    }
+
+    /// Notes that `stream` was made to wait for all that `awaited` had been given so far.
+    ///
+    /// @param device the device of both
+    public void streamWaits(int device, long stream, long awaited) {
+        add('w', awaited, 0, stream, device);
+    }
+
+    /// Notes that work on `stream` that uses a block has been enqueued; for streams other than the block's own.
+    ///
+    /// @param address where a live block begins; for another one the note is ignored by readers
+    public void used(long address, int device, long stream) {
+        add('u', address, 0, stream, device);
+    }
+
+    /// Notes that a stream ends, and that its handle may come again for another one.
+    public void streamEnds(int device, long stream) {
+        add('e', 0, 0, stream, device);
+    }
+
+    void allocated(long address, long byteSize, int device, long stream) {
+        add('a', address, byteSize, stream, device);
+    }
+
+    void refused(long byteSize, int device, long stream) {
+        add('o', 0, byteSize, stream, device);
+    }
+
+    void freed(long address, long byteSize, int device, long stream) {
+        add('f', address, byteSize, stream, device);
+    }
+
+    private void add(char op, long id, long byteSize, long stream, int device) {
+        long thread = Thread.currentThread().threadId();
+        lock.lock();
+        try {
+            if (file == null || rows == maxRows) {
+                droppedRows++;
+                return;
+            }
+            rows++;
+            file.row(op, id, byteSize, stream, device, thread, System.nanoTime() - start);
+        } catch (IOException e) {
+            fail(e);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Rows written so far.
+    public long rows() {
+        return locked(() -> rows);
+    }
+
+    /// Rows not written: after the last allowed one, after a failure, after closing.
+    public long droppedRows() {
+        return locked(() -> droppedRows);
+    }
+
+    /// Why the log ended early, if the file failed.
+    public Optional<IOException> failure() {
+        return locked(() -> Optional.ofNullable(failure));
+    }
+
+    /// Completes the file. Does not throw; closing twice does nothing.
+    @Override
+    public void close() {
+        end();
+        try {
+            Runtime.getRuntime().removeShutdownHook(atExit);
+        } catch (IllegalStateException e) {
+            // The process is ending, and with it the hook.
+        }
+    }
+
+    private void end() {
+        lock.lock();
+        try {
+            closeFile();
+        } catch (IOException e) {
+            fail(e);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void fail(IOException e) {
+        failure = e;
+        try {
+            closeFile();
+        } catch (IOException second) {
+            e.addSuppressed(second);
+        }
+        LOG.log(System.Logger.Level.WARNING, "trace " + path + " ends early: " + e.getMessage());
+    }
+
+    private void closeFile() throws IOException {
+        TraceFile ending = file;
+        file = null;
+        if (ending != null) {
+            ending.close();
+        }
+    }
+
+    private <T> T locked(java.util.function.Supplier<T> reader) {
+        lock.lock();
+        try {
+            return reader.get();
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,66 @@
+package io.cistern.adaptors;
+
+import io.cistern.spi.DeviceAllocator;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+/// Remembers for each live block where in the program it was asked for. Costs a stack walk for each allocation.
+///
+/// **Invariant.** The map holds exactly the blocks handed out whose free has not begun.
+public final class TrackingAllocator extends AllocatorAdaptor {
+    /// Enough to tell who called whom, few enough to keep for every block.
+    public static final int DEFAULT_FRAMES = 8;
+
+    private static final StackWalker STACK = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
+
+    private final int frames;
+    private final ConcurrentMap<Long, TrackedBlock> live = new ConcurrentHashMap<>();
+
+    /// Remembers sites of [#DEFAULT_FRAMES] frames.
+    public TrackingAllocator(DeviceAllocator upstream) {
+        this(upstream, DEFAULT_FRAMES);
+    }
+
+    /// Sets how much of a site is remembered.
+    ///
+    /// @param frames how many frames of the program, at least 0
+    public TrackingAllocator(DeviceAllocator upstream, int frames) {
+        super(upstream);
+        this.frames = frames;
+    }
+
+    /// The live blocks, the oldest first: a snapshot.
+    public List<TrackedBlock> liveBlocks() {
+        return live.values().stream()
+                .sorted(Comparator.comparingLong(TrackedBlock::nanoTime).thenComparingLong(TrackedBlock::address))
+                .toList();
+    }
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        long address = upstream().allocate(byteSize, device, stream);
+        String thread = Thread.currentThread().getName();
+        live.put(address, new TrackedBlock(address, byteSize, device, stream, thread, System.nanoTime(), site()));
+        return address;
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        live.remove(address);
+        upstream().free(address, byteSize, device, stream);
+    }
+
+    private List<StackWalker.StackFrame> site() {
+        return STACK.walk(stack -> stack.dropWhile(frame -> isOurs(frame.getDeclaringClass()))
+                .limit(frames)
+                .toList());
+    }
+
+    private static boolean isOurs(Class<?> type) {
+        return DeviceAllocator.class.isAssignableFrom(type)
+                || type.getPackageName().equals("io.cistern")
+                || type.getPackageName().startsWith("io.cistern.internal.");
+    }
+}

@@ -1,0 +1,28 @@
+package io.cistern;
+
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+
+/// A segment source of two functions that a program wrote. What the first returns is checked, since nobody else does
+/// before blocks are cut from it.
+record FunctionSource(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter deleter) implements RangeSource {
+    /// @throws AllocatorContractException if the address is not aligned; the range goes back first
+    @Override
+    public Segment acquire(long byteSize, long byteAlignment, int device) {
+        long address = maker.allocate(byteSize, device);
+        if (address == 0) {
+            throw new DeviceOutOfMemoryException(byteSize, device, "the pool's function returned 0");
+        }
+        if (address % byteAlignment != 0) {
+            deleter.free(address, byteSize, device);
+            throw new AllocatorContractException("the pool's function returned 0x" + Long.toHexString(address) + " for "
+                    + byteSize + " bytes on device " + device + ", which is not a multiple of " + byteAlignment);
+        }
+        return new Segment(address, byteSize, device);
+    }
+
+    @Override
+    public void release(Segment segment) {
+        deleter.free(segment.address(), segment.byteSize(), segment.device());
+    }
+}

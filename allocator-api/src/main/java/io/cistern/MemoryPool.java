@@ -1,0 +1,255 @@
+package io.cistern;
+
+import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+
+/// A private set of device memory: segments of its own from a source of its own, with its own statistics, limit and
+/// lifetime. Code allocates from it directly, or in a [Scope].
+///
+/// ```java
+/// try (MemoryPool pool = MemoryPool.of("vmm:handle=fabric"); Scope scope = pool.enter()) {
+///     DeviceBuffer inside = DeviceBuffer.allocate(bytes, stream);        // from the pool
+/// }
+/// MemoryPool own = MemoryPool.builder(memory).functions(this::map, this::unmap).splits(false).open();
+/// ```
+///
+/// **Lifetime.** A pool is in use by the program, until [#close], and by each scope that it serves: [#useCount]. When
+/// the last use ends, it refuses allocations and gives idle memory back through the source that made it. Blocks that
+/// are alive then stay valid; the rest of the memory returns by itself when the last of them is freed: [#isDrained].
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class MemoryPool implements AutoCloseable {
+    private static final AtomicLong IDS = new AtomicLong();
+
+    private final long id;
+    private final String tag;
+    private final DeviceMemory memory;
+    private final AllocatorSpec spec;
+    private final Allocator allocator;
+    private final boolean lends;
+
+    /// Below 1 the pool is at its end, and no use begins any more.
+    private final AtomicInteger uses = new AtomicInteger(1);
+
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    MemoryPool(MemoryPoolBuilder builder) {
+        id = IDS.incrementAndGet();
+        tag = builder.tag;
+        memory = builder.memory;
+        lends = builder.lends;
+        spec = builder.resolvedSpec();
+        allocator = memory.openPool(this, builder.ownSource(), builder.limit());
+    }
+
+    /// Opens a pool as a builder says.
+    static MemoryPool open(MemoryPoolBuilder builder) {
+        MemoryPool pool = new MemoryPool(builder);
+        try {
+            builder.prepare(pool.allocator);
+            pool.memory.opened(pool);
+            return pool;
+        } catch (Throwable failure) {
+            pool.close();
+            throw failure;
+        }
+    }
+
+    /// Opens a pool in the process's own device memory.
+    ///
+    /// @param spec as [MemoryPoolBuilder#spec]
+    /// @throws ConfigurationException if the spec can't be followed
+    public static MemoryPool of(String spec) {
+        return builder(DeviceMemory.system()).spec(spec).open();
+    }
+
+    /// Opens a pool in the process's own device memory, from two functions.
+    ///
+    /// @param maker as [MemoryPoolBuilder#functions]
+    /// @param deleter as [MemoryPoolBuilder#functions]
+    public static MemoryPool of(SegmentMaker maker, SegmentDeleter deleter) {
+        return builder(DeviceMemory.system()).functions(maker, deleter).open();
+    }
+
+    /// Starts to open a pool.
+    public static MemoryPoolBuilder builder(DeviceMemory memory) {
+        return new MemoryPoolBuilder(memory);
+    }
+
+    /// Obtains device memory: half of a [io.cistern.spi.SegmentSource] written as two functions.
+    @FunctionalInterface
+    public interface SegmentMaker {
+        /// Obtains a range.
+        ///
+        /// @param byteSize bytes wanted, a multiple of 512
+        /// @param device the device's ordinal
+        /// @return its address, a multiple of 256, or 0 if there is no memory
+        long allocate(long byteSize, int device);
+    }
+
+    /// Gives device memory back: the other half.
+    @FunctionalInterface
+    public interface SegmentDeleter {
+        /// Takes a range back; no work uses it any more.
+        ///
+        /// @param address what the maker returned
+        /// @param byteSize what the maker was asked for
+        /// @param device the device's ordinal
+        void free(long address, long byteSize, int device);
+    }
+
+    /// A number that no other pool of this process has; later pools have larger ones.
+    public long id() {
+        return id;
+    }
+
+    /// The name that the program gave it, or nothing.
+    public String tag() {
+        return tag;
+    }
+
+    /// What it was opened with, a source's name completed to an allocator's.
+    public AllocatorSpec spec() {
+        return spec;
+    }
+
+    /// How many keep it in use: 1 until it is closed, and 1 for each scope that it serves.
+    public int useCount() {
+        return uses.get();
+    }
+
+    /// Allocates from this pool: see [Allocator#allocate].
+    ///
+    /// @param byteSize bytes wanted; 0 gives address 0
+    /// @param device the device's ordinal
+    /// @param stream the stream on which the memory is used first
+    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws IllegalStateException if the last use of this pool has ended
+    public long allocate(long byteSize, int device, long stream) {
+        return allocator.allocate(byteSize, device, stream);
+    }
+
+    /// Opens a scope in which this pool serves the calling thread on all devices and streams.
+    ///
+    /// @throws IllegalStateException if this pool is closed
+    public Scope enter() {
+        return entered(() -> allocator.enter(this::endUse));
+    }
+
+    /// Opens a scope in which this pool serves the calling thread on one device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalStateException if this pool is closed
+    public Scope enter(int device) {
+        return entered(() -> allocator.enter(device, this::endUse));
+    }
+
+    /// Opens a scope in which this pool serves the calling thread on one stream of a device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalStateException if this pool is closed
+    public Scope enter(int device, long stream) {
+        return entered(() -> allocator.enter(device, stream, this::endUse));
+    }
+
+    /// Opens a scope in which this pool serves the calling thread on all devices and streams, charged to a limit:
+    /// see [Allocator#enter(MemoryLimit)].
+    ///
+    /// @throws IllegalStateException if this pool is closed
+    public Scope enter(MemoryLimit limit) {
+        return entered(() -> allocator.enter(limit, this::endUse));
+    }
+
+    /// Opens a scope in a use of the pool.
+    Scope entered(Supplier<Scope> opening) {
+        beginUse();
+        try {
+            return opening.get();
+        } catch (Throwable failure) {
+            endUse();
+            throw failure;
+        }
+    }
+
+    /// What the framework counted on a device, also after closing.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public AllocatorStatistics statistics(int device) {
+        return allocator.statistics(device);
+    }
+
+    /// Blocks on all devices that were not freed yet, also after closing.
+    public long liveBlocks() {
+        long blocks = 0;
+        for (int device = 0; device < memory.environment().deviceCount(); device++) {
+            blocks += statistics(device).liveBlocks();
+        }
+        return blocks;
+    }
+
+    /// Bytes that the pool holds from its source; empty if it can't tell.
+    public OptionalLong reservedBytes(int device) {
+        return allocator.reservedBytes(device);
+    }
+
+    /// Gives this pool's idle memory back to its source until at most `keepBytes` are reserved, without waiting
+    /// for running work. Other pools and allocators keep theirs.
+    ///
+    /// @return bytes given back
+    public long trim(int device, long keepBytes) {
+        return allocator.trim(device, keepBytes);
+    }
+
+    /// Ends the program's own use, and so the pool, unless a scope still uses it: that serves on until it ends.
+    /// [#liveBlocks] says what is alive. The pool lends to nobody any more. Closing twice does nothing.
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            endUse();
+        }
+    }
+
+    /// Whether its last use has ended and its last block is gone, so that its memory is back with the source.
+    public boolean isDrained() {
+        return allocator.isDrained();
+    }
+
+    void beginUse() {
+        if (closed.get() || uses.getAndUpdate(now -> now == 0 ? 0 : now + 1) == 0) {
+            throw new IllegalStateException(this + " is closed");
+        }
+    }
+
+    void endUse() {
+        if (uses.decrementAndGet() == 0) {
+            try {
+                for (int device = 0; device < memory.environment().deviceCount(); device++) {
+                    allocator.trim(device, 0);
+                }
+            } finally {
+                allocator.close();
+            }
+        }
+    }
+
+    Allocator allocator() {
+        return allocator;
+    }
+
+    DeviceMemory memory() {
+        return memory;
+    }
+
+    boolean lendsNow() {
+        return lends && !closed.get();
+    }
+
+    /// Its number, tag and spec.
+    @Override
+    public String toString() {
+        return "pool " + id + (tag.isEmpty() ? "" : " '" + tag + "'") + " (" + spec + ")";
+    }
+}

@@ -1,0 +1,103 @@
+package io.cistern;
+
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/// The pools of one [DeviceMemory], what they lend, and the scopes that were begun without lexical form.
+///
+/// `begin` opens a scope and takes a use of the pool; `end` closes the scope; `release` gives the use back. So memory
+/// that outlives a region can keep its pool, until whoever knows the pool by its id alone releases it.
+///
+/// **Threads.** Any. The scopes of a thread are touched by that thread alone.
+final class Pools {
+    private record Begun(long poolId, int device, long threadId) {}
+
+    private final Router router;
+    private final CopyOnWriteArrayList<MemoryPool> pools = new CopyOnWriteArrayList<>();
+    private final Map<Begun, Deque<Scope>> begun = new ConcurrentHashMap<>();
+
+    /// By pool id, how often it was ended and not yet released.
+    private final Map<Long, AtomicInteger> unreleased = new ConcurrentHashMap<>();
+
+    Pools(Router router) {
+        this.router = router;
+    }
+
+    /// Adds a pool, unless somebody closed its allocator already.
+    void add(MemoryPool pool) {
+        pools.add(pool);
+        if (pool.isDrained()) {
+            remove(pool);
+        }
+    }
+
+    void remove(MemoryPool pool) {
+        pools.remove(pool);
+        unreleased.remove(pool.id());
+    }
+
+    List<MemoryPool> all() {
+        return List.copyOf(pools);
+    }
+
+    void begin(MemoryPool pool, int device) {
+        Scope scope = pool.entered(() -> pool.allocator().enter(device, () -> {}));
+        begun.computeIfAbsent(here(pool, device), _ -> new ArrayDeque<>()).push(scope);
+    }
+
+    void end(MemoryPool pool, int device) {
+        Begun key = here(pool, device);
+        Deque<Scope> scopes = begun.get(key);
+        if (scopes == null) {
+            throw new IllegalStateException(
+                    pool + " was not begun on device " + device + " by thread " + Thread.currentThread().getName());
+        }
+        scopes.element().close();
+        scopes.pop();
+        if (scopes.isEmpty()) {
+            begun.remove(key);
+        }
+        unreleased.computeIfAbsent(pool.id(), _ -> new AtomicInteger()).incrementAndGet();
+    }
+
+    private static Begun here(MemoryPool pool, int device) {
+        return new Begun(pool.id(), device, Thread.currentThread().threadId());
+    }
+
+    void release(long poolId) {
+        MemoryPool pool = pools.stream()
+                .filter(each -> each.id() == poolId)
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException("no pool has id " + poolId + ", or it has drained"));
+        AtomicInteger ended = unreleased.get(poolId);
+        if (ended == null || ended.getAndUpdate(now -> Math.max(0, now - 1)) == 0) {
+            throw new IllegalStateException(pool + " was released as often as it was begun and ended");
+        }
+        pool.endUse();
+    }
+
+    /// Serves a request that a route could not, from idle blocks of lending pools.
+    ///
+    /// @throws DeviceOutOfMemoryException the failure, if the route is a pool's own or no pool can help
+    long lend(Route refusing, long byteSize, int device, long stream, DeviceOutOfMemoryException failure) {
+        for (MemoryPool pool : pools) {
+            if (pool.allocator().route(device).sharesMakerWith(refusing)) {
+                throw failure;
+            }
+        }
+        for (MemoryPool pool : pools) {
+            long address = pool.lendsNow() ? router.lend(pool.allocator().route(device), byteSize, stream) : 0;
+            if (address != 0) {
+                return address;
+            }
+        }
+        throw failure;
+    }
+}

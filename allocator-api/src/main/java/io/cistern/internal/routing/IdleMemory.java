@@ -1,0 +1,22 @@
+package io.cistern.internal.routing;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.Lends;
+
+/// An allocator with nothing but the idle memory that it has.
+record IdleMemory(DeviceAllocator maker, Lends lends) implements DeviceAllocator {
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        long address = lends.tryAllocate(byteSize, device, stream);
+        if (address == 0) {
+            throw new DeviceOutOfMemoryException(byteSize, device, "no idle block fits");
+        }
+        return address;
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        maker.free(address, byteSize, device, stream);
+    }
+}

@@ -1,0 +1,278 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.AllocatorContractException;
+import io.cistern.ConfigurationException;
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.MemoryPool;
+import io.cistern.Scope;
+import io.cistern.cuda.DriverCall;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.junit.jupiter.api.Test;
+
+/// How pools are made, and how they end.
+class MemoryPoolTests extends PoolFixture {
+    private final Functions functions = new Functions();
+
+    @Test
+    void idsIncreaseAndAreDistinctWithFourThreads() throws InterruptedException {
+        long first = memory.pool("caching").id();
+        assertThat(memory.pool("caching").id()).isGreaterThan(first);
+        Set<Long> ids = ConcurrentHashMap.newKeySet();
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            threads.add(Thread.ofPlatform()
+                    .start(() -> ids.add(memory.pool("caching").id())));
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertThat(ids).hasSize(4).allMatch(id -> id > first + 1);
+    }
+
+    /// The numbers are those of PyTorch, whose small segments also have 2 MiB.
+    @Test
+    void aPoolOfTwoFunctionsReturnsThroughTheDeleter() {
+        MemoryPool pool = functions.pool();
+        assertThat(pool.useCount()).isOne();
+        List<Long> blocks = new ArrayList<>();
+        try (Scope scope = pool.enter()) {
+            assertThat(pool.useCount()).isEqualTo(2);
+            blocks.add(allocate(MIB));
+            assertThat(functions.made).hasSize(1);
+            blocks.add(allocate(MIB));
+            assertThat(functions.made).hasSize(1);
+            blocks.add(allocate(MIB));
+            assertThat(functions.made).hasSize(2);
+        }
+        assertThat(pool.useCount()).isOne();
+        assertThat(pool.reservedBytes(DEVICE)).hasValue(4 * MIB);
+        blocks.forEach(this::free);
+        assertThat(functions.deleted).as("kept for later").isEmpty();
+        pool.close();
+        assertThat(functions.deleted).containsExactlyInAnyOrderElementsOf(functions.made);
+        assertThat(pool.isDrained()).isTrue();
+    }
+
+    @Test
+    void closingAPoolWithLiveBlocksKeepsThemValid() {
+        MemoryPool pool = functions.pool();
+        long block = pool.allocate(MIB, DEVICE, stream);
+        pool.close();
+        assertThat(pool.liveBlocks()).isOne();
+        assertThat(pool.statistics(DEVICE).requestedBytes()).isEqualTo(MIB);
+        assertThat(functions.deleted).isEmpty();
+        gpu.copies().fillBytes(DEVICE, block, (byte) 1, MIB, stream);
+        gpu.streams().synchronize(DEVICE, stream);
+        assertThat(gpu.misuses()).isEmpty();
+        free(block);
+        assertThat(functions.deleted).as("returns by itself").isEqualTo(functions.made);
+        assertThat(pool.isDrained()).isTrue();
+        assertThat(memory.pools()).isEmpty();
+    }
+
+    @Test
+    void closingAPoolReturnsItsIdleMemoryAtOnceAndNobodyElses() {
+        MemoryPool closed = functions.pool();
+        Functions others = new Functions();
+        MemoryPool other = others.pool();
+        free(other.allocate(MIB, DEVICE, stream));
+        long idle = closed.allocate(20 * MIB, DEVICE, stream);
+        long live = closed.allocate(MIB, DEVICE, stream);
+        free(idle);
+        closed.close();
+        assertThat(functions.deleted).containsExactly(idle);
+        assertThat(others.deleted).isEmpty();
+        free(live);
+        assertThat(functions.deleted).containsExactlyInAnyOrderElementsOf(functions.made);
+    }
+
+    @Test
+    void aClosedPoolRefusesAllocationsAndScopes() {
+        MemoryPool pool = memory.pool("caching");
+        pool.close();
+        pool.close();
+        assertThat(pool.useCount()).isZero();
+        assertThatIllegalStateException().isThrownBy(() -> pool.allocate(1, DEVICE, stream));
+        assertThatIllegalStateException().isThrownBy(pool::enter).withMessageContaining("is closed");
+    }
+
+    @Test
+    void trimmingOnePoolLeavesTheOthersTheirs() {
+        Functions others = new Functions();
+        MemoryPool other = others.pool();
+        MemoryPool pool = functions.pool();
+        free(other.allocate(MIB, DEVICE, stream), pool.allocate(MIB, DEVICE, stream));
+        assertThat(pool.trim(DEVICE, 0)).isEqualTo(2 * MIB);
+        assertThat(functions.deleted).hasSize(1);
+        assertThat(other.reservedBytes(DEVICE)).hasValue(2 * MIB);
+        assertThat(others.deleted).isEmpty();
+    }
+
+    /// PyTorch rounds both segments up to 20 MiB; here an uncut block has what it needs, in whole 2 MiB.
+    @Test
+    void noSplitGivesOneBlockASegment() {
+        Functions uncut = new Functions();
+        MemoryPool whole = builder().functions(uncut, uncut).splits(false).open();
+        MemoryPool split = functions.pool();
+        long first = whole.allocate(4 * MIB, DEVICE, stream);
+        long second = whole.allocate(4 * MIB, DEVICE, stream);
+        free(split.allocate(4 * MIB, DEVICE, stream), split.allocate(4 * MIB, DEVICE, stream));
+        assertThat(functions.made).hasSize(1);
+        assertThat(uncut.made).containsExactly(first, second);
+        free(first);
+        long smaller = whole.allocate(4 * MIB - 512, DEVICE, stream);
+        assertThat(smaller).as("the whole segment again").isEqualTo(first);
+        assertThat(whole.reservedBytes(DEVICE)).hasValue(8 * MIB);
+        free(second, smaller);
+        whole.close();
+        assertThat(uncut.deleted).containsExactlyInAnyOrder(first, second);
+    }
+
+    @Test
+    void noSplitOverPagesGivesEachBlockAHandleOfItsOwn() {
+        MemoryPool pool = builder().spec("pages").splits(false).open();
+        long first = pool.allocate(4 * MIB, DEVICE, stream);
+        long second = pool.allocate(4 * MIB, DEVICE, stream);
+        assertThat(handleAt(first)).isNotEqualTo(handleAt(second)).isEqualTo(handleAt(first + 2 * MIB));
+        free(first, second);
+    }
+
+    private long handleAt(long address) {
+        long handle = gpu.virtualMemory().retainHandle(DEVICE, address);
+        gpu.virtualMemory().release(DEVICE, handle);
+        return handle;
+    }
+
+    @Test
+    void aSourceOfHandlesGrowsByPages() {
+        MemoryPool pool = memory.pool("pages");
+        assertThat(pool.spec()).hasToString("caching:source=pages");
+        long first = pool.allocate(3 * MIB, DEVICE, stream);
+        long second = pool.allocate(3 * MIB, DEVICE, stream);
+        assertThat(second).as("in one range").isEqualTo(first + 3 * MIB);
+        assertThat(pool.reservedBytes(DEVICE)).hasValue(6 * MIB);
+        free(first, second);
+    }
+
+    @Test
+    void theNameOfAnAllocatorMeansAnInstanceOfItsOwn() {
+        MemoryPool pool = memory.pool("direct");
+        long before = gpu.calls().of(DriverCall.MEM_ALLOC);
+        free(pool.allocate(MIB, DEVICE, stream));
+        assertThat(gpu.calls().of(DriverCall.MEM_ALLOC)).isEqualTo(before + 1);
+        assertThat(memory.current().statistics(DEVICE).allocations()).isZero();
+    }
+
+    @Test
+    void anOptionThatTheAllocatorLacksIsAnError() {
+        assertThatThrownBy(() -> builder().spec("direct").splits(false).open())
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("splits");
+        assertThatThrownBy(() -> builder().spec("direct").lendsToOthers(true).open())
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("can't lend");
+        assertThatThrownBy(() -> builder().byteAlignment(768).open())
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("power of two");
+        assertThat(memory.pools()).isEmpty();
+        assertThat(memory.allocators()).isEmpty();
+    }
+
+    @Test
+    void splittingKeepsTheAlignment() {
+        for (MemoryPool pool : List.of(
+                builder().spec("linear").byteAlignment(64 << 10).open(),
+                builder().spec("pages").byteAlignment(64 << 10).open())) {
+            long[] blocks = new long[20];
+            for (int i = 0; i < blocks.length; i++) {
+                blocks[i] = pool.allocate(1 + i * 10_007L, DEVICE, stream);
+                assertThat(blocks[i] % (64 << 10)).isZero();
+            }
+            free(blocks);
+            pool.close();
+        }
+    }
+
+    @Test
+    void aSourceThatAlignsToLessIsAskedForMore() {
+        List<Long> asked = new ArrayList<>();
+        MemoryPool pool = builder()
+                .functions(
+                        (byteSize, device) -> {
+                            asked.add(byteSize);
+                            return gpu.memory().allocate(device, byteSize + 256) + 256;
+                        },
+                        (address, _, device) -> gpu.memory().free(device, address - 256))
+                .byteAlignment(4096)
+                .open();
+        long block = pool.allocate(100, DEVICE, stream);
+        assertThat(block % 4096).isZero();
+        assertThat(asked).containsExactly(2 * MIB, 2 * MIB + 4096);
+        free(block);
+    }
+
+    @Test
+    void initialMemoryIsThereBeforeTheFirstAllocation() {
+        MemoryPool pool = builder()
+                .functions(functions, functions)
+                .initialBytes(20 * MIB, DEVICE, stream)
+                .open();
+        assertThat(functions.made).hasSize(1);
+        assertThat(pool.statistics(DEVICE).allocations()).isZero();
+        free(pool.allocate(20 * MIB, DEVICE, stream));
+        assertThat(functions.made).hasSize(1);
+    }
+
+    @Test
+    void initialMemoryThatIsNotThereOpensNothing() {
+        assertThatThrownBy(() -> builder()
+                        .functions(functions, functions)
+                        .initialBytes(100 * MIB, DEVICE, stream)
+                        .open())
+                .isInstanceOf(DeviceOutOfMemoryException.class);
+        assertThat(memory.pools()).isEmpty();
+    }
+
+    @Test
+    void aLimitIsExact() {
+        MemoryPool pool = builder().tag("kv cache").limitBytes(3 * MIB).open();
+        long first = pool.allocate(2 * MIB, DEVICE, stream);
+        long second = pool.allocate(MIB, DEVICE, stream);
+        assertThatThrownBy(() -> pool.allocate(1, DEVICE, stream))
+                .isInstanceOf(DeviceOutOfMemoryException.class)
+                .hasMessageContaining("kv cache")
+                .hasMessageContaining("limit of " + 3 * MIB);
+        free(second);
+        free(first, pool.allocate(MIB, DEVICE, stream));
+    }
+
+    @Test
+    void aFunctionWithoutMemoryMeansOutOfMemoryAfterIdleMemoryWentBack() {
+        MemoryPool pool = functions.pool();
+        long first = pool.allocate(60 * MIB, DEVICE, stream);
+        assertThatThrownBy(() -> pool.allocate(60 * MIB, DEVICE, stream))
+                .isInstanceOf(DeviceOutOfMemoryException.class)
+                .hasMessageContaining("pool " + pool.id());
+        free(first);
+        long larger = pool.allocate(70 * MIB, DEVICE, stream);
+        assertThat(functions.deleted).containsExactly(first);
+        free(larger);
+    }
+
+    @Test
+    void aFunctionThatReturnsAMisalignedAddressIsToldSo() {
+        List<Long> deleted = new ArrayList<>();
+        MemoryPool pool = builder()
+                .functions((_, _) -> 4097, (address, _, _) -> deleted.add(address))
+                .open();
+        assertThatThrownBy(() -> pool.allocate(1, DEVICE, stream)).isInstanceOf(AllocatorContractException.class);
+        assertThat(deleted).containsExactly(4097L);
+    }
+}

@@ -1,0 +1,89 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.MemoryPoolBuilder;
+import io.cistern.cuda.CudaException;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.SegmentSourceProvider;
+import java.util.List;
+import java.util.ServiceLoader;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+
+/// A simulated GPU of 80 MiB, everything that the class path provides, and a pair of functions that keeps books.
+abstract class PoolFixture {
+    static final int DEVICE = 0;
+    static final long MIB = 1 << 20;
+
+    final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(1).capacityBytes(80 * MIB).build();
+    final DeviceMemory memory = DeviceMemory.open(gpu, found());
+    final long stream = gpu.streams().create(DEVICE);
+
+    private static Catalog found() {
+        List<AllocatorProvider> allocators = ServiceLoader.load(AllocatorProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .sorted((a, b) -> b.priority() - a.priority())
+                .toList();
+        List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
+        return Catalog.of(allocators, sources);
+    }
+
+    @AfterEach
+    void allMemoryReturnsAndNothingWasMisused() {
+        memory.pools().forEach(MemoryPool::close);
+        memory.close();
+        assertThat(gpu.misuses()).isEmpty();
+        assertThat(memory.allocators()).as("closed and drained").isEmpty();
+        var info = gpu.memory().info(DEVICE);
+        assertThat(info.freeBytes()).isEqualTo(info.totalBytes());
+    }
+
+    MemoryPoolBuilder builder() {
+        return MemoryPool.builder(memory);
+    }
+
+    long allocate(long byteSize) {
+        return memory.allocate(byteSize, DEVICE, stream);
+    }
+
+    void free(long... addresses) {
+        for (long address : addresses) {
+            memory.free(address, stream);
+        }
+    }
+
+    /// `cuMemAlloc` and `cuMemFree`, as a program would write them.
+    final class Functions implements MemoryPool.SegmentMaker, MemoryPool.SegmentDeleter {
+        final List<Long> made = new CopyOnWriteArrayList<>();
+        final List<Long> deleted = new CopyOnWriteArrayList<>();
+
+        @Override
+        public long allocate(long byteSize, int device) {
+            try {
+                long address = gpu.memory().allocate(device, byteSize);
+                made.add(address);
+                return address;
+            } catch (CudaException outOfMemory) {
+                return 0;
+            }
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device) {
+            gpu.memory().free(device, address);
+            deleted.add(address);
+        }
+
+        MemoryPool pool() {
+            return builder().functions(this, this).open();
+        }
+    }
+}

@@ -1,0 +1,122 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.MemoryPool;
+import io.cistern.Scope;
+import org.junit.jupiter.api.Test;
+
+/// What pools lend to allocations outside pools, on a device of 80 MiB.
+class PoolLendingTests extends PoolFixture {
+    @Test
+    void aLendingPoolServesOthersWhenTheyRunOut() {
+        MemoryPool keeping = memory.pool("linear");
+        MemoryPool lending = builder().spec("linear").lendsToOthers(true).open();
+        long kept = keeping.allocate(40 * MIB, DEVICE, stream);
+        long lent = lending.allocate(40 * MIB, DEVICE, stream);
+        assertOutOfMemory(40 * MIB);
+        free(kept, lent);
+
+        long borrowed = allocate(30 * MIB);
+        assertThat(borrowed).isEqualTo(lent);
+        assertOutOfMemory(30 * MIB);
+        assertThat(lending.statistics(DEVICE).requestedBytes()).isEqualTo(30 * MIB);
+        assertThat(memory.current().statistics(DEVICE).liveBlocks()).isZero();
+
+        free(borrowed);
+        long back = lending.allocate(40 * MIB, DEVICE, stream);
+        assertThat(back).isEqualTo(lent);
+        free(back);
+    }
+
+    @Test
+    void lendingMakesNoMemory() {
+        MemoryPool lending = builder().lendsToOthers(true).open();
+        long before = allocate(70 * MIB);
+        assertOutOfMemory(20 * MIB);
+        assertThat(lending.reservedBytes(DEVICE)).hasValue(0);
+        free(before);
+    }
+
+    @Test
+    void aPoolDoesNotBorrow() {
+        MemoryPool lending = builder().lendsToOthers(true).open();
+        free(lending.allocate(60 * MIB, DEVICE, stream));
+        try (MemoryPool other = memory.pool("caching");
+                Scope scope = other.enter()) {
+            assertOutOfMemory(40 * MIB);
+        }
+        free(allocate(40 * MIB));
+        assertThat(lending.statistics(DEVICE).allocations()).isEqualTo(2);
+    }
+
+    @Test
+    void idleBlocksOfAnotherStreamAreNotLent() {
+        long other = gpu.streams().create(DEVICE);
+        MemoryPool lending = builder().lendsToOthers(true).open();
+        memory.free(lending.allocate(60 * MIB, DEVICE, other), other);
+        assertOutOfMemory(40 * MIB);
+    }
+
+    @Test
+    void aLimitHoldsForWhatIsLentToo() {
+        MemoryPool lending =
+                builder().lendsToOthers(true).limitBytes(60 * MIB).open();
+        free(lending.allocate(60 * MIB, DEVICE, stream));
+        long first = allocate(30 * MIB);
+        long second = allocate(20 * MIB);
+        assertOutOfMemory(30 * MIB);
+        assertThat(lending.statistics(DEVICE).requestedBytes()).isLessThanOrEqualTo(60 * MIB);
+        free(first, second);
+    }
+
+    @Test
+    void aDeletedPoolIsNotUsedOnOutOfMemory() {
+        for (int i = 0; i < 10; i++) {
+            try (MemoryPool deleted =
+                    builder().spec("linear").lendsToOthers(true).open()) {
+                free(deleted.allocate(80 * MIB, DEVICE, stream));
+            }
+        }
+        MemoryPool alive = builder().lendsToOthers(true).open();
+        free(alive.allocate(80 * MIB, DEVICE, stream));
+        long first = allocate(40 * MIB);
+        long second = allocate(40 * MIB);
+        assertThat(alive.statistics(DEVICE).liveBlocks()).isEqualTo(2);
+        free(first, second);
+    }
+
+    @Test
+    void aPoolThatIsClosedInAScopeServesThatAndLendsNoMore() {
+        MemoryPool lending = builder().lendsToOthers(true).open();
+        long block;
+        try (Scope scope = lending.enter()) {
+            lending.close();
+            block = allocate(60 * MIB);
+            free(block);
+            memory.current(); // the scope's thread is in the pool; another one is not
+            assertThat(onAnotherThread(() -> assertOutOfMemory(40 * MIB))).isTrue();
+        }
+        assertThat(lending.isDrained()).isTrue();
+    }
+
+    private static boolean onAnotherThread(Runnable body) {
+        boolean[] ended = new boolean[1];
+        Thread thread = Thread.ofPlatform().start(() -> {
+            body.run();
+            ended[0] = true;
+        });
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+        return ended[0];
+    }
+
+    private void assertOutOfMemory(long byteSize) {
+        assertThatThrownBy(() -> allocate(byteSize)).isInstanceOf(DeviceOutOfMemoryException.class);
+    }
+}

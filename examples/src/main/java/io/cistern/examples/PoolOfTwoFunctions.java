@@ -1,0 +1,58 @@
+package io.cistern.examples;
+
+import io.cistern.Allocators;
+import io.cistern.DeviceBuffer;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/// Makes a pool of two functions: one that obtains memory and one that gives it back. The pool keeps, splits, counts
+/// and limits; the functions are called for whole segments alone.
+///
+/// Runs on the GPU, or on the simulated one where there is none.
+public final class PoolOfTwoFunctions {
+    private static final int DEVICE = 0;
+
+    private final CudaDriver driver = DeviceMemory.system().driver();
+    private final AtomicInteger segments = new AtomicInteger();
+
+    private PoolOfTwoFunctions() {}
+
+    /// Prints what it does.
+    public static void main(String[] arguments) {
+        new PoolOfTwoFunctions().run();
+    }
+
+    private long obtain(long byteSize, int device) {
+        try {
+            long address = driver.memory().allocate(device, byteSize);
+            segments.incrementAndGet();
+            return address;
+        } catch (CudaException outOfMemory) {
+            return 0;
+        }
+    }
+
+    private void giveBack(long address, long byteSize, int device) {
+        driver.memory().free(device, address);
+        segments.decrementAndGet();
+    }
+
+    private void run() {
+        long stream = driver.streams().create(DEVICE);
+        MemoryPool pool = MemoryPool.of(this::obtain, this::giveBack);
+        long allocations = Allocators.where(pool).call(() -> {
+            for (int i = 0; i < 1000; i++) {
+                DeviceBuffer.allocate(4096, DEVICE, stream).close();
+            }
+            return pool.statistics(DEVICE).allocations();
+        });
+        System.out.printf("%d allocations from %d segment%n", allocations, segments.get());
+        pool.close();
+        System.out.printf("closed: %d segments left%n", segments.get());
+        Allocators.streamClosing(DEVICE, stream);
+        driver.streams().destroy(DEVICE, stream);
+    }
+}

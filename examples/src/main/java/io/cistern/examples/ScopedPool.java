@@ -1,0 +1,46 @@
+package io.cistern.examples;
+
+import io.cistern.Allocators;
+import io.cistern.DeviceBuffer;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.Scope;
+
+/// Takes the memory of a region of code from a pool of its own, and keeps what outlives the region valid.
+///
+/// Runs on the GPU, or on the simulated one where there is none.
+public final class ScopedPool {
+    private static final int DEVICE = 0;
+    private static final long BYTES = 1 << 20;
+
+    private ScopedPool() {}
+
+    /// Prints what it does.
+    public static void main(String[] arguments) {
+        long stream = DeviceMemory.system().driver().streams().create(DEVICE);
+        MemoryPool pool = MemoryPool.builder(DeviceMemory.system())
+                .spec("linear") // or caching, pages, vmm, …
+                .tag("weights")
+                .limitBytes(64 << 20)
+                .open();
+        DeviceBuffer kept;
+        try (Scope scope = pool.enter();
+                DeviceBuffer gone = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
+            kept = DeviceBuffer.allocate(BYTES, DEVICE, stream);
+            System.out.printf("in the scope: %d blocks from the pool%n", pool.liveBlocks());
+        }
+        try (DeviceBuffer outside = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
+            System.out.printf(
+                    "after it: %d from the pool, %d from %s%n",
+                    pool.liveBlocks(),
+                    Allocators.current().statistics(DEVICE).liveBlocks(),
+                    Allocators.current().name());
+        }
+        pool.close();
+        System.out.printf("closed, with %d block alive%n", pool.liveBlocks());
+        kept.close();
+        System.out.printf("drained: %s%n", pool.isDrained());
+        Allocators.streamClosing(DEVICE, stream);
+        DeviceMemory.system().driver().streams().destroy(DEVICE, stream);
+    }
+}
