@@ -115,16 +115,9 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams, and what it
-<<<<<<< HEAD
     /// allocates is charged to a limit as well, and to all above it. A block stays charged until it is freed,
     /// in the scope or not. A scope opened inside has only its own limit: make that a child of this one, where
     /// both shall hold.
-=======
-    /// allocates is charged to a limit as well, and to all above it. A block stays charged until it is freed, in
-    /// the
-    /// scope or not. A scope opened inside has only its own limit: make that a child of this one, where both
-    /// shall hold.
->>>>>>> main
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(MemoryLimit limit) {
@@ -194,10 +187,6 @@ public final class Allocator implements AutoCloseable {
         return maker.extension(type);
     }
 
-<<<<<<< HEAD
-    /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the
-    /// driver when the last live block has been freed, which may be now. Closing twice does nothing.
-=======
     /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.
     void reserve(long byteSize, int device, long stream) {
         route(device);
@@ -206,7 +195,6 @@ public final class Allocator implements AutoCloseable {
 
     /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the driver
     /// when the last live block has been freed, which may be now. Closing twice does nothing.
->>>>>>> main
     @Override
     public void close() {
         List<Route> beside;

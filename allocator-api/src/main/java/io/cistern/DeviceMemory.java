@@ -437,10 +437,6 @@ public final class DeviceMemory implements AutoCloseable {
         return List.copyOf(allocators);
     }
 
-<<<<<<< HEAD
-    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much
-    /// is known of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand
-=======
     /// The pools that are in use or still have live blocks, in the order of opening.
     public List<MemoryPool> pools() {
         return pools.all();
@@ -448,7 +444,6 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much is
     /// known of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand
->>>>>>> main
     /// blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);
@@ -508,13 +503,8 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-<<<<<<< HEAD
         /// A limit on the bytes requested on all devices together, over all allocators, which may span several
         /// device memories.
-=======
-        /// A limit on the bytes requested on all devices together, over all allocators, which may span
-        /// several device memories.
->>>>>>> main
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             return this;
@@ -533,15 +523,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
 
         /// Whether to report a thread that allocates outside every scope while another thread is in one that
-<<<<<<< HEAD
         /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as
         /// a warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report`
         /// says.
-=======
-        /// would have served: most likely a worker to which the scope was not carried. Once for each thread,
-        /// as a warning of the logger `io.cistern.scopes`. Without this call the property
-        /// `cistern.scopes.report` says.
->>>>>>> main
         ///
         /// It makes allocations outside scopes slower; off, it costs nothing.
         public Builder reportScopelessThreads(boolean report) {

@@ -22,14 +22,9 @@ public enum LeakLevel {
     /// Nothing is kept: blocks are told with size, device and allocator.
     OFF,
 
-<<<<<<< HEAD
     /// For some blocks, also stream, age and site: in each thread the first, and then one for every 64 MiB that
     /// it allocates, where each block counts as at least 256 KiB: so every 256th small block, and every one of
     /// 64 MiB.
-=======
-    /// For some blocks, also stream, age and site: in each thread one for every 64 MiB that it allocates, where
-    /// each block counts as at least 256 KiB; so every 256th small block, and every one of 64 MiB.
->>>>>>> main
     SAMPLED,
 
     /// For each block stream, age and site: the innermost 8 frames of the program. A [DeviceBuffer] that was

@@ -23,13 +23,8 @@ public final class Router extends OwnerTable {
     /// Addresses below 2^49 that are multiples of 256, without 0.
     private static final long LEGAL_ADDRESSES = (1L << (ADDRESS_BITS - 8)) - 1;
 
-<<<<<<< HEAD
     /// Whether an address is a multiple of 256, not 0, and below the table's end, in one comparison: rotated,
     /// low bits that are set become high ones.
-=======
-    /// Whether an address is a multiple of 256, not 0, and below the table's end, in one comparison: rotated, low
-    /// bits that are set become high ones.
->>>>>>> main
     private static boolean isLegal(long address) {
         return Long.compareUnsigned(Long.rotateRight(address, 8) - 1, LEGAL_ADDRESSES) < 0;
     }
