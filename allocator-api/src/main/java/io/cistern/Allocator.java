@@ -115,10 +115,9 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams, and what it
-    /// allocates is charged to a limit as well, and to all above it. A block stays charged until it is freed, in
-    /// the
-    /// scope or not. A scope opened inside has only its own limit: make that a child of this one, where both
-    /// shall hold.
+    /// allocates is charged to a limit as well, and to all above it. A block stays charged until it is freed,
+    /// in the scope or not. A scope opened inside has only its own limit: make that a child of this one, where
+    /// both shall hold.
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(MemoryLimit limit) {

@@ -12,9 +12,9 @@ import org.jspecify.annotations.Nullable;
 /// }                                    // ends in stream order: work enqueued before may still use it
 /// ```
 ///
-/// A buffer that is dropped without [#close] is a leak: nothing frees it behind the program's back, since work on any
-/// stream may still use the memory. At [LeakLevel#SITES] and [LeakLevel#ALL] it is reported, with the place that made
-/// it, when the garbage collector finds it.
+/// A buffer that is dropped without [#close] is a leak: nothing frees it behind the program's back, since work
+/// on any stream may still use the memory. At [LeakLevel#SITES] and [LeakLevel#ALL] it is reported, with the
+/// place that made it, when the garbage collector finds it.
 ///
 /// **Threads.** Any thread may use or close it; of several closes one frees.
 public final class DeviceBuffer implements AutoCloseable {

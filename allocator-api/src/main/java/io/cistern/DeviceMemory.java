@@ -29,8 +29,8 @@ import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
-/// The device memory of one driver: the allocators that are open on it, which one is current, who made each block,
-/// and what each handed out.
+/// The device memory of one driver: the allocators that are open on it, which one is current, who made each
+/// block, and what each handed out.
 ///
 /// ```java
 /// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
@@ -40,8 +40,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
-/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the stream of
-/// the last use.
+/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the
+/// stream of the last use.
 public final class DeviceMemory implements AutoCloseable {
     private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
 
@@ -500,8 +500,8 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// A limit on the bytes requested on all devices together, over all allocators, which may span
-        /// several device memories.
+        /// A limit on the bytes requested on all devices together, over all allocators, which may span several
+        /// device memories.
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             return this;
@@ -520,9 +520,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
 
         /// Whether to report a thread that allocates outside every scope while another thread is in one that
-        /// would have served: most likely a worker to which the scope was not carried. Once for each thread,
-        /// as a warning of the logger `io.cistern.scopes`. Without this call the property
-        /// `cistern.scopes.report` says.
+        /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as
+        /// a warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report`
+        /// says.
         ///
         /// It makes allocations outside scopes slower; off, it costs nothing.
         public Builder reportScopelessThreads(boolean report) {

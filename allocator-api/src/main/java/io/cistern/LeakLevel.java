@@ -4,25 +4,27 @@ import java.util.Locale;
 
 /// How much is kept about live blocks, so that a leak can be told with the place that made it.
 ///
-/// Set by [DeviceMemory.Builder#leakLevel], else by property `cistern.leaks` with a level's name in any case. At any
-/// level but `off`, blocks that are alive when their allocator closes are logged, and those alive at the end of the
-/// process written to standard error; [DeviceMemory#leaks] tells at any level and at any time what is alive.
+/// Set by [DeviceMemory.Builder#leakLevel], else by property `cistern.leaks` with a level's name in any case.
+/// At any level but `off`, blocks that are alive when their allocator closes are logged, and those alive at the
+/// end of the process written to standard error; [DeviceMemory#leaks] tells at any level and at any time what
+/// is alive.
 ///
-/// **Cost** of an allocate and free pair beyond `off`, on the development machine (two shared cores; figures and
-/// command in `docs/measurements/leaks.md`):
+/// **Cost** of a [DeviceBuffer], made and closed, on the development machine: two shared cores under load, so orders of
+/// magnitude only; figures with their errors in `docs/measurements/leaks.md`.
 ///
-/// | level | ns a pair |
-/// |---|---|
-/// | off | 0 |
-/// | sampled | @SAMPLED@ |
-/// | sites | @SITES@ |
-/// | all | @ALL@, 30 frames deep |
+/// | level | ns beyond `off` | garbage beyond `off` |
+/// |---|---|---|
+/// | off | 0 | 0 |
+/// | sampled | about 15 | 8 bytes |
+/// | sites | 4,000 | 2 KiB |
+/// | all | 10,000 | 2 to 4 KiB, more with deeper stacks |
 public enum LeakLevel {
     /// Nothing is kept: blocks are told with size, device and allocator.
     OFF,
 
-    /// For some blocks, also stream, age and site: in each thread one for every 64 MiB that it allocates, where
-    /// each block counts as at least 256 KiB; so every 256th small block, and every one of 64 MiB.
+    /// For some blocks, also stream, age and site: in each thread the first, and then one for every 64 MiB that
+    /// it allocates, where each block counts as at least 256 KiB: so every 256th small block, and every one of
+    /// 64 MiB.
     SAMPLED,
 
     /// For each block stream, age and site: the innermost 8 frames of the program. A [DeviceBuffer] that was
@@ -36,7 +38,8 @@ public enum LeakLevel {
 
     private static final System.Logger LOG = System.getLogger(LeakLevel.class.getName());
 
-    /// What the property says; a name that is no level is `off`, with a warning, since a diagnostic never throws.
+    /// What the property says; a name that is no level is `off`, with a warning, since a diagnostic never
+    /// throws.
     static LeakLevel configured() {
         String name = System.getProperty(PROPERTY, "off");
         for (LeakLevel level : values()) {

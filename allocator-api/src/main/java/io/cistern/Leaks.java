@@ -17,7 +17,8 @@ import java.util.WeakHashMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/// Tells which blocks of one device memory are alive, at the moments that its [LeakLevel] names. Nothing here throws.
+/// Tells which blocks of one device memory are alive, at the moments that its [LeakLevel] names. Nothing here
+/// throws.
 final class Leaks {
     private static final System.Logger LOG = System.getLogger(Leaks.class.getName());
 

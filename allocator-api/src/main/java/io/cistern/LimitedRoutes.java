@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
 
 /// The ways to one allocator for scopes with a limit: a set of routes, by device, for each limit in use.
 ///
-/// Owner records name routes, and there are not many. So the routes of a limit that nothing refers to any more serve
-/// the next new limit, as soon as their last block is gone: programs may make a limit for each request. Whoever holds
-/// such routes (a scope, a carrier) holds their limit too.
+/// Owner records name routes, and there are not many. So the routes of a limit that nothing refers to any more
+/// serve the next new limit, as soon as their last block is gone: programs may make a limit for each request.
+/// Whoever holds such routes (a scope, a carrier) holds their limit too.
 ///
 /// **Threads.** Any.
 final class LimitedRoutes {

@@ -15,20 +15,21 @@ import org.jspecify.annotations.Nullable;
 /// }
 /// ```
 ///
-/// A block is charged, with the bytes asked for, to each limit that applies and to all above them, each once: those
-/// of the [DeviceMemory], of the [Allocator] and of the [Scope] that made it. It stays charged until it is freed,
-/// wherever that happens. The devices of one limit count together.
+/// A block is charged, with the bytes asked for, to each limit that applies and to all above them, each once:
+/// those of the [DeviceMemory], of the [Allocator] and of the [Scope] that made it. It stays charged until it
+/// is freed, wherever that happens. The devices of one limit count together.
 ///
-/// Limits are exact: never exceeded, and a request that fits is never refused, whatever other threads do. A refusal
-/// is a [DeviceOutOfMemoryException] that names each limit with its use. An allocation that fails otherwise leaves
-/// nothing charged.
+/// Limits are exact: never exceeded, and a request that fits is never refused, whatever other threads do. A
+/// refusal is a [DeviceOutOfMemoryException] that names each limit with its use. An allocation that fails
+/// otherwise leaves nothing charged.
 ///
-/// **Cost.** Without limits none. A thread leases part of a limit and spends that without atomic instructions, about
-/// 2 ns an allocate and free pair. Below an eighth of free room, for a block larger than 1/64 of the limit, on
-/// virtual threads, and on systems without `membarrier(2)`, it is two atomic instructions a limit for each of them.
+/// **Cost.** Without limits none. A thread leases part of a limit and spends that without atomic instructions,
+/// about 2 ns an allocate and free pair. Below an eighth of free room, for a block larger than 1/64 of the
+/// limit, on virtual threads, and on systems without `membarrier(2)`, it is two atomic instructions a limit for
+/// each of them.
 ///
-/// **Threads.** Any thread may call any method at any time. A limit needs no closing; it ends when nothing refers to
-/// it.
+/// **Threads.** Any thread may call any method at any time. A limit needs no closing; it ends when nothing
+/// refers to it.
 public final class MemoryLimit {
     private final Budget budget;
 

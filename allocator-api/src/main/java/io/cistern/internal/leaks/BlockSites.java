@@ -9,15 +9,14 @@ import org.jspecify.annotations.Nullable;
 
 /// Remembers for live blocks, or for a sample of them, who asked for them.
 ///
-/// **Idea.** Which blocks are alive, the owner table knows; here is only what it does not know, by address. Recording
-/// is
-/// a layer around the allocator, so that nothing of it is on the way of a block when it is off. A record is made
-/// after the block and removed before its free, since the address may come back from the allocator at once.
+/// **Idea.** Which blocks are alive, the owner table knows; here is only what it does not know, by address.
+/// Recording is a layer around the allocator, so that nothing of it is on the way of a block when it is off. A
+/// record is made after the block and removed before its free, since the address may come back from the
+/// allocator at once.
 ///
-/// **Sampling.** A thread counts down bytes in a cell of its own (threads may share one: the count is then a little
-/// off,
-/// which does no harm). A free must know whether its block is in the sample: a counter for each of 8192 hashes of
-/// addresses tells most of them that it is not, for one read of memory that seldom changes.
+/// **Sampling.** A thread counts down bytes in a cell of its own (threads may share one: the count is then a
+/// little off, which does no harm). A free must know whether its block is in the sample: a counter for each of
+/// 8192 hashes of addresses tells most of them that it is not, for one read of memory that seldom changes.
 ///
 /// **Threads.** Any. Nothing here throws: a failure to record loses the record.
 public final class BlockSites {

@@ -10,15 +10,14 @@ import org.jspecify.annotations.Nullable;
 /// The budgets that each block of a route is charged to, each of them once.
 ///
 /// **Idea.** A budget is never exceeded, since bytes are taken from all of them before the allocator is asked.
-/// Nothing that fits is refused, since a refusal is decided alone: under the exclusive side of one lock, after all
-/// that lanes leased of the full budget, and did not spend, was taken back.
+/// Nothing that fits is refused, since a refusal is decided alone: under the exclusive side of one lock, after
+/// all that lanes leased of the full budget, and did not spend, was taken back.
 ///
-/// **Steps.** 1. A lane spends what it leased ([Lease]); no lock, no atomic instruction. 2. When that is not enough,
-/// it takes what it needs, and more to come if there is plenty, from each budget under the shared side of the lock;
-/// if one has not enough, what was taken from the others goes back. 3. Then, under the exclusive side, the leases of
-/// the
-/// full budget are recalled, and the request is tried again or refused. So nobody sees the bytes of a request that is
-/// half done and will be taken back.
+/// **Steps.** 1. A lane spends what it leased ([Lease]); no lock, no atomic instruction. 2. When that is not
+/// enough, it takes what it needs, and more to come if there is plenty, from each budget under the shared side
+/// of the lock; if one has not enough, what was taken from the others goes back. 3. Then, under the exclusive
+/// side, the leases of the full budget are recalled, and the request is tried again or refused. So nobody sees
+/// the bytes of a request that is half done and will be taken back.
 ///
 /// **Threads.** Any. Giving back needs no lock.
 public final class Budgets {

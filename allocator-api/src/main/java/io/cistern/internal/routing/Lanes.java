@@ -8,11 +8,11 @@ import org.jspecify.annotations.Nullable;
 
 /// Finds the calling thread's lane.
 ///
-/// A platform thread owns a lane. It is found in a table by the low bits of the thread's id, which costs one read and
-/// one comparison; where two threads share an entry, one of them goes through a thread-local. When a thread ends, its
-/// lane waits with its counters for the next new thread, so there are never more lanes than threads were alive at
-/// once. Virtual threads share a fixed number of lanes: each tries the one its id points to and moves on when it is
-/// held.
+/// A platform thread owns a lane. It is found in a table by the low bits of the thread's id, which costs one
+/// read and one comparison; where two threads share an entry, one of them goes through a thread-local. When a
+/// thread ends, its lane waits with its counters for the next new thread, so there are never more lanes than
+/// threads were alive at once. Virtual threads share a fixed number of lanes: each tries the one its id points
+/// to and moves on when it is held.
 final class Lanes {
     /// Large enough that busy threads rarely meet, small enough to stay in the cache.
     private static final int TABLE_SIZE = 1024;

@@ -6,19 +6,19 @@ import java.lang.invoke.VarHandle;
 
 /// Bytes that one lane took from the budgets of one route in advance, and spends without atomic instructions.
 ///
-/// **Steps.** The owner says that it is active, sees that nobody claimed the lease, changes the credit, and says that
-/// it is done: four plain memory accesses. Who recalls claims the lease, lets the fence pass over every thread
-/// ([ProcessFence#everywhere]), waits until the owner is not active, and takes the credit. Either the owner saw
-/// the claim, or who recalls sees it active: that is what the fence is for, and the owner only keeps the compiler
-/// from exchanging its store and its load. The owner is never active across a call.
+/// **Steps.** The owner says that it is active, sees that nobody claimed the lease, changes the credit, and says
+/// that it is done: four plain memory accesses. Who recalls claims the lease, lets the fence pass over every
+/// thread ([ProcessFence#everywhere]), waits until the owner is not active, and takes the credit. Either the
+/// owner saw the claim, or who recalls sees it active: that is what the fence is for, and the owner only keeps
+/// the compiler from exchanging its store and its load. The owner is never active across a call.
 ///
-/// A claimed lease stays claimed, and its owner goes to the budgets for every block, until there is plenty again.
-/// Where there is no such fence, leases stay claimed for ever.
+/// A claimed lease stays claimed, and its owner goes to the budgets for every block, until there is plenty
+/// again. Where there is no such fence, leases stay claimed for ever.
 ///
 /// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0.
 ///
-/// **Threads.** The lane's owner, or who holds the exclusive lock of [Budgets]. The owner opens the lease and takes
-/// for it under the shared lock, so that it never does while leases are being recalled.
+/// **Threads.** The lane's owner, or who holds the exclusive lock of [Budgets]. The owner opens the lease and
+/// takes for it under the shared lock, so that it never does while leases are being recalled.
 final class Lease {
     private static final VarHandle ACTIVE = handle("active", int.class);
     private static final VarHandle CLAIMED = handle("claimed", int.class);

@@ -5,8 +5,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /// The bytes of one allocator on one device that lanes have leased, and the most that were ever requested.
 ///
-/// **Invariant**: leased = requested bytes + the credit of all lanes. So `leased` is never too low, and at most lanes
-/// × [#MAX_CREDIT] too high.
+/// **Invariant**: leased = requested bytes + the credit of all lanes. So `leased` is never too low, and at most
+/// lanes × [#MAX_CREDIT] too high.
 final class Meter {
     /// What a lane leases beyond its need: a mix of blocks up to 1 MiB then rarely comes back for more.
     static final long CHUNK = 2L << 20;

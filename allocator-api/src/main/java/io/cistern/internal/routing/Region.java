@@ -4,8 +4,8 @@ import java.util.Objects;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// Where a region of a program takes its memory from: a stack of choices, the innermost first, each for one device or
-/// all and for one stream or all. Immutable, so that it can be carried to other threads.
+/// Where a region of a program takes its memory from: a stack of choices, the innermost first, each for one
+/// device or all and for one stream or all. Immutable, so that it can be carried to other threads.
 ///
 /// While no choice in the stack is for one stream, the routes of all devices are worked out when the region is
 /// entered, and a look-up is one array read.

@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 /// The region that each thread is in.
 ///
 /// A platform thread's stands in its lane, where an allocation reads it at no cost; a virtual thread's in a
-/// thread-local. Threads that a structured task scope forks find the region of the task in a scoped value, at their
-/// first look.
+/// thread-local. Threads that a structured task scope forks find the region of the task in a scoped value, at
+/// their first look.
 final class Regions {
     static {
         // Loads the class: the compiler inlines no method whose signature names a class that is not loaded

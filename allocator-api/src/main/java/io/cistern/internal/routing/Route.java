@@ -4,9 +4,9 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// One allocator on one device, and the budgets that its blocks are charged to: where a block came from, and where it
-/// goes
-/// back. An allocator has one route a device, and one more for each limit in use by a scope; these share a meter.
+/// One allocator on one device, and the budgets that its blocks are charged to: where a block came from, and
+/// where it goes back. An allocator has one route a device, and one more for each limit in use by a scope;
+/// these share a meter.
 public final class Route {
     final int index;
     final int device;

@@ -13,18 +13,18 @@ import org.jspecify.annotations.Nullable;
 /// **Allocate**: take the bytes from the limits, if there are any → ask the route's allocator → check what it
 /// returned and record the owner → count in the calling thread's lane. A failure undoes what came before it.
 ///
-/// **Free**: take the owner's record away (once: the second free of an address finds none) → give the block to its
-/// maker → count. The record goes first, since the address may come back from the allocator at once, on another
-/// thread.
+/// **Free**: take the owner's record away (once: the second free of an address finds none) → give the block to
+/// its maker → count. The record goes first, since the address may come back from the allocator at once, on
+/// another thread.
 ///
-/// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A virtual
-/// thread enters a shared lane to count, one compare-and-set more.
+/// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A
+/// virtual thread enters a shared lane to count, one compare-and-set more.
 public final class Router extends OwnerTable {
     /// Addresses below 2^49 that are multiples of 256, without 0.
     private static final long LEGAL_ADDRESSES = (1L << (ADDRESS_BITS - 8)) - 1;
 
-    /// Whether an address is a multiple of 256, not 0, and below the table's end, in one comparison: rotated, low
-    /// bits that are set become high ones.
+    /// Whether an address is a multiple of 256, not 0, and below the table's end, in one comparison: rotated,
+    /// low bits that are set become high ones.
     private static boolean isLegal(long address) {
         return Long.compareUnsigned(Long.rotateRight(address, 8) - 1, LEGAL_ADDRESSES) < 0;
     }
@@ -82,10 +82,10 @@ public final class Router extends OwnerTable {
     /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is
     /// left, at once if there is none now.
     ///
-    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each block
-    /// has its record. 3. The records are marked; a free that finds a mark counts. 4. Frees that took a record
-    /// before it was marked have ended: as many blocks are counted alive as are marked. Then nobody is inside the
-    /// allocator but frees that count.
+    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each
+    /// block has its record. 3. The records are marked; a free that finds a mark counts. 4. Frees that took a
+    /// record before it was marked have ended: as many blocks are counted alive as are marked. Then nobody is
+    /// inside the allocator but frees that count.
     public void close(Route route) {
         route.refuse();
         lanes.awaitAllocations(route);

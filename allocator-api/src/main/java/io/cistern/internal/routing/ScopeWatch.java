@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 /// Reports threads that allocate outside every scope while other threads are in one that would have served: most
 /// likely workers to which the scope was not carried.
 ///
-/// Each thread is reported once, as a warning of the logger `io.cistern.scopes`, and so many threads at most that a
-/// program with a virtual thread for each task is not buried.
+/// Each thread is reported once, as a warning of the logger `io.cistern.scopes`, and so many threads at most
+/// that a program with a virtual thread for each task is not buried.
 ///
 /// **Threads.** Any. A thread that ends inside a scope is forgotten at the next report.
 public final class ScopeWatch {

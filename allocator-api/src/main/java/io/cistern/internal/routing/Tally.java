@@ -7,16 +7,16 @@ import org.jspecify.annotations.Nullable;
 
 /// What one lane counts for one route.
 ///
-/// **Invariants**, summed over all lanes of a route at rest: attempts = allocations + failures; allocations − frees =
-/// live blocks; the meter's leased bytes − credit = requested bytes; for each lane 0 ≤ lowestCredit ≤ credit ≤
-/// [Meter#MAX_CREDIT].
+/// **Invariants**, summed over all lanes of a route at rest: attempts = allocations + failures; allocations −
+/// frees = live blocks; the meter's leased bytes − credit = requested bytes; for each lane 0 ≤ lowestCredit ≤
+/// credit ≤ [Meter#MAX_CREDIT].
 ///
-/// **Credit** is a part of the route's meter that this lane may count on without touching it, which keeps the common
-/// allocation free of shared writes. **Leased then** is what the meter had leased in all when this lane changed it
-/// last, and
-/// **lowest credit** the least this lane had since: leased then − lowest credit bounds the requested bytes from above
-/// at every moment up to the next change of the meter by anybody, and equals their peak while no other lane has
-/// credit.
+/// **Credit** is a part of the route's meter that this lane may count on without touching it, which keeps the
+/// common allocation free of shared writes. **Leased then** is what the meter had leased in all when this lane
+/// changed it last, and
+/// **lowest credit** the least this lane had since: leased then − lowest credit bounds the requested bytes from
+/// above at every moment up to the next change of the meter by anybody, and equals their peak while no other
+/// lane has credit.
 ///
 /// **Threads.** One thread writes at a time; readers see each counter whole and in time.
 final class Tally {
