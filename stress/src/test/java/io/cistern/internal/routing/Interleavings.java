@@ -20,12 +20,12 @@ public final class Interleavings {
     /// Tries interleavings chosen by the model checker.
     public static void explore(Class<?> model) {
         new ModelCheckingOptions()
-                .iterations(6 * SCALE)
-                .invocationsPerIteration(40 * SCALE)
-                .threads(3)
+                .iterations(4 * SCALE)
+                .invocationsPerIteration(15 * SCALE)
+                .threads(2)
                 .actorsPerThread(2)
                 .actorsBefore(1)
-                .actorsAfter(2)
+                .actorsAfter(1)
                 .loopBound(LOOP_BOUND)
                 .check(model);
     }
@@ -33,8 +33,8 @@ public final class Interleavings {
     /// Tries what real threads do.
     public static void race(Class<?> model) {
         new StressOptions()
-                .iterations(6 * SCALE)
-                .invocationsPerIteration(500 * SCALE)
+                .iterations(4 * SCALE)
+                .invocationsPerIteration(300 * SCALE)
                 .threads(3)
                 .actorsPerThread(3)
                 .actorsBefore(1)
