@@ -500,8 +500,8 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// A limit on the bytes requested on all devices together, over all allocators, which may span several
-        /// device memories.
+        /// A limit on the bytes requested on all devices together, over all allocators, which may span
+        /// several device memories.
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             return this;
@@ -520,9 +520,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
 
         /// Whether to report a thread that allocates outside every scope while another thread is in one that
-        /// would have served: most likely a worker to which the scope was not carried. Once for each thread, as
-        /// a warning of the logger `io.cistern.scopes`. Without this call the property `cistern.scopes.report`
-        /// says.
+        /// would have served: most likely a worker to which the scope was not carried. Once for each thread,
+        /// as a warning of the logger `io.cistern.scopes`. Without this call the property
+        /// `cistern.scopes.report` says.
         ///
         /// It makes allocations outside scopes slower; off, it costs nothing.
         public Builder reportScopelessThreads(boolean report) {

@@ -9,8 +9,8 @@ import java.util.Locale;
 /// end of the process written to standard error; [DeviceMemory#leaks] tells at any level and at any time what
 /// is alive.
 ///
-/// **Cost** of a [DeviceBuffer], made and closed, on the development machine: two shared cores under load, so orders of
-/// magnitude only; figures with their errors in `docs/measurements/leaks.md`.
+/// **Cost** of a [DeviceBuffer], made and closed, on the development machine: two shared cores under load, so orders
+/// of magnitude only; figures with their errors in `docs/measurements/leaks.md`.
 ///
 /// | level | ns beyond `off` | garbage beyond `off` |
 /// |---|---|---|

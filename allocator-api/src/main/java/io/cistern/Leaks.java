@@ -23,7 +23,8 @@ final class Leaks {
     private static final System.Logger LOG = System.getLogger(Leaks.class.getName());
 
     /// Those that report at the end of the process.
-    private static final Set<Leaks> ENDING = Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap<>()));
+    private static final Set<Leaks> ENDING =
+            Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap<>()));
 
     private final Router router;
     private final BlockSites sites;
@@ -85,7 +86,8 @@ final class Leaks {
     /// Watches a buffer, where the level says so.
     ///
     /// @return what is told when the buffer is closed; null where it is not watched
-    @Nullable BufferWatch watch(DeviceBuffer buffer, long address) {
+    @Nullable
+    BufferWatch watch(DeviceBuffer buffer, long address) {
         if (address == 0 || !sites.watchesBuffers()) {
             return null;
         }

@@ -100,8 +100,7 @@ class MemoryLimitTests {
         try (ExecutorService platform = Executors.newSingleThreadExecutor();
                 ExecutorService virtual = Executors.newVirtualThreadPerTaskExecutor()) {
             for (ExecutorService executor : List.of(platform, virtual)) {
-                Future<Long> block =
-                        carrier.executorService(executor).submit(() -> memory.allocate(300, 0, 0));
+                Future<Long> block = carrier.executorService(executor).submit(() -> memory.allocate(300, 0, 0));
                 assertThat(block.get()).isNotZero();
                 assertThat(task.usedBytes()).isEqualTo(300);
                 assertThatExceptionOfType(DeviceOutOfMemoryException.class)

@@ -56,8 +56,10 @@ public class ScopedPools {
         streams.forEach(stream -> driver.streams().synchronize(0, stream));
         memory.close();
         streams.forEach(stream -> driver.streams().destroy(0, stream));
-        assertThat(driver.calls().of(DriverCall.MEM_RELEASE)).isEqualTo(driver.calls().of(DriverCall.MEM_CREATE));
-        assertThat(driver.calls().of(DriverCall.MEM_FREE)).isEqualTo(driver.calls().of(DriverCall.MEM_ALLOC));
+        assertThat(driver.calls().of(DriverCall.MEM_RELEASE))
+                .isEqualTo(driver.calls().of(DriverCall.MEM_CREATE));
+        assertThat(driver.calls().of(DriverCall.MEM_FREE))
+                .isEqualTo(driver.calls().of(DriverCall.MEM_ALLOC));
         driver.close();
     }
 

@@ -27,7 +27,12 @@ public final class LeakReport {
                     .add(block);
         }
         StringBuilder text = new StringBuilder();
-        text.append(where).append(": ").append(blocks.size()).append(" live blocks of ").append(bytes(blocks)).append(" bytes");
+        text.append(where)
+                .append(": ")
+                .append(blocks.size())
+                .append(" live blocks of ")
+                .append(bytes(blocks))
+                .append(" bytes");
         groups.entrySet().stream()
                 .sorted(Comparator.comparingLong(
                         (Map.Entry<Origin, List<LiveBlock>> group) -> -bytes(group.getValue())))
@@ -40,12 +45,17 @@ public final class LeakReport {
     }
 
     private static void append(StringBuilder text, Origin origin, List<LiveBlock> blocks) {
-        text.append("\n  ").append(blocks.size()).append(" of ").append(bytes(blocks)).append(" bytes from allocator ");
+        text.append("\n  ")
+                .append(blocks.size())
+                .append(" of ")
+                .append(bytes(blocks))
+                .append(" bytes from allocator ");
         text.append(origin.allocator).append(" on device ").append(origin.device);
         blocks.stream()
                 .flatMap(block -> block.age().stream())
                 .max(Comparator.<Duration>naturalOrder())
-                .ifPresent(oldest -> text.append(", up to ").append(oldest.toMillis()).append(" ms old"));
+                .ifPresent(oldest ->
+                        text.append(", up to ").append(oldest.toMillis()).append(" ms old"));
         LiveBlock first = blocks.getFirst();
         first.stream().ifPresent(stream -> text.append(", stream 0x").append(Long.toHexString(stream)));
         first.thread().ifPresent(thread -> text.append(", thread ").append(thread));

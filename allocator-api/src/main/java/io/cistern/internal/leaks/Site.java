@@ -37,8 +37,8 @@ public final class Site {
     /// The calling code.
     static Site here(boolean whole, long stream) {
         int most = whole ? Integer.MAX_VALUE : FEW_FRAMES;
-        List<StackFrame> frames = WALKER.walk(
-                stack -> stack.dropWhile(Site::isOwn).limit(most).toList());
+        List<StackFrame> frames =
+                WALKER.walk(stack -> stack.dropWhile(Site::isOwn).limit(most).toList());
         return new Site(
                 stream, frames, whole ? Optional.of(Thread.currentThread().getName()) : Optional.empty());
     }

@@ -89,7 +89,8 @@ public final class Lane {
     }
 
     /// What is leased of a route's budgets; for any thread.
-    @Nullable Lease lease(int route) {
+    @Nullable
+    Lease lease(int route) {
         @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
         Tally tally = route < present.length ? present[route] : null;
         return tally != null ? tally.lease : null;

@@ -95,7 +95,8 @@ class BudgetTests {
         };
         CyclicBarrier rest = new CyclicBarrier(THREADS, atRest);
         inThreads(THREADS, thread -> {
-            RandomGenerator random = RandomGeneratorFactory.of("L64X128MixRandom").create(seed * 1000 + thread);
+            RandomGenerator random =
+                    RandomGeneratorFactory.of("L64X128MixRandom").create(seed * 1000 + thread);
             List<Long> held = new ArrayList<>();
             for (int round = 0; round < 12; round++) {
                 for (int step = 0; step < 1500; step++) {
@@ -202,8 +203,7 @@ class BudgetTests {
     void aFailureOfTheAllocatorLeavesNothingCharged() {
         Budget whole = new Budget("whole", 10 * MIB, null);
         Budget part = new Budget("part", 5 * MIB, whole);
-        Route route =
-                router.open("failing", 0, new Witness(BASE, new AtomicLong()), Budgets.of(null, part), () -> {});
+        Route route = router.open("failing", 0, new Witness(BASE, new AtomicLong()), Budgets.of(null, part), () -> {});
         for (long byteSize : new long[] {100, MIB, 5 * MIB}) {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                     .isThrownBy(() -> router.allocate(route, byteSize, FAILING))

@@ -151,7 +151,8 @@ class RouterThreadTests {
         long limit = 100_000;
         AtomicLong live = new AtomicLong();
         AtomicLong highest = new AtomicLong();
-        Route route = router.open("ledger", 0, new Ledger(BASE), Budgets.of(null, new Budget("device 3", limit, null)), () -> {});
+        Route route = router.open(
+                "ledger", 0, new Ledger(BASE), Budgets.of(null, new Budget("device 3", limit, null)), () -> {});
         inThreads(THREADS, thread -> {
             for (int i = 0; i < 5000; i++) {
                 try {
