@@ -81,8 +81,8 @@ public final class GpuTests {
         try (CudaDriver driver = DriverUnderTest.open()) {
             DiscoveredCatalog.runnableSpecs(driver).forEach(spec -> out.println("allocator: " + spec));
         }
-        TestPlan plan =
-                LauncherFactory.create().discover(request(ChosenDriverContract.class, CatalogConformance.class, ScopedPools.class));
+        TestPlan plan = LauncherFactory.create()
+                .discover(request(ChosenDriverContract.class, CatalogConformance.class, ScopedPools.class));
         plan.accept(new TestPlan.Visitor() {
             @Override
             public void visit(TestIdentifier test) {

@@ -34,14 +34,9 @@ public class ScopedPools {
     private final Allocator ranges;
     private final List<Long> streams = new ArrayList<>();
 
-    /// On the driver in the system property `cistern.testkit.driver`.
+    /// For JUnit.
     public ScopedPools() {
-        this(DriverUnderTest.open());
-    }
-
-    /// On a driver, which is closed in the end.
-    protected ScopedPools(CudaDriver driver) {
-        this.driver = driver;
+        driver = DriverUnderTest.open();
         memory = DeviceMemory.open(driver, DiscoveredCatalog.find());
         outside = memory.open("direct");
         pages = memory.open("caching:source=pages");
@@ -61,8 +56,10 @@ public class ScopedPools {
         streams.forEach(stream -> driver.streams().synchronize(0, stream));
         memory.close();
         streams.forEach(stream -> driver.streams().destroy(0, stream));
-        assertThat(driver.calls().of(DriverCall.MEM_RELEASE)).isEqualTo(driver.calls().of(DriverCall.MEM_CREATE));
-        assertThat(driver.calls().of(DriverCall.MEM_FREE)).isEqualTo(driver.calls().of(DriverCall.MEM_ALLOC));
+        assertThat(driver.calls().of(DriverCall.MEM_RELEASE))
+                .isEqualTo(driver.calls().of(DriverCall.MEM_CREATE));
+        assertThat(driver.calls().of(DriverCall.MEM_FREE))
+                .isEqualTo(driver.calls().of(DriverCall.MEM_ALLOC));
         driver.close();
     }
 

@@ -29,7 +29,7 @@ public class LeakBenchmark {
     private static final int DEPTH = 20;
 
     @Param({"OFF", "SAMPLED", "SITES", "ALL"})
-    private LeakLevel level;
+    private LeakLevel level = LeakLevel.OFF;
 
     private DeviceMemory memory;
 

@@ -42,7 +42,7 @@ public class LimitBenchmark {
     @State(Scope.Benchmark)
     public static class Memory {
         @Param({"NONE", "ONE", "TWO", "SCOPES"})
-        private Setting setting;
+        private Setting setting = Setting.NONE;
 
         private DeviceMemory memory;
         private Allocator current;

@@ -72,7 +72,8 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
     private Growth growth(int device, Reserved reserved, RegionMap regions) {
         long deviceBytes = driver.devices().totalBytes(device);
         return switch (source) {
-            case PageSource physical when options.splits() ->
+            case PageSource physical
+            when options.splits() ->
                 new PageGrowth(
                         new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
                         regions,

@@ -20,6 +20,10 @@ import org.junit.jupiter.api.Test;
 class MemoryPoolTests extends PoolFixture {
     private final Functions functions = new Functions();
 
+    MemoryPoolTests() {
+        super(512 * MIB);
+    }
+
     @Test
     void idsIncreaseAndAreDistinctWithFourThreads() throws InterruptedException {
         long first = memory.pool("caching").id();
@@ -42,7 +46,7 @@ class MemoryPoolTests extends PoolFixture {
         MemoryPool pool = functions.pool();
         assertThat(pool.useCount()).isOne();
         List<Long> blocks = new ArrayList<>();
-        try (Scope scope = pool.enter()) {
+        try (Scope _ = pool.enter()) {
             assertThat(pool.useCount()).isEqualTo(2);
             blocks.add(allocate(MIB));
             assertThat(functions.made).hasSize(1);
@@ -234,7 +238,7 @@ class MemoryPoolTests extends PoolFixture {
     void initialMemoryThatIsNotThereOpensNothing() {
         assertThatThrownBy(() -> builder()
                         .functions(functions, functions)
-                        .initialBytes(100 * MIB, DEVICE, stream)
+                        .initialBytes(600 * MIB, DEVICE, stream)
                         .open())
                 .isInstanceOf(DeviceOutOfMemoryException.class);
         assertThat(memory.pools()).isEmpty();
@@ -256,12 +260,12 @@ class MemoryPoolTests extends PoolFixture {
     @Test
     void aFunctionWithoutMemoryMeansOutOfMemoryAfterIdleMemoryWentBack() {
         MemoryPool pool = functions.pool();
-        long first = pool.allocate(60 * MIB, DEVICE, stream);
-        assertThatThrownBy(() -> pool.allocate(60 * MIB, DEVICE, stream))
+        long first = pool.allocate(400 * MIB, DEVICE, stream);
+        assertThatThrownBy(() -> pool.allocate(400 * MIB, DEVICE, stream))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
                 .hasMessageContaining("pool " + pool.id());
         free(first);
-        long larger = pool.allocate(70 * MIB, DEVICE, stream);
+        long larger = pool.allocate(450 * MIB, DEVICE, stream);
         assertThat(functions.deleted).containsExactly(first);
         free(larger);
     }

@@ -15,15 +15,20 @@ import java.util.ServiceLoader;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 
-/// A simulated GPU of 80 MiB, everything that the class path provides, and a pair of functions that keeps books.
+/// A simulated GPU, everything that the class path provides, and a pair of functions that keeps books.
 abstract class PoolFixture {
     static final int DEVICE = 0;
     static final long MIB = 1 << 20;
 
-    final SimulatedGpu gpu =
-            SimulatedGpu.builder().devices(1).capacityBytes(80 * MIB).build();
-    final DeviceMemory memory = DeviceMemory.open(gpu, found());
-    final long stream = gpu.streams().create(DEVICE);
+    final SimulatedGpu gpu;
+    final DeviceMemory memory;
+    final long stream;
+
+    PoolFixture(long capacityBytes) {
+        gpu = SimulatedGpu.builder().devices(1).capacityBytes(capacityBytes).build();
+        memory = DeviceMemory.open(gpu, found());
+        stream = gpu.streams().create(DEVICE);
+    }
 
     private static Catalog found() {
         List<AllocatorProvider> allocators = ServiceLoader.load(AllocatorProvider.class).stream()

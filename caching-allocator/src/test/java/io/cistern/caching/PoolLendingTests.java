@@ -10,6 +10,10 @@ import org.junit.jupiter.api.Test;
 
 /// What pools lend to allocations outside pools, on a device of 80 MiB.
 class PoolLendingTests extends PoolFixture {
+    PoolLendingTests() {
+        super(80 * MIB);
+    }
+
     @Test
     void aLendingPoolServesOthersWhenTheyRunOut() {
         MemoryPool keeping = memory.pool("linear");
@@ -45,7 +49,7 @@ class PoolLendingTests extends PoolFixture {
         MemoryPool lending = builder().lendsToOthers(true).open();
         free(lending.allocate(60 * MIB, DEVICE, stream));
         try (MemoryPool other = memory.pool("caching");
-                Scope scope = other.enter()) {
+                Scope _ = other.enter()) {
             assertOutOfMemory(40 * MIB);
         }
         free(allocate(40 * MIB));
@@ -62,14 +66,15 @@ class PoolLendingTests extends PoolFixture {
 
     @Test
     void aLimitHoldsForWhatIsLentToo() {
-        MemoryPool lending =
-                builder().lendsToOthers(true).limitBytes(60 * MIB).open();
-        free(lending.allocate(60 * MIB, DEVICE, stream));
-        long first = allocate(30 * MIB);
-        long second = allocate(20 * MIB);
+        MemoryPool lending = builder()
+                .lendsToOthers(true)
+                .limitBytes(40 * MIB)
+                .initialBytes(80 * MIB, DEVICE, stream)
+                .open();
+        long borrowed = allocate(30 * MIB);
         assertOutOfMemory(30 * MIB);
-        assertThat(lending.statistics(DEVICE).requestedBytes()).isLessThanOrEqualTo(60 * MIB);
-        free(first, second);
+        assertThat(lending.statistics(DEVICE).requestedBytes()).isEqualTo(30 * MIB);
+        free(borrowed);
     }
 
     @Test
@@ -92,11 +97,11 @@ class PoolLendingTests extends PoolFixture {
     void aPoolThatIsClosedInAScopeServesThatAndLendsNoMore() {
         MemoryPool lending = builder().lendsToOthers(true).open();
         long block;
-        try (Scope scope = lending.enter()) {
+        try (Scope _ = lending.enter()) {
             lending.close();
             block = allocate(60 * MIB);
             free(block);
-            memory.current(); // the scope's thread is in the pool; another one is not
+            // The scope's thread is in the pool; another one is not.
             assertThat(onAnotherThread(() -> assertOutOfMemory(40 * MIB))).isTrue();
         }
         assertThat(lending.isDrained()).isTrue();

@@ -17,6 +17,10 @@ class PoolScopeTests extends PoolFixture {
     private final Functions functions = new Functions();
     private final MemoryPool pool = functions.pool();
 
+    PoolScopeTests() {
+        super(512 * MIB);
+    }
+
     /// A block of 10 MiB is a segment of 10 MiB here, as it is one of 20 MiB in PyTorch's test.
     @Test
     void nestedPoolsServeTheInnermostScope() {
@@ -25,11 +29,11 @@ class PoolScopeTests extends PoolFixture {
         MemoryPool middle = second.pool();
         MemoryPool inner = third.pool();
         List<Long> blocks = new ArrayList<>();
-        try (Scope one = pool.enter()) {
+        try (Scope _ = pool.enter()) {
             blocks.add(allocate(10 * MIB));
-            try (Scope two = middle.enter()) {
+            try (Scope _ = middle.enter()) {
                 blocks.add(allocate(10 * MIB));
-                try (Scope three = inner.enter()) {
+                try (Scope _ = inner.enter()) {
                     blocks.add(allocate(10 * MIB));
                 }
                 blocks.add(allocate(10 * MIB));
@@ -45,7 +49,7 @@ class PoolScopeTests extends PoolFixture {
     /// PyTorch gives both threads segments of 2 MiB; so does this.
     @Test
     void aScopeOfOneThreadDoesNotServeAnother() throws InterruptedException {
-        try (Scope scope = pool.enter()) {
+        try (Scope _ = pool.enter()) {
             long[] block = new long[1];
             Thread thread = Thread.ofPlatform().start(() -> block[0] = allocate(MIB));
             thread.join();
@@ -59,7 +63,7 @@ class PoolScopeTests extends PoolFixture {
     @Test
     void trimmingTheCurrentAllocatorInAScopeKeepsThePoolsSegment() {
         free(allocate(MIB));
-        try (Scope scope = pool.enter()) {
+        try (Scope _ = pool.enter()) {
             free(allocate(MIB));
             assertThat(memory.current().trim(DEVICE, 0)).isEqualTo(2 * MIB);
             assertThat(functions.deleted).isEmpty();
@@ -83,7 +87,7 @@ class PoolScopeTests extends PoolFixture {
     @Test
     void aScopeOfOneStreamServesThatAlone() {
         long other = gpu.streams().create(DEVICE);
-        try (Scope scope = pool.enter(DEVICE, other)) {
+        try (Scope _ = pool.enter(DEVICE, other)) {
             free(allocate(MIB));
             assertThat(pool.statistics(DEVICE).allocations()).isZero();
             memory.free(memory.allocate(MIB, DEVICE, other), other);
@@ -113,7 +117,7 @@ class PoolScopeTests extends PoolFixture {
     void theInnermostWinsWhicheverFormOpenedIt() {
         MemoryPool inner = memory.pool("caching");
         memory.begin(pool, DEVICE);
-        try (Scope scope = inner.enter()) {
+        try (Scope _ = inner.enter()) {
             free(allocate(MIB));
             memory.begin(pool, DEVICE);
             free(allocate(MIB));
@@ -133,7 +137,7 @@ class PoolScopeTests extends PoolFixture {
     void endingOutOfOrderIsAnErrorAndChangesNothing() {
         MemoryPool inner = memory.pool("caching");
         memory.begin(pool, DEVICE);
-        try (Scope scope = inner.enter()) {
+        try (Scope _ = inner.enter()) {
             assertThatIllegalStateException()
                     .isThrownBy(() -> memory.end(pool, DEVICE))
                     .withMessageContaining("not the innermost");

@@ -56,8 +56,8 @@ class RegionMapTest {
 
     private Region put(long address, long byteSize) {
         Segment segment = new Segment(address, byteSize, 0);
-        Region region =
-                new PlainSegment(new StreamShard(0, false, Cutting.ANY), new TestRanges(0), segment, address, byteSize, reserved, map);
+        Region region = new PlainSegment(
+                new StreamShard(0, false, Cutting.ANY), new TestRanges(0), segment, address, byteSize, reserved, map);
         map.put(region, address, byteSize);
         return region;
     }

@@ -24,12 +24,12 @@ public final class ScopedPool {
                 .limitBytes(64 << 20)
                 .open();
         DeviceBuffer kept;
-        try (Scope scope = pool.enter();
-                DeviceBuffer gone = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
+        try (Scope _ = pool.enter();
+                DeviceBuffer _ = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
             kept = DeviceBuffer.allocate(BYTES, DEVICE, stream);
             System.out.printf("in the scope: %d blocks from the pool%n", pool.liveBlocks());
         }
-        try (DeviceBuffer outside = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
+        try (DeviceBuffer _ = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
             System.out.printf(
                     "after it: %d from the pool, %d from %s%n",
                     pool.liveBlocks(),

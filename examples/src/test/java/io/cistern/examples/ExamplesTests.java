@@ -80,6 +80,9 @@ class ExamplesTests {
         assertThat(run(CarryScopeToExecutor.class, "-Dcistern.scopes.report=true"))
                 .filteredOn(line -> line.contains("outside every scope while others are open: async in thread main"))
                 .isNotEmpty();
+    }
+
+    @Test
     void aRecordedProgramIsReplayed() throws Exception {
         assertThat(run(RecordAndReplay.class))
                 .startsWith("recorded 400 rows of 100 allocations")
