@@ -66,7 +66,9 @@ public final class GpuTests {
         System.setProperty(DriverUnderTest.PROPERTY, driver);
         try (CudaDriver found = DriverUnderTest.open()) {
             out.println("driver: " + found.description());
-            return list ? list() : execute(ChosenDriverContract.class, CatalogConformance.class, ScopedPools.class);
+            return list
+                    ? list()
+                    : execute(ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class);
         } catch (IllegalStateException unusable) {
             out.println(unusable.getMessage());
             return 2;
@@ -82,7 +84,7 @@ public final class GpuTests {
             DiscoveredCatalog.runnableSpecs(driver).forEach(spec -> out.println("allocator: " + spec));
         }
         TestPlan plan = LauncherFactory.create()
-                .discover(request(ChosenDriverContract.class, CatalogConformance.class, ScopedPools.class));
+                .discover(request(ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class));
         plan.accept(new TestPlan.Visitor() {
             @Override
             public void visit(TestIdentifier test) {

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 /// back with the source it came from.
 ///
 /// Two allocators stand for two pools, one over physical handles and one over plain ranges, so that the driver's own
-/// counters tell which source gave and got what. Runs on the driver that `CatalogConformance` runs on.
-public class ScopedPools {
+/// counters tell which source gave and got what.
+public abstract class ScopedPools {
     private static final int THREADS = 4;
     private static final int ROUNDS = 200;
     private static final long LARGEST = 3L << 20;
@@ -34,9 +34,9 @@ public class ScopedPools {
     private final Allocator ranges;
     private final List<Long> streams = new ArrayList<>();
 
-    /// For JUnit.
-    public ScopedPools() {
-        driver = DriverUnderTest.open();
+    /// On a driver, which is closed in the end.
+    protected ScopedPools(CudaDriver driver) {
+        this.driver = driver;
         memory = DeviceMemory.open(driver, DiscoveredCatalog.find());
         outside = memory.open("direct");
         pages = memory.open("caching:source=pages");
