@@ -27,6 +27,7 @@ public final class Allocator implements AutoCloseable {
     private final AtomicInteger undrained;
     private final LimitedRoutes limited;
     private final Leaks leaks;
+    private final Pools pools;
     private final AtomicBoolean closing = new AtomicBoolean();
 
     Allocator(
@@ -36,6 +37,7 @@ public final class Allocator implements AutoCloseable {
             @Nullable MemoryLimit limit,
             Runnable whenClosed) {
         this.leaks = memory.leakRecords();
+        this.pools = memory.lenders();
         Router router = memory.router();
         this.spec = spec;
         this.maker = maker;
@@ -59,7 +61,8 @@ public final class Allocator implements AutoCloseable {
         return spec;
     }
 
-    /// Allocates memory for use on a stream, from this allocator whichever is current.
+    /// Allocates memory for use on a stream, from this allocator whichever is current; where that is out of memory,
+    /// from idle blocks of a pool that [lends][MemoryPoolBuilder#lendsToOthers].
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
@@ -72,22 +75,23 @@ public final class Allocator implements AutoCloseable {
     /// @throws AllocatorContractException if a plug-in returned an illegal address
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
-        long address = router.allocate(route(device), byteSize, stream);
-        if (address == Router.REFUSED) {
-            throw new IllegalStateException("allocator " + spec + " is closed");
+        Route route = route(device);
+        try {
+            long address = router.allocate(route, byteSize, stream);
+            if (address == Router.REFUSED) {
+                throw new IllegalStateException("allocator " + spec + " is closed");
+            }
+            return address;
+        } catch (DeviceOutOfMemoryException failure) {
+            return pools.lend(route, null, byteSize, stream, failure);
         }
-        return address;
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams.
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter() {
-        return enter(Allocator::nothing);
-    }
-
-    Scope enter(Runnable whenClosed) {
-        return enter(Region.of(router.region(), openRoutes()), whenClosed);
+        return enter(Reach.ALL, Allocator::nothing);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on one device.
@@ -95,11 +99,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device) {
-        return enter(device, Allocator::nothing);
-    }
-
-    Scope enter(int device, Runnable whenClosed) {
-        return enter(Region.of(router.region(), only(device)), whenClosed);
+        return enter(Reach.ALL.onDevice(checkedDevice(device)), Allocator::nothing);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on one stream of a device.
@@ -107,11 +107,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device, long stream) {
-        return enter(device, stream, Allocator::nothing);
-    }
-
-    Scope enter(int device, long stream, Runnable whenClosed) {
-        return enter(Region.ofStream(router.region(), only(device), stream), whenClosed);
+        return enter(Reach.ALL.onStream(checkedDevice(device), stream), Allocator::nothing);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams, and what it
@@ -121,38 +117,52 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(MemoryLimit limit) {
-        return enter(limit, Allocator::nothing);
+        return enter(Reach.ALL.within(limit), Allocator::nothing);
     }
 
-    Scope enter(MemoryLimit limit, Runnable whenClosed) {
-        synchronized (limited) {
-            openRoutes();
-            return enter(Region.of(router.region(), limited.of(limit, undrained::incrementAndGet), limit), whenClosed);
-        }
-    }
-
-    private Scope enter(Region region, Runnable whenClosed) {
-        return new Scope(router, this, region.outer(), region, whenClosed);
+    Scope enter(Reach reach, Runnable whenClosed) {
+        Region outer = router.region();
+        return new Scope(router, this, outer, region(outer, reach), whenClosed);
     }
 
     private static void nothing() {}
 
-    private @Nullable Route[] only(int device) {
-        @Nullable Route[] one = new Route[routes.length];
-        one[Objects.checkIndex(device, one.length)] = openRoutes()[device];
-        return one;
+    /// This allocator on top of a region.
+    ///
+    /// @throws IllegalStateException if this allocator is closed
+    Region region(@Nullable Region outer, Reach reach) {
+        Route[] all = openRoutes(reach.limit());
+        if (reach.device() == Reach.EVERY_DEVICE) {
+            return Region.of(outer, all, reach.stream(), reach.limit());
+        }
+        @Nullable Route[] one = new Route[all.length];
+        one[reach.device()] = all[reach.device()];
+        return Region.of(outer, one, reach.stream(), reach.limit());
     }
 
-    private Route[] openRoutes() {
+    private Route[] openRoutes(@Nullable MemoryLimit limit) {
+        if (limit == null) {
+            refuseIfClosed();
+            return routes;
+        }
+        synchronized (limited) {
+            refuseIfClosed();
+            return limited.of(limit, undrained::incrementAndGet);
+        }
+    }
+
+    private void refuseIfClosed() {
         if (isClosed()) {
             throw new IllegalStateException("allocator " + spec + " is closed");
         }
-        return routes;
     }
 
-    /// The routes by device, for a region that checks at each allocation whether they are open.
-    Route[] routes() {
-        return routes;
+    /// The way to this allocator for blocks that are charged to a scope's limit too; one that refuses, after
+    /// closing.
+    Route route(int device, @Nullable MemoryLimit limit) {
+        synchronized (limited) {
+            return limit == null || isClosed() ? route(device) : openRoutes(limit)[device];
+        }
     }
 
     /// What the framework counted on a device.
@@ -234,7 +244,11 @@ public final class Allocator implements AutoCloseable {
     }
 
     Route route(int device) {
-        return routes[Objects.checkIndex(device, routes.length)];
+        return routes[checkedDevice(device)];
+    }
+
+    int checkedDevice(int device) {
+        return Objects.checkIndex(device, routes.length);
     }
 
     private void drained() {

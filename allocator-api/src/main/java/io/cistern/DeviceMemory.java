@@ -279,8 +279,12 @@ public final class DeviceMemory implements AutoCloseable {
             long address = router.allocate(lane, route, byteSize, stream);
             return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
         } catch (DeviceOutOfMemoryException failure) {
-            return pools.lend(route, byteSize, device, stream, failure);
+            return pools.lend(route, limit(region, device, stream), byteSize, stream, failure);
         }
+    }
+
+    private static @Nullable MemoryLimit limit(@Nullable Region region, int device, long stream) {
+        return region == null ? null : (MemoryLimit) region.limit(device, stream);
     }
 
     private Route currentRoute(int device, long stream) {
@@ -310,16 +314,16 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of
-    /// statements.
+    /// statements: on all devices and streams, unless [ScopedWork] is told less.
     public ScopedWork where(Allocator allocator) {
-        return new ScopedWork(router, allocator, null);
+        return new ScopedWork(router, allocator, null, Reach.ALL);
     }
 
     /// Prepares to run code whose allocations come from a pool, which is in use meanwhile.
     ///
     /// @throws IllegalArgumentException if it is a pool of other device memory
     public ScopedWork where(MemoryPool pool) {
-        return new ScopedWork(router, own(pool).allocator(), pool);
+        return new ScopedWork(router, own(pool).allocator(), pool, Reach.ALL);
     }
 
     /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes end
@@ -409,6 +413,10 @@ public final class DeviceMemory implements AutoCloseable {
 
     Leaks leakRecords() {
         return leaks;
+    }
+
+    Pools lenders() {
+        return pools;
     }
 
     Router router() {
