@@ -5,12 +5,14 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.ReservedPeak;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /// An allocator that was opened, as a program sees it: metered and owned by the framework whoever wrote it.
@@ -26,6 +28,10 @@ public final class Allocator implements AutoCloseable {
     private final Runnable whenClosed;
     private final AtomicInteger undrained;
     private final LimitedRoutes limited;
+
+    /// By device, what was counted before the last reset.
+    private final AtomicReferenceArray<RouteStatistics> atReset;
+
     private final Leaks leaks;
     private final Pools pools;
     private final AtomicBoolean closing = new AtomicBoolean();
@@ -45,8 +51,10 @@ public final class Allocator implements AutoCloseable {
         this.whenClosed = whenClosed;
         this.routes = new Route[memory.environment().deviceCount()];
         this.undrained = new AtomicInteger(routes.length);
+        this.atReset = new AtomicReferenceArray<>(routes.length);
         for (int device = 0; device < routes.length; device++) {
             routes[device] = router.open(spec.text(), device, maker, memory.budgets(device, limit), this::drained);
+            atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
         }
         this.limited = new LimitedRoutes(router, routes, device -> memory.budgets(device, limit), this::drained);
     }
@@ -170,13 +178,35 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
         RouteStatistics counted = router.statistics(route(device));
+        RouteStatistics before = atReset.get(device);
         return new AllocatorStatistics(
-                counted.allocations(),
-                counted.frees(),
+                counted.allocations() - before.allocations(),
+                counted.frees() - before.frees(),
+                counted.allocations() - counted.frees(),
                 counted.requestedBytes(),
                 counted.requestedPeakBytes(),
-                counted.requestedTotalBytes(),
+                counted.requestedTotalBytes() - before.requestedTotalBytes(),
                 reservedBytes(device));
+    }
+
+    /// Lets the peak of requested bytes begin at what is alive now, and that of reserved bytes where the allocator
+    /// [keeps one][ReservedPeak].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetPeak(int device) {
+        router.resetPeak(route(device));
+        if (!isDrained()) {
+            extension(ReservedPeak.class).ifPresent(peak -> peak.resetReservedPeak(device));
+        }
+    }
+
+    /// Lets all that is counted begin anew: allocations, frees and their bytes at 0, peaks as [#resetPeak]. What
+    /// is alive stays counted as alive.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetStatistics(int device) {
+        resetPeak(device);
+        atReset.set(device, router.statistics(route(device)));
     }
 
     /// Bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
@@ -192,7 +222,7 @@ public final class Allocator implements AutoCloseable {
         return isDrained() ? 0 : maker.trim(device, keepBytes);
     }
 
-    /// Asks for an optional ability of the allocator, such as [io.cistern.spi.ReservedPeak].
+    /// Asks for an optional ability of the allocator, such as [ReservedPeak].
     public <T> Optional<T> extension(Class<T> type) {
         return maker.extension(type);
     }

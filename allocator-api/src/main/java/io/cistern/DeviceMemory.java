@@ -379,6 +379,20 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
+    /// Lets the peaks of all allocators on a device begin at what is alive now: see [Allocator#resetPeak].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetPeak(int device) {
+        allocators.forEach(allocator -> allocator.resetPeak(device));
+    }
+
+    /// Lets all that was counted on a device begin anew, for all allocators: see [Allocator#resetStatistics].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetStatistics(int device) {
+        allocators.forEach(allocator -> allocator.resetStatistics(device));
+    }
+
     /// The driver.
     public CudaDriver driver() {
         return driver;

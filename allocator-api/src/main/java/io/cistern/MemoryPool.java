@@ -181,6 +181,20 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.statistics(device);
     }
 
+    /// Lets the peaks of a device begin at what is alive now: see [Allocator#resetPeak].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetPeak(int device) {
+        allocator.resetPeak(device);
+    }
+
+    /// Lets all that is counted on a device begin anew: see [Allocator#resetStatistics].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetStatistics(int device) {
+        allocator.resetStatistics(device);
+    }
+
     /// Blocks on all devices that were not freed yet, also after closing.
     public long liveBlocks() {
         long blocks = 0;
