@@ -69,6 +69,7 @@ public class LimitBenchmark {
         }
     }
 
+    private final SpacedAllocator provider = new SpacedAllocator();
     private final long stream = 7;
     private final long byteSize = 4096;
 
@@ -85,6 +86,14 @@ public class LimitBenchmark {
     public long publicPair(Memory shared) {
         long address = shared.memory.allocate(byteSize, 0, stream);
         shared.memory.free(address, stream);
+        return address;
+    }
+
+    /// The floor: the provider alone, called directly; whatever the setting, the same.
+    @Benchmark
+    public long providerPair() {
+        long address = provider.allocate(byteSize, 0, stream);
+        provider.free(address, byteSize, 0, stream);
         return address;
     }
 }
