@@ -67,7 +67,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
         currentRoutes = new Route[devices];
         currents = new CurrentAllocators(
-                currentRoutes, watch == null, () -> open(catalog.choose(environment).spec()));
+                currentRoutes,
+                watch == null,
+                () -> open(catalog.choose(environment).spec()));
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),

@@ -152,7 +152,8 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(int device, long stream) {
-        return entered(() -> allocator.enter(Reach.ALL.onStream(allocator.checkedDevice(device), stream), this::endUse));
+        return entered(
+                () -> allocator.enter(Reach.ALL.onStream(allocator.checkedDevice(device), stream), this::endUse));
     }
 
     /// Opens a scope in which this pool serves the calling thread on all devices and streams, charged to a limit:

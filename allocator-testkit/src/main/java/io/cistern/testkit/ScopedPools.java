@@ -58,7 +58,8 @@ public abstract class ScopedPools {
 
     private String ofHandles() {
         return memory.catalog().entries().stream()
-                .filter(entry -> entry.kind() == Catalog.Kind.SOURCE && entry.problem().isEmpty())
+                .filter(entry ->
+                        entry.kind() == Catalog.Kind.SOURCE && entry.problem().isEmpty())
                 .map(Catalog.Entry::name)
                 .filter("vmm"::equals)
                 .findFirst()
@@ -117,8 +118,7 @@ public abstract class ScopedPools {
             }
             assertThat(patterns.mismatches()).isEmpty();
         }
-        for (AllocatorStatistics counted :
-                List.of(outside.statistics(0), pages.statistics(0), ranges.statistics(0))) {
+        for (AllocatorStatistics counted : List.of(outside.statistics(0), pages.statistics(0), ranges.statistics(0))) {
             assertThat(counted.allocations()).isEqualTo((long) THREADS * ROUNDS);
             assertThat(counted.liveBlocks()).isZero();
         }

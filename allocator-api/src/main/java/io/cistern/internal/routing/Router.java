@@ -403,8 +403,7 @@ public final class Router extends OwnerTable {
     public RouteStatistics statistics(Route route) {
         TallySum sum = lanes.sum(route.meter.routes());
         long requested = Math.max(0, route.meter.leased() - sum.credit);
-        long peak = Math.max(
-                requested, Math.max(sum.peak, route.meter.peak().bytes()));
+        long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak().bytes()));
         return new RouteStatistics(sum.allocations, sum.frees, requested, peak, sum.totalBytes);
     }
 }

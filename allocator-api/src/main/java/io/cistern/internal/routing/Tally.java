@@ -137,8 +137,7 @@ final class Tally {
         sum.totalBytes += (long) TOTAL_BYTES.getOpaque(this);
         sum.credit += (long) CREDIT.getOpaque(this);
         if (PEAK_THEN.getAcquire(this) == meter.peak()) {
-            sum.peak =
-                    Math.max(sum.peak, (long) LEASED_THEN.getOpaque(this) - (long) LOWEST_CREDIT.getOpaque(this));
+            sum.peak = Math.max(sum.peak, (long) LEASED_THEN.getOpaque(this) - (long) LOWEST_CREDIT.getOpaque(this));
         }
     }
 
