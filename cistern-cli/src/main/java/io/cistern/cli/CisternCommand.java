@@ -19,6 +19,7 @@ import picocli.CommandLine.ParseResult;
             ReplayCommand.class,
             BenchCommand.class,
             BenchForkCommand.class,
+            TraceCommand.class,
             DoctorCommand.class,
             GenerateCompletion.class
         },
