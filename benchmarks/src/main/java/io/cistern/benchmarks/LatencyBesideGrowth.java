@@ -57,7 +57,7 @@ public final class LatencyBesideGrowth {
                     phase.run(phaseNanos);
                 }
             }
-            phases.forEach(Phase::print);
+            phases.forEach(phase -> phase.print(driver.simulated() ? "simulated" : "cuda:0"));
         }
     }
 
@@ -164,14 +164,15 @@ public final class LatencyBesideGrowth {
             turns = count;
         }
 
-        void print() {
+        void print(String device) {
             Latencies all = new Latencies();
             taken.forEach(all::add);
             StringBuilder line = new StringBuilder(String.format(
                     Locale.ROOT,
-                    "{\"measured\":\"%s\",\"beside\":\"%s\",\"count\":%d,\"neighboursTurns\":%d",
+                    "{\"measured\":\"%s\",\"beside\":\"%s\",\"device\":\"%s\",\"count\":%d,\"neighboursTurns\":%d",
                     what,
                     beside,
+                    device,
                     all.count(),
                     turns));
             for (double percentile : PERCENTILES) {

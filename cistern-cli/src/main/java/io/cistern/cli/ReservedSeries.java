@@ -4,11 +4,11 @@ import java.io.PrintWriter;
 import java.util.function.LongSupplier;
 
 /// Writes what a program had live and what its allocators had reserved for that, as it goes through a trace: a CSV row
-/// `trace,allocator,device,operation,requestedBytes,reservedBytes` for about each thousandth of the operations, in the
+/// `trace,allocator,device,operation,requestedBytes,reservedBytes` for about 400 of the operations, in the
 /// first pass alone.
 final class ReservedSeries implements BlockWork {
     static final String HEADER = "trace,allocator,device,operation,requestedBytes,reservedBytes";
-    private static final int ROWS = 1000;
+    private static final int ROWS = 400;
 
     private final PrintWriter out;
     private final String labels;
@@ -16,6 +16,8 @@ final class ReservedSeries implements BlockWork {
     private final LongSupplier reservedBytes;
     private int operation;
     private long requestedBytes;
+    private long mostRequestedBytes;
+    private long mostReservedBytes;
 
     /// @param labels the first three cells
     /// @param operations of one pass
@@ -38,10 +40,18 @@ final class ReservedSeries implements BlockWork {
         count();
     }
 
+    /// Between two rows, the most of each counts: a peak shows however short it is.
     private void count() {
         operation++;
-        if (operation <= operations && operation % Math.max(1, operations / ROWS) == 0) {
-            out.print(labels + "," + operation + "," + requestedBytes + "," + reservedBytes.getAsLong() + "\n");
+        mostRequestedBytes = Math.max(mostRequestedBytes, requestedBytes);
+        if (operation > operations) {
+            return;
+        }
+        mostReservedBytes = Math.max(mostReservedBytes, reservedBytes.getAsLong());
+        if (operation % Math.max(1, operations / ROWS) == 0) {
+            out.print(labels + "," + operation + "," + mostRequestedBytes + "," + mostReservedBytes + "\n");
+            mostRequestedBytes = 0;
+            mostReservedBytes = 0;
         }
     }
 }
