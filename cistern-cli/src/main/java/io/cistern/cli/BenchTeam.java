@@ -5,11 +5,11 @@ import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.function.Function;
 import java.util.stream.LongStream;
 
@@ -60,11 +60,9 @@ final class BenchTeam implements AutoCloseable {
         CyclicBarrier start = new CyclicBarrier(members.size());
         List<Part> parts = each(member -> () -> {
             start.await();
-            long garbage = THREADS.getCurrentThreadAllocatedBytes();
             long begin = System.nanoTime();
-            run(member, pairs);
-            long end = System.nanoTime();
-            return new Part(begin, end, THREADS.getCurrentThreadAllocatedBytes() - garbage);
+            long garbageBytes = run(member, pairs);
+            return new Part(begin, System.nanoTime(), garbageBytes);
         });
         long begin = parts.stream().mapToLong(Part::begin).min().orElseThrow();
         long end = parts.stream().mapToLong(Part::end).max().orElseThrow();
@@ -72,11 +70,18 @@ final class BenchTeam implements AutoCloseable {
                 end - begin, parts.stream().mapToLong(Part::garbageBytes).sum());
     }
 
-    private static void run(Member member, int pairs) {
+    /// Waits for the stream now and then, which is no part of a pair.
+    ///
+    /// @return what the pairs took of the Java heap
+    private static long run(Member member, int pairs) {
+        long garbageBytes = 0;
         for (int left = pairs; left > 0; left -= PAIRS_A_WAIT) {
+            long before = THREADS.getCurrentThreadAllocatedBytes();
             member.load().run(Math.min(left, PAIRS_A_WAIT));
+            garbageBytes += THREADS.getCurrentThreadAllocatedBytes() - before;
             member.await().run();
         }
+        return garbageBytes;
     }
 
     /// What each pair of each thread took, in no order.
@@ -101,26 +106,35 @@ final class BenchTeam implements AutoCloseable {
         });
     }
 
-    /// Lets each thread do its task; what fails first is thrown, whatever the others do.
+    /// Lets each thread do its task; what fails first is thrown, even if others wait for that thread.
     private <T> List<T> each(Function<Member, Callable<T>> task) {
-        List<Future<T>> running = new ArrayList<>();
+        CompletableFuture<T> failed = new CompletableFuture<>();
+        List<CompletableFuture<T>> running = new ArrayList<>();
         for (int i = 0; i < members.size(); i++) {
-            running.add(threads.get(i).submit(task.apply(members.get(i))));
+            Callable<T> own = task.apply(members.get(i));
+            running.add(CompletableFuture.supplyAsync(() -> call(own), threads.get(i))
+                    .whenComplete((_, e) -> {
+                        if (e != null) {
+                            failed.completeExceptionally(e);
+                        }
+                    }));
         }
-        return running.stream().map(BenchTeam::result).toList();
+        try {
+            CompletableFuture.anyOf(failed, CompletableFuture.allOf(running.toArray(CompletableFuture[]::new)))
+                    .join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof RuntimeException cause ? cause : e;
+        }
+        return running.stream().map(CompletableFuture::join).toList();
     }
 
-    private static <T> T result(Future<T> future) {
+    private static <T> T call(Callable<T> task) {
         try {
-            return future.get();
-        } catch (ExecutionException e) {
-            if (e.getCause() instanceof RuntimeException cause) {
-                throw cause;
-            }
-            throw new IllegalStateException("a measured thread failed", e.getCause());
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted while measuring", e);
+            return task.call();
+        } catch (RuntimeException e) {
+            throw e;
+        } catch (Exception e) {
+            throw new IllegalStateException("a measured thread failed", e);
         }
     }
 

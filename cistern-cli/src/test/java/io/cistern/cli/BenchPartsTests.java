@@ -1,6 +1,7 @@
 package io.cistern.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Collections;
 import java.util.List;
@@ -48,6 +49,26 @@ final class BenchPartsTests {
             long[] taken = LongStream.range(0, count).map(queue::take).toArray();
             assertThat(taken).isEqualTo(LongStream.rangeClosed(1, count).toArray());
             putting.get();
+        }
+    }
+
+    @Test
+    void aThreadThatFailsEndsTheRoundThoughAnotherWaitsForIt() {
+        BenchHandoff handoff = new BenchHandoff();
+        BenchLoad failing = new BenchLoad() {
+            @Override
+            public void run(int pairs) {
+                throw new IllegalStateException("refused");
+            }
+
+            @Override
+            public void time(long[] nanos) {}
+        };
+        BenchTeam.Member waiting = new BenchTeam.Member(handoff.taker(), () -> {});
+        try (BenchTeam team = new BenchTeam(List.of(waiting, new BenchTeam.Member(failing, () -> {})))) {
+            assertThatThrownBy(() -> team.run(10)).hasMessage("refused");
+        } finally {
+            handoff.putter(BenchSizes.upperHalf(8, 1)).run(10); // Lets the waiting thread end.
         }
     }
 
