@@ -3,6 +3,8 @@ package io.cistern.internal.routing;
 import io.cistern.AllocatorContractException;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.UnknownAddressException;
+import io.cistern.UnusableStreamException;
+import io.cistern.cuda.Streams;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Lends;
 import java.util.Arrays;
@@ -39,6 +41,10 @@ public final class Router extends OwnerTable {
     public static final long REFUSED = -1;
 
     private final Lanes lanes = new Lanes();
+
+    /// Uses of blocks on other streams than that of their free; there before the first record is marked.
+    @Nullable
+    BlockUses uses;
 
     /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
     private Route[] routes = {};
@@ -221,6 +227,9 @@ public final class Router extends OwnerTable {
     /// @param from the route's allocator, or a view of it
     private long allocateSlowly(Route route, DeviceAllocator from, long byteSize, long stream) {
         Lane own = lanes.own();
+        if (own == null) {
+            refuseThreadStream(route.device, stream);
+        }
         Lane lane = own != null ? own : lanes.enterShared();
         Tally tally = lane.of(route);
         tally.begins();
@@ -300,6 +309,7 @@ public final class Router extends OwnerTable {
         Route route = routes[routeOf(owner)];
         Lane lane = lanes.own();
         if (lane == null) {
+            refuseThreadStream(route.device, stream);
             return freeSlowly(chunk, at, address, stream, take(chunk, at, address));
         }
         Tally tally = lane.of(route);
@@ -320,15 +330,23 @@ public final class Router extends OwnerTable {
         return true;
     }
 
-    /// The way of virtual threads, closing routes and lost races.
+    /// The way of virtual threads, of closing routes, of blocks that other streams used, and of lost races.
     private boolean freeSlowly(long[] chunk, int at, long address, long stream, long taken) {
-        boolean draining = taken == NONE;
-        long owner = draining ? takeDraining(chunk, at, address) : taken;
-        if (owner == NONE) {
-            return false;
+        int state = LIVE;
+        long owner = taken;
+        while (owner == NONE) {
+            state = stateOf(chunk, at, address);
+            if (state == 0) {
+                return false;
+            }
+            owner = take(chunk, at, address, state);
         }
         Route route = routes[routeOf(owner)];
+        boolean draining = (state & DRAINING) != 0;
         try {
+            if (uses != null && (state & USED) != 0) {
+                uses.await(address, route.device, stream);
+            }
             route.maker.free(address, byteSizeOf(owner), route.device, stream);
         } finally {
             // Before it is counted: whoever closes takes what is counted alive beyond the marked blocks
@@ -340,6 +358,35 @@ public final class Router extends OwnerTable {
             }
         }
         return true;
+    }
+
+    /// A virtual thread changes its carrier, and with it which stream the per-thread default stream is.
+    static void refuseThreadStream(int device, long stream) {
+        if (stream == Streams.PER_THREAD_DEFAULT && Thread.currentThread().isVirtual()) {
+            throw new UnusableStreamException(
+                    device,
+                    stream,
+                    "the per-thread default stream is another one whenever a virtual thread changes its carrier: name"
+                            + " a stream of your own, or work on a platform thread");
+        }
+    }
+
+    /// The device of a live block.
+    ///
+    /// @throws UnknownAddressException if no live block begins there
+    public int deviceOf(long address) {
+        return routeOfBlock(address).device;
+    }
+
+    /// The route that a live block came through.
+    ///
+    /// @throws UnknownAddressException if no live block begins there
+    Route routeOfBlock(long address) {
+        long owner = isLegal(address) ? ownerOf(address) : NONE;
+        if (owner == NONE) {
+            throw new UnknownAddressException(address);
+        }
+        return routes[routeOf(owner)];
     }
 
     private void countFree(Route route, long byteSize) {
