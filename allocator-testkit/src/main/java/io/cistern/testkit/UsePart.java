@@ -89,7 +89,7 @@ abstract class UsePart extends ConformancePart {
         StreamLatch secondLatch = latch();
         Block[] blocks = blocksReadOn(reader);
         secondLatch.hold(second);
-        whileHeld(secondLatch, () -> {
+        whileHeld(latch, () -> whileHeld(secondLatch, () -> {
             for (Block block : blocks) {
                 use(block, reader);
                 use(block, second);
@@ -97,7 +97,7 @@ abstract class UsePart extends ConformancePart {
             }
             latch.release();
             allocateAll(owner);
-        });
+        }));
         assertContents();
     }
 

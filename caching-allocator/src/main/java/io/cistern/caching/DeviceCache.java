@@ -79,14 +79,15 @@ final class DeviceCache {
 
     /// Says that a live block is used on another stream too until it is freed.
     ///
-    /// @throws UnknownAddressException if the address is in no region
+    /// @throws UnknownAddressException if no live block starts there
     void recordUse(long address, long stream) {
-        if (regions.find(address) == null) {
+        Region region = regions.find(address);
+        if (region == null) {
             throw new UnknownAddressException(address);
         }
         long key = Fences.key(stream);
         fences.opened(key);
-        uses.add(address, key);
+        region.shard.recordUse(region, address, key, uses);
     }
 
     private ShardTable table(boolean ofSmall) {

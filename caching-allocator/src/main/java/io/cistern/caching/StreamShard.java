@@ -103,6 +103,19 @@ final class StreamShard {
         }
     }
 
+    /// Notes that a stream uses a live block.
+    ///
+    /// @throws UnknownAddressException if no live block starts there
+    void recordUse(Region region, long address, long key, RecordedUses uses) {
+        lock.lock();
+        try {
+            heap.liveAt(region, address);
+            uses.add(address, key);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     private void fence(int block, long lastStream, long[] others) {
         long[] unordered = closed ? others : RecordedUses.without(others, stream);
         boolean ordered = lastStream == stream && !closed;
