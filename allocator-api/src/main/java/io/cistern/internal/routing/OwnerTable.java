@@ -74,7 +74,7 @@ abstract class OwnerTable {
 
     private static final VarHandle KEY = MethodHandles.arrayElementVarHandle(long[].class);
 
-    private long[] @Nullable [] fine = new long[64][];
+    long[] @Nullable [] fine = new long[64][];
     private long[] @Nullable [] coarse = new long[64][];
 
     /// Chunks in each directory, by its shift.

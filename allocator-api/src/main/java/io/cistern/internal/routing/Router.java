@@ -7,6 +7,7 @@ import io.cistern.UnusableStreamException;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Lends;
+import java.util.ArrayDeque;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -40,6 +41,10 @@ public final class Router extends OwnerTable {
     /// What [#allocate] returns when the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
 
+    /// An index rests until so many others have come after it. So whoever frees a block twice, and looks at its record
+    /// while it is freed and its route drains, does not meet the next route of that index.
+    private static final int RESTING = 1024;
+
     private final Lanes lanes = new Lanes();
 
     /// Uses of blocks on other streams than that of their free; there before the first record is marked.
@@ -47,7 +52,13 @@ public final class Router extends OwnerTable {
     BlockUses uses;
 
     /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
-    private Route[] routes = {};
+    private Route[] routes = new Route[16];
+
+    /// Indices that were ever in use: those of open and draining routes, and those in `idle`.
+    private int indices;
+
+    /// Indices of routes that have drained, the one longest ago first.
+    private final ArrayDeque<Integer> idle = new ArrayDeque<>();
 
     /// Has every entry into a region and every exit told to a watch; before the first of them.
     public void watch(ScopeWatch watch) {
@@ -75,14 +86,36 @@ public final class Router extends OwnerTable {
             Meter meter,
             @Nullable Budgets budgets,
             Runnable whenDrained) {
-        if (routes.length == MAX_ROUTES) {
-            throw new IllegalStateException("more than " + MAX_ROUTES + " allocators opened in one DeviceMemory");
-        }
-        Route[] more = Arrays.copyOf(routes, routes.length + 1);
-        Route route = new Route(routes.length, device, name, allocator, meter, budgets, lanes, whenDrained);
-        more[route.index] = route;
-        routes = more;
+        int index = takeIndex();
+        Route route = new Route(index, device, name, allocator, meter, budgets, lanes, this::retire, whenDrained);
+        routes[index] = route;
         return route;
+    }
+
+    private int takeIndex() {
+        if (idle.size() > RESTING || (indices == MAX_ROUTES && !idle.isEmpty())) {
+            return idle.removeFirst();
+        }
+        if (indices == MAX_ROUTES) {
+            throw new IllegalStateException("more than " + MAX_ROUTES
+                    + " allocators, one for each device and limit, are open or have live blocks in one DeviceMemory");
+        }
+        if (indices == routes.length) {
+            routes = Arrays.copyOf(routes, 2 * indices);
+        }
+        return indices++;
+    }
+
+    /// Takes the index of a route that has drained. A free that was counted down may not have counted itself yet.
+    private void retire(Route route) {
+        while (lanes.sum(route).live() != 0) {
+            Lanes.pause();
+        }
+        route.meter.retire(route);
+        synchronized (this) {
+            route.retired = true;
+            idle.addLast(route.index);
+        }
     }
 
     /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is
@@ -96,7 +129,7 @@ public final class Router extends OwnerTable {
         route.refuse();
         lanes.awaitAllocations(route);
         long marked = drain(route.index);
-        while (lanes.sum(route.index).live() > route.draining(marked)) {
+        while (lanes.sum(route).live() > route.draining(marked)) {
             Lanes.pause();
         }
         route.expectDraining(marked);
@@ -107,11 +140,11 @@ public final class Router extends OwnerTable {
     ///
     /// @return false if it has live blocks
     public boolean recharge(Route route, Budgets budgets) {
-        if (lanes.sum(route.index).live() != 0) {
+        if (lanes.sum(route).live() != 0) {
             return false;
         }
         lanes.awaitAllocations(route);
-        if (lanes.sum(route.index).live() != 0) {
+        if (lanes.sum(route).live() != 0) {
             return false;
         }
         route.charge(budgets);
@@ -148,13 +181,14 @@ public final class Router extends OwnerTable {
         if (lease != null) {
             take(lease, tally, byteSize);
         }
-        long address;
+        long address = 0;
         try {
             address = entrance.allocate(byteSize, route.device, stream);
             if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
         } catch (Throwable failure) {
+            giveBack(route, address, byteSize, stream, failure);
             throw undone(route, tally, byteSize, failure);
         }
         tally.allocated(byteSize);
@@ -169,6 +203,18 @@ public final class Router extends OwnerTable {
         } finally {
             if (!taken) {
                 tally.failed();
+            }
+        }
+    }
+
+    /// Gives back a block that could not be recorded, for want of heap most likely; one that must not be recorded was
+    /// dealt with before.
+    private static void giveBack(Route route, long address, long byteSize, long stream, Throwable failure) {
+        if (address != 0 && !(failure instanceof AllocatorContractException)) {
+            try {
+                route.maker.free(address, byteSize, route.device, stream);
+            } catch (Throwable second) {
+                failure.addSuppressed(second);
             }
         }
     }
@@ -262,13 +308,15 @@ public final class Router extends OwnerTable {
         if (budgets != null) {
             budgets.take(route, byteSize);
         }
+        long address = 0;
         try {
-            long address = from.allocate(byteSize, route.device, stream);
+            address = from.allocate(byteSize, route.device, stream);
             if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
             return address;
         } catch (Throwable failure) {
+            giveBack(route, address, byteSize, stream, failure);
             if (budgets != null) {
                 budgets.giveBack(byteSize);
             }
@@ -437,7 +485,7 @@ public final class Router extends OwnerTable {
     /// The counters of a route and of those beside it; weakly consistent while other threads allocate, exact at
     /// rest.
     public RouteStatistics statistics(Route route) {
-        TallySum sum = lanes.sum(route.meter.routes());
+        TallySum sum = route.meter.sum();
         long requested = Math.max(0, route.meter.leased() - sum.credit);
         long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak()));
         return new RouteStatistics(sum.allocations, sum.frees, requested, peak, sum.totalBytes);
