@@ -411,7 +411,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///     [recorded][#recordUse]
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
     ///     or is foreign
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; nothing is freed then
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; nothing is freed
+    ///     then
     public void free(long address, long stream) {
         router.free(address, stream);
     }
@@ -420,9 +421,9 @@ public final class DeviceMemory implements AutoCloseable {
     /// no stream waits for it. The precise form, for a last use that other work comes behind on its stream.
     ///
     /// @param address what an allocation returned; 0 does nothing
-    /// @param event a `CUevent` of any device, recorded after the last use: after all uses, unless the others were
-    ///     [recorded][#recordUse]. What it recorded until now counts; from here on it may be recorded again or
-    ///     destroyed
+    /// @param event a `CUevent` of any device, recorded after the last use: after all uses, unless the others
+    ///     were [recorded][#recordUse]. What it recorded until now counts; from here on it may be recorded again
+    ///     or destroyed
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed then
     public void freeAfter(long address, long event) {
@@ -431,17 +432,17 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Says that a block is also used on another stream, by work enqueued there until the block is freed: its memory
-    /// isn't handed out again before that stream has got past those uses. Nothing happens now: streams are looked
-    /// at after the free. Ordering the streams oneself, and freeing on the last one, needs no such call.
+    /// Says that a block is also used on another stream, by work enqueued there until the block is freed: its
+    /// memory isn't handed out again before that stream has got past those uses. Nothing happens now: streams are
+    /// looked at after the free. Ordering the streams oneself, and freeing on the last one, needs no such call.
     ///
     /// Where the allocator can't wait for other streams ([io.cistern.spi.RecordsUse]), the stream of the free is
     /// made to wait for them at the free.
     ///
     /// @param address what an allocation returned, not an address inside a block; 0 does nothing
-    /// @param stream a stream of the block's device, which exists; for one of another device, record an event there
-    ///     and free [after][#freeAfter] it. If its end is [announced][#streamClosing] before the free, the work until
-    ///     then counts
+    /// @param stream a stream of the block's device, which exists; for one of another device, record an event
+    ///     there and free [after][#freeAfter] it. If its end is [announced][#streamClosing] before the free, the
+    ///     work until then counts
     /// @throws UnknownAddressException if no live block begins there
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
     public void recordUse(long address, long stream) {

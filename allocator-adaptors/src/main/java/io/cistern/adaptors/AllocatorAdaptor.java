@@ -42,8 +42,8 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
         upstream.streamClosing(device, stream);
     }
 
-    /// Asks this allocator first, then its upstream; the type of an adaptor finds that adaptor. An adaptor that hands
-    /// out other addresses than its upstream overrides this for abilities that name blocks by them, such as
+    /// Asks this allocator first, then its upstream; the type of an adaptor finds that adaptor. An adaptor that
+    /// hands out other addresses than its upstream overrides this for abilities that name blocks by them, such as
     /// [io.cistern.spi.RecordsUse] and [io.cistern.spi.Lends].
     @Override
     public <T> Optional<T> extension(Class<T> type) {

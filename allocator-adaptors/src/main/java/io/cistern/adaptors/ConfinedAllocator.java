@@ -63,8 +63,8 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
 
     /// {@inheritDoc}
     ///
-    /// The upstream's way to record uses is not offered, since other threads would call it; so the stream of a free is
-    /// made to wait for the others.
+    /// The upstream's way to record uses is not offered, since other threads would call it; so the stream of a
+    /// free is made to wait for the others.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type == RecordsUse.class ? Optional.empty() : super.extension(type);

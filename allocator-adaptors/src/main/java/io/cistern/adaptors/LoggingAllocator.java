@@ -5,7 +5,8 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.RecordsUse;
 import java.util.Optional;
 
-/// Notes each block that comes and goes, and recorded uses on other streams, in a [TraceLog], which [#extension] finds.
+/// Notes each block that comes and goes, and recorded uses on other streams, in a [TraceLog], which [#extension]
+/// finds.
 ///
 /// A block's id is its address: it is noted as freed before the upstream can hand the address out again, so that in
 /// the log no id is allocated while it is live.

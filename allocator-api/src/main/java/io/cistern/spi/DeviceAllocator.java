@@ -22,9 +22,9 @@ import java.util.OptionalLong;
 ///
 /// **Stream order.** Memory may be used by work enqueued on `stream` after `allocate` returned, until work enqueued
 /// on the stream given to `free`, before that call. An allocator may therefore hand a freed block to the same stream
-/// at once, and to another stream only when it knows that the first has got past the free. Uses on further streams are
-/// the business of allocators that [can][RecordsUse] wait for them, else of the framework; so is a free after an event,
-/// which comes as a free on a stream that waits for it.
+/// at once, and to another stream only when it knows that the first has got past the free. Uses on further streams
+/// are the business of allocators that [can][RecordsUse] wait for them, else of the framework; so is a free after an
+/// event, which comes as a free on a stream that waits for it.
 ///
 /// **Threads.** Any thread may call any method at any time, also several at once for one device and stream.
 public interface DeviceAllocator extends AutoCloseable {

@@ -8,9 +8,9 @@ package io.cistern.spi;
 public interface RecordsUse {
     /// Says that a live block is also used on another stream, by work enqueued there until the block is freed.
     ///
-    /// @implSpec After the free, whenever that is and on whichever stream, the memory is handed out only to work that
-    ///     runs after all that the stream had been given by then; or by its end, if [DeviceAllocator#streamClosing]
-    ///     comes first. Saying it twice is as good as once.
+    /// @implSpec After the free, whenever that is and on whichever stream, the memory is handed out only to work
+    ///     that runs after all that the stream had been given by then; or by its end, if
+    ///     [DeviceAllocator#streamClosing] comes first. Saying it twice is as good as once.
     /// @param address where a live block of this allocator begins
     /// @param device the device of the block and the stream
     /// @param stream a stream that exists

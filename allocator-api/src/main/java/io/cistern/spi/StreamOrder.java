@@ -9,9 +9,9 @@ package io.cistern.spi;
 /// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is the
 /// per-thread default stream *of the calling thread*, so a fence on another thread's can't be had, and on a virtual
 /// thread there is none. A handle names a stream from its creation to the announcement of its end
-/// ([DeviceAllocator#streamClosing]); if it comes again, that is another stream, and nothing that was recorded for the
-/// first may be taken for the second. Between the two nothing may be recorded on it and nothing made to wait: so an
-/// allocator takes its fences of a stream when that is announced to end. Fences outlive their streams.
+/// ([DeviceAllocator#streamClosing]); if it comes again, that is another stream, and nothing that was recorded for
+/// the first may be taken for the second. Between the two nothing may be recorded on it and nothing made to wait: so
+/// an allocator takes its fences of a stream when that is announced to end. Fences outlive their streams.
 ///
 /// **Threads.** Any thread may call any method at any time, also several for one fence, but none for a fence that is
 /// being released. No method but [#synchronize] waits for work. None is called under a lock that the way of an
@@ -32,8 +32,8 @@ public interface StreamOrder {
     /// @param device the device that the fence was recorded on
     boolean passed(int device, long fence);
 
-    /// Makes work that is given to a stream from now on run after the fence. The host does not wait, and nobody else;
-    /// work given before is not held up.
+    /// Makes work that is given to a stream from now on run after the fence. The host does not wait, and nobody
+    /// else; work given before is not held up.
     ///
     /// @param device the device of the stream and the fence
     /// @param stream a stream that exists, also the fence's own, for which it is no wait

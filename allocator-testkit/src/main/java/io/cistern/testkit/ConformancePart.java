@@ -190,8 +190,8 @@ abstract class ConformancePart {
         patterns.get(block.device()).verify(block.address(), block.byteSize(), block.seed(), stream);
     }
 
-    /// Has another stream read a block, after all work of its own stream, and says so; the block's own stream knows
-    /// nothing of it.
+    /// Has another stream read a block, after all work of its own stream, and says so; the block's own stream
+    /// knows nothing of it.
     void use(Block block, long stream) {
         order(block.stream(), stream);
         verify(block, stream);

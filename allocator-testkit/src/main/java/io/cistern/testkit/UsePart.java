@@ -89,15 +89,17 @@ abstract class UsePart extends ConformancePart {
         StreamLatch secondLatch = latch();
         Block[] blocks = blocksReadOn(reader);
         secondLatch.hold(second);
-        whileHeld(latch, () -> whileHeld(secondLatch, () -> {
-            for (Block block : blocks) {
-                use(block, reader);
-                use(block, second);
-                free(block);
-            }
-            latch.release();
-            allocateAll(owner);
-        }));
+        whileHeld(
+                latch,
+                () -> whileHeld(secondLatch, () -> {
+                    for (Block block : blocks) {
+                        use(block, reader);
+                        use(block, second);
+                        free(block);
+                    }
+                    latch.release();
+                    allocateAll(owner);
+                }));
         assertContents();
     }
 

@@ -63,8 +63,7 @@ final class RecordedUses {
             if (Arrays.binarySearch(block.getValue(), key) >= 0) {
                 long replacement = ended != 0 ? ended : end.getAsLong();
                 ended = replacement;
-                streamsOfBlocks.computeIfPresent(
-                        block.getKey(), (_, keys) -> with(without(keys, key), replacement));
+                streamsOfBlocks.computeIfPresent(block.getKey(), (_, keys) -> with(without(keys, key), replacement));
             }
         }
     }

@@ -136,7 +136,9 @@ class CachingUsesTest {
         caching.recordUse(ofBoth, 0, B);
         free(used, A);
         free(allocate(A), A);
-        assertThat(context.order.recordedOn).as("the first stream's end was fenced before").isEmpty();
+        assertThat(context.order.recordedOn)
+                .as("the first stream's end was fenced before")
+                .isEmpty();
 
         free(ofBoth, A);
         free(allocate(A), A);
@@ -152,7 +154,9 @@ class CachingUsesTest {
         verify(context.devices, never()).synchronize(0);
         caching.trim(0, 0);
         verify(context.devices, times(1)).synchronize(0);
-        assertThat(context.order.recordedOn).as("nobody knows whether the handle exists").isEmpty();
+        assertThat(context.order.recordedOn)
+                .as("nobody knows whether the handle exists")
+                .isEmpty();
         assertThat(caching.reservedBytes(0)).hasValue(0);
     }
 
@@ -166,8 +170,7 @@ class CachingUsesTest {
     }
 
     private void assertUnknown(long address) {
-        assertThatExceptionOfType(UnknownAddressException.class)
-                .isThrownBy(() -> caching.recordUse(address, 0, B));
+        assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(() -> caching.recordUse(address, 0, B));
     }
 
     private long allocate(long stream) {

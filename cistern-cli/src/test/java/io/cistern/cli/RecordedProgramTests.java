@@ -160,8 +160,15 @@ final class RecordedProgramTests {
         assertThat(rows(trace, Trace.USE)).isEqualTo(ROUNDS);
         assertThat(rows(trace, Trace.WAIT)).isEqualTo(ROUNDS);
 
-        ProgramRun run = ProgramRun.inProcess("replay", program.toString(), "--device=simulated", "--format=json",
-                "--allocator=caching", "--allocator=async", "--allocator=direct", "--work=check");
+        ProgramRun run = ProgramRun.inProcess(
+                "replay",
+                program.toString(),
+                "--device=simulated",
+                "--format=json",
+                "--allocator=caching",
+                "--allocator=async",
+                "--allocator=direct",
+                "--work=check");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out().lines()).hasSize(3).allMatch(line -> line.contains("\"mismatches\":0"));

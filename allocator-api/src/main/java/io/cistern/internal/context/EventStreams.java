@@ -10,8 +10,8 @@ import java.util.List;
 /// allocator can free after an event, and the event may be recorded again or destroyed at once, since a stream waits
 /// for what it had recorded when it was told to.
 ///
-/// An event is given to a stream that has nothing to wait for, if there is one: so blocks wait for each other's events
-/// only where very many are under way.
+/// An event is given to a stream that has nothing to wait for, if there is one: so blocks wait for each other's
+/// events only where very many are under way.
 ///
 /// **Threads.** Any; one lock, which only frees of this kind take.
 public final class EventStreams {

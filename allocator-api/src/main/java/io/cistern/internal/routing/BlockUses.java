@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 /// **Invariant**: the blocks of a stream = the blocks noted here with it; a fence is open exactly while its stream
 /// has ended and has blocks.
 ///
-/// **Threads.** Any; one lock, held also across driver calls, so that no stream ends between being looked up and being
-/// recorded on.
+/// **Threads.** Any; one lock, held also across driver calls, so that no stream ends between being looked up and
+/// being recorded on.
 public final class BlockUses {
     private final Router router;
     private final StreamOrder order;
@@ -164,7 +164,8 @@ public final class BlockUses {
     }
 
     private static StreamUse.Name name(int device, long stream) {
-        long thread = stream == Streams.PER_THREAD_DEFAULT ? Thread.currentThread().threadId() : 0;
+        long thread =
+                stream == Streams.PER_THREAD_DEFAULT ? Thread.currentThread().threadId() : 0;
         return new StreamUse.Name(device, stream == Streams.LEGACY_DEFAULT ? 0 : stream, thread);
     }
 }

@@ -71,8 +71,8 @@ public final class Lane {
         return tally != null && tally.route == route ? tally : make(route);
     }
 
-    /// Makes the tally of a route. For one that has drained it is forgotten at once: whoever still has it in hand is
-    /// refused, and its place may be another route's.
+    /// Makes the tally of a route. For one that has drained it is forgotten at once: whoever still has it in hand
+    /// is refused, and its place may be another route's.
     private Tally make(Route route) {
         Tally tally = new Tally(route);
         if (route.retired) {

@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
 /// **Steps.** Insert: find the slot by size and address, check that it is empty, write the owner, then the key
 /// (release). Remove: look for the key in both tables, swing its state from live to freeing (compare-and-set, so
 /// that one of two frees loses), read the owner, clear the key. Drain: swing the live records of a route to draining,
-/// so that their frees are counted. A record of either kind may bear the mark *used* besides, which sends its free the
-/// same slow way: see [BlockUses].
+/// so that their frees are counted. A record of either kind may bear the mark *used* besides, which sends its free
+/// the same slow way: see [BlockUses].
 ///
 /// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else; the thread
 /// that removes owns the record from the compare-and-set to the clearing. Chunks are added under a lock and found by

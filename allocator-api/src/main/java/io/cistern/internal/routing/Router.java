@@ -41,8 +41,8 @@ public final class Router extends OwnerTable {
     /// What [#allocate] returns when the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
 
-    /// An index rests until so many others have come after it. So whoever frees a block twice, and looks at its record
-    /// while it is freed and its route drains, does not meet the next route of that index.
+    /// An index rests until so many others have come after it. So whoever frees a block twice, and looks at its
+    /// record while it is freed and its route drains, does not meet the next route of that index.
     private static final int RESTING = 1024;
 
     private final Lanes lanes = new Lanes();
@@ -207,8 +207,8 @@ public final class Router extends OwnerTable {
         }
     }
 
-    /// Gives back a block that could not be recorded, for want of heap most likely; one that must not be recorded was
-    /// dealt with before.
+    /// Gives back a block that could not be recorded, for want of heap most likely; one that must not be recorded
+    /// was dealt with before.
     private static void giveBack(Route route, long address, long byteSize, long stream, Throwable failure) {
         if (address != 0 && !(failure instanceof AllocatorContractException)) {
             try {
