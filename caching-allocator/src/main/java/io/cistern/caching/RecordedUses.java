@@ -10,7 +10,7 @@ import java.util.function.LongSupplier;
 ///
 /// **Threads.** Any. Where no uses are recorded, a free pays a look at a number.
 final class RecordedUses {
-    /// No streams; the only array of none that [#take] returns.
+    /// No streams.
     static final long[] NONE = {};
 
     private final ConcurrentMap<Long, long[]> streamsOfBlocks = new ConcurrentHashMap<>();

@@ -93,7 +93,7 @@ final class StreamShard {
         try {
             int block = heap.retire(region, address);
             long[] others = uses.take(address);
-            if (lastStream != stream || closed || others != RecordedUses.NONE) {
+            if (lastStream != stream || closed || others.length > 0) {
                 fence(block, lastStream, others);
             } else {
                 heap.makeFree(block);
