@@ -4,7 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The bytes of one allocator on one device that lanes have leased, and the most that were ever requested.
+/// The bytes of one allocator on one device that lanes have leased, and the most that were requested since the last
+/// reset.
 ///
 /// **Invariant**: leased = requested bytes + the credit of all lanes. So `leased` is never too low, and at most
 /// lanes × [#MAX_CREDIT] too high.
@@ -24,7 +25,8 @@ final class Meter {
     /// What those counted that have. Guarded by this.
     private final TallySum drained = new TallySum();
 
-    private final AtomicLong peak = new AtomicLong();
+    /// Replaced by a reset.
+    private volatile PeakSince peak = new PeakSince();
 
     /// Leases bytes, or takes them back if negative.
     ///
@@ -58,17 +60,17 @@ final class Meter {
         return sum;
     }
 
-    void notePeak(long requestedBytes) {
-        if (requestedBytes > peak.get()) {
-            peak.accumulateAndGet(requestedBytes, Math::max);
-        }
+    /// Begins a new peak. The caller then lets its own lane begin anew, which bounds what is requested until
+    /// any lane changes the meter.
+    void resetPeak() {
+        peak = new PeakSince();
     }
 
     long leased() {
         return leased.get();
     }
 
-    long peak() {
-        return peak.get();
+    PeakSince peak() {
+        return peak;
     }
 }
