@@ -40,7 +40,9 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
         upstream.streamClosing(device, stream);
     }
 
-    /// Asks this allocator first, then its upstream; the type of an adaptor finds that adaptor.
+    /// Asks this allocator first, then its upstream; the type of an adaptor finds that adaptor. An adaptor that
+    /// hands out other addresses than its upstream overrides this for abilities that name blocks by them, such as
+    /// [io.cistern.spi.RecordsUse] and [io.cistern.spi.Lends].
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : upstream.extension(type);

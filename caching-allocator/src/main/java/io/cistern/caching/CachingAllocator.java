@@ -8,6 +8,7 @@ import io.cistern.spi.EventSink;
 import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.RangeSource;
+import io.cistern.spi.RecordsUse;
 import io.cistern.spi.ReservedPeak;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in [StreamShard];
 /// physical memory in [PageArena] and [PhysicalPages].
-final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
+final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, RecordsUse {
     private final CudaDriver driver;
     private final StreamOrder order;
     private final EventSink events;
@@ -54,6 +55,13 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
     public long tryAllocate(long byteSize, int device, long stream) {
         DeviceCache cache = caches.get(device);
         return cache == null ? 0 : cache.tryAllocate(byteSize, stream);
+    }
+
+    @Override
+    public boolean recordUse(long address, int device, long stream) {
+        DeviceCache cache = caches.get(device);
+        (cache != null ? cache : openCache(device)).recordUse(address, stream);
+        return true;
     }
 
     private synchronized DeviceCache openCache(int device) {

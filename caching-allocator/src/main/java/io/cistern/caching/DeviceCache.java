@@ -21,6 +21,7 @@ final class DeviceCache {
     private final long blockUnit;
     private final Fences fences;
     private final RegionMap regions;
+    private final RecordedUses uses = new RecordedUses();
     private final ShardTable small;
     private final ShardTable large;
     /// Shards whose streams have ended; dropped once their memory is gone. Guarded by itself.
@@ -73,13 +74,20 @@ final class DeviceCache {
         if (region == null) {
             throw new UnknownAddressException(address);
         }
-        StreamShard shard = region.shard;
+        region.shard.free(region, address, Fences.key(stream), uses);
+    }
+
+    /// Says that a live block is used on another stream too until it is freed.
+    ///
+    /// @throws UnknownAddressException if no live block starts there
+    void recordUse(long address, long stream) {
+        Region region = regions.find(address);
+        if (region == null) {
+            throw new UnknownAddressException(address);
+        }
         long key = Fences.key(stream);
-        shard.free(
-                region,
-                address,
-                key,
-                key == shard.stream && (!shard.isClosed() || table(shard.small).find(key) == null));
+        fences.opened(key);
+        region.shard.recordUse(region, address, key, uses);
     }
 
     private ShardTable table(boolean ofSmall) {
@@ -170,6 +178,7 @@ final class DeviceCache {
     /// done.
     void streamClosing(long stream) {
         long key = Fences.key(stream);
+        uses.replace(key, () -> fences.end(key)); // first, so that a free meets either this or the fences below
         for (StreamShard shard : shards()) {
             recordFences(shard);
         }
@@ -200,6 +209,7 @@ final class DeviceCache {
     /// Gives back what ended streams left, as far as their work is done.
     private long sweepClosed() {
         long returned = 0;
+        fences.releasePassed();
         for (StreamShard shard : closedShards()) {
             returned += giveBack(shard, Long.MAX_VALUE, false);
             if (dispose(shard)) {
@@ -237,6 +247,7 @@ final class DeviceCache {
     /// Returns everything, all blocks being freed. A context that died has taken the memory with it.
     void close() {
         fences.finishAll();
+        fences.releasePassed();
         for (StreamShard shard : shards()) {
             try {
                 giveBack(shard, Long.MAX_VALUE, true);

@@ -32,6 +32,8 @@ final class Tally {
     private static final VarHandle LEASED_THEN = handle("leasedThen");
     private static final VarHandle PEAK_THEN = handle("peakThen", PeakSince.class);
 
+    final Route route;
+
     /// What this lane leased of the route's budgets; null without any.
     final @Nullable Lease lease;
 
@@ -54,6 +56,7 @@ final class Tally {
     private long p1, p2, p3, p4, p5, p6, p7, p8;
 
     Tally(Route route) {
+        this.route = route;
         this.meter = route.meter;
         this.peakThen = meter.peak();
         this.lease = route.budgets != null ? new Lease(route) : null;
