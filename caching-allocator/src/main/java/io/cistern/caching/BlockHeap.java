@@ -244,6 +244,19 @@ final class BlockHeap {
         return blocks.is(region.firstBlock, Blocks.HOLE) && blocks.next[region.firstBlock] == Blocks.NONE;
     }
 
+    /// Whether a block of this size is live at an address.
+    boolean isLive(long address, long byteSize) {
+        for (Region region : regions) {
+            if (address >= region.address && address < region.end()) {
+                int block = region.live.find(address);
+                return block != Blocks.NONE
+                        && blocks.address[block] == address
+                        && blocks.byteSize[block] == byteSize;
+            }
+        }
+        return false;
+    }
+
     long liveBytes() {
         return liveBytes;
     }

@@ -17,8 +17,12 @@ import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
-/// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in [StreamShard];
-/// physical memory in [PageArena] and [PhysicalPages].
+/// Three tiers: what a thread keeps to itself in [Lane]; blocks in [StreamShard]; physical memory in [PageArena] and
+/// [PhysicalPages].
+///
+/// **Frees** are believed: the framework, which has the record of every block, finds a second free, an unknown address
+/// and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at once, and the
+/// others when the block leaves the lane; except where the size is given as 0, for which no lane is used.
 final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
     private final CudaDriver driver;
     private final StreamOrder order;
@@ -26,6 +30,8 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
     private final SegmentSource source;
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
+    private final boolean usesLanes;
+    private final LaneTable lanes;
 
     CachingAllocator(AllocatorContext context, CachingOptions options) {
         this.driver = context.extension(CudaDriver.class)
@@ -36,18 +42,58 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
         this.source = context.segments(options.source());
         this.options = options;
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
+        this.usesLanes = options.usesLanes();
+        this.lanes = new LaneTable(caches.length());
     }
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        DeviceCache cache = caches.get(device);
-        return (cache != null ? cache : openCache(device)).allocate(byteSize, stream);
+        Lane lane = lanes.find(device);
+        if (lane != null) {
+            long address = lane.take(byteSize, stream);
+            if (address != 0) {
+                return address;
+            }
+        }
+        return allocateFromCache(lane, byteSize, device, stream);
+    }
+
+    private long allocateFromCache(@Nullable Lane found, long byteSize, int device, long stream) {
+        DeviceCache cache = cache(device);
+        if (!usesLanes) {
+            return cache.allocate(byteSize, stream);
+        }
+        Lane lane = found != null ? found : lanes.findOrMake(device, cache.lanes);
+        return lane != null
+                ? cache.exchange.allocate(lane, byteSize, stream)
+                : cache.exchange.allocateShared(byteSize, stream);
     }
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
+        Lane lane = lanes.find(device);
+        if (lane == null || !lane.keep(address, byteSize, stream)) {
+            freeToCache(lane, address, byteSize, device, stream);
+        }
+    }
+
+    private void freeToCache(@Nullable Lane found, long address, long byteSize, int device, long stream) {
+        DeviceCache cache = cache(device);
+        if (!usesLanes) {
+            cache.free(address, stream);
+            return;
+        }
+        Lane lane = found != null ? found : lanes.findOrMake(device, cache.lanes);
+        if (lane != null) {
+            cache.exchange.free(lane, address, byteSize, stream);
+        } else {
+            cache.exchange.freeShared(address, byteSize, stream);
+        }
+    }
+
+    private DeviceCache cache(int device) {
         DeviceCache cache = caches.get(device);
-        (cache != null ? cache : openCache(device)).free(address, stream);
+        return cache != null ? cache : openCache(device);
     }
 
     @Override
@@ -63,7 +109,13 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
             RegionMap regions = new RegionMap();
             Fences fences = new Fences(device, driver, order);
             cache = new DeviceCache(
-                    device, reserved, growth(device, reserved, regions), options.blockUnit(), fences, regions);
+                    device,
+                    reserved,
+                    growth(device, reserved, regions),
+                    options.blockUnit(),
+                    usesLanes,
+                    fences,
+                    regions);
             caches.set(device, cache);
         }
         return cache;

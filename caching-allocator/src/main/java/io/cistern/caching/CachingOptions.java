@@ -11,7 +11,8 @@ import io.cistern.spi.DeviceEnvironment;
 /// @param pageBytes the size of every page, or 0 for sizes that follow what is reserved
 /// @param alignment what all addresses are multiples of, a power of two
 /// @param splits whether blocks are cut for smaller requests; if not, each is a segment of its own
-record CachingOptions(String source, long pageBytes, long alignment, boolean splits) {
+/// @param lanes whether threads keep blocks that they freed
+record CachingOptions(String source, long pageBytes, long alignment, boolean splits, boolean lanes) {
     /// What every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
 
@@ -28,7 +29,13 @@ record CachingOptions(String source, long pageBytes, long alignment, boolean spl
                 options.text("source").orElseGet(() -> usualSource(context.devices())),
                 pageBytes,
                 readAlignment(options),
-                options.flag("splits").orElse(true));
+                options.flag("splits").orElse(true),
+                options.flag("lanes").orElse(true));
+    }
+
+    /// Lanes keep blocks of classes of sizes, which are only multiples of a granule, and never whole segments.
+    boolean usesLanes() {
+        return lanes && splits && blockUnit() == Sizes.GRANULE;
     }
 
     /// Up to what pages are aligned to.

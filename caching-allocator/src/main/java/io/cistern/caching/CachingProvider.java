@@ -14,6 +14,8 @@ import io.cistern.spi.DeviceAllocator;
 /// | `alignment` | a power of two, 256 to 2 MiB | what all addresses are multiples of; by default 256 |
 /// | `splits` | `true`, `false` | whether blocks are cut for smaller requests; if not, each is a segment of its own,
 /// of one handle where the source has handles |
+/// | `lanes` | `true`, `false` | whether each thread keeps some of the blocks that it freed; not where `alignment` is more
+/// than 512 or `splits` is `false` |
 public final class CachingProvider implements AllocatorProvider {
     /// For [java.util.ServiceLoader].
     public CachingProvider() {}

@@ -59,6 +59,51 @@ final class StreamShard {
         }
     }
 
+    /// Takes blocks of one size, as many as there are up to a number; the one at the lowest address last.
+    void allocateMany(long byteSize, int wanted, AddressBatch into) {
+        lock.lock();
+        try {
+            int from = into.count;
+            for (long address = 1; address != 0 && into.count - from < wanted; ) {
+                address = heap.allocate(byteSize);
+                if (address != 0) {
+                    into.add(address);
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+        into.reverse();
+    }
+
+    /// Takes live blocks of this shard back, all last used on its stream.
+    ///
+    /// @throws UnknownAddressException if no live block starts at one of the addresses
+    void freeMany(RegionMap regions, long[] addresses, int from, int to) {
+        lock.lock();
+        try {
+            for (int i = from; i < to; i++) {
+                Region region = regions.find(addresses[i]);
+                if (region == null) {
+                    throw new UnknownAddressException(addresses[i]);
+                }
+                heap.makeFree(heap.retire(region, addresses[i]));
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Whether a block of this size is live at an address.
+    boolean isLive(long address, long byteSize) {
+        lock.lock();
+        try {
+            return heap.isLive(address, byteSize);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /// As [#allocate], also from a block that is worth more whole.
     long allocateFromAny(long byteSize) {
         lock.lock();

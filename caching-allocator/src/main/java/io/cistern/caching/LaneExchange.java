@@ -1,0 +1,166 @@
+package io.cistern.caching;
+
+import org.jspecify.annotations.Nullable;
+
+/// What happens when a lane has no block, or no room: blocks move between the lanes of a device and its shards, many in
+/// one pass of a shard's lock.
+///
+/// 1. **A miss** takes one block from the shard for the caller, and some more for the lane if the class misses often:
+/// at most 64 KiB, and no memory is obtained for them. If the shard has none, what the own lane holds of it goes back
+/// before the cache grows.
+/// 2. **No room**: older blocks of the class go back, or those of streams used less; see [Lane#keepSmall].
+/// 3. **A large miss** first gives the large block of the lane back, so that best fit sees what it would see without
+/// lanes.
+///
+/// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
+final class LaneExchange {
+    /// A lane holds up to a 64th of what is reserved, from 4 MiB (several blocks of the largest class) to 32 MiB.
+    private static final int BOUND_SHIFT = 6;
+
+    private static final long SMALLEST_BOUND = 4L << 20;
+    private static final long LARGEST_BOUND = 32L << 20;
+
+    private final DeviceCache cache;
+    private final Lanes lanes;
+
+    LaneExchange(DeviceCache cache, Lanes lanes) {
+        this.cache = cache;
+        this.lanes = lanes;
+    }
+
+    /// The most that a lane may hold now.
+    private long bound() {
+        return Math.clamp(cache.reserved.bytes() >> BOUND_SHIFT, SMALLEST_BOUND, LARGEST_BOUND);
+    }
+
+    /// Allocates for the owner of a lane.
+    long allocate(Lane lane, long byteSize, long stream) {
+        boolean small = SizeClasses.has(byteSize);
+        StreamShard shard = cache.shard(Fences.key(stream), small);
+        LaneBins bins = select(lane, stream, shard);
+        long address = bins == null ? 0 : lane.take(byteSize, stream);
+        if (address != 0) {
+            return address;
+        }
+        if (bins == null || !small) {
+            giveBackLarge(lane);
+            return cache.allocate(shard, byteSize);
+        }
+        return refill(lane, bins, shard, byteSize);
+    }
+
+    /// Makes a stream the lane's last used.
+    ///
+    /// @return null if that can't be now
+    private static @Nullable LaneBins select(Lane lane, long stream, StreamShard shard) {
+        if (!lane.enter()) {
+            return null;
+        }
+        LaneBins bins = lane.binsOf(shard);
+        if (bins != null) {
+            lane.last = bins;
+            lane.lastStream = stream;
+        }
+        lane.leave();
+        return bins;
+    }
+
+    private void giveBackLarge(Lane lane) {
+        AddressBatch batch = lane.batch;
+        if (lane.enter()) {
+            lane.evictLarge(batch);
+            lane.leave();
+        }
+        cache.freeAll(batch);
+    }
+
+    private long refill(Lane lane, LaneBins bins, StreamShard shard, long byteSize) {
+        int sizeClass = SizeClasses.of(byteSize);
+        long size = SizeClasses.byteSize(sizeClass);
+        AddressBatch batch = lane.batch;
+        cache.settleIfDue(shard);
+        shard.allocateMany(size, lane.missed(bins, sizeClass), batch);
+        if (batch.count == 0) {
+            return growAndAllocate(lane, shard, byteSize);
+        }
+        long address = batch.addresses[--batch.count];
+        if (batch.count > 0) {
+            lane.stock(bins, sizeClass, bound(), batch);
+            cache.freeAll(batch);
+        }
+        return address;
+    }
+
+    private long growAndAllocate(Lane lane, StreamShard shard, long byteSize) {
+        if (lane.enter()) {
+            lane.evict(shard, lane.batch);
+            lane.leave();
+        }
+        cache.freeAll(lane.batch);
+        return cache.allocate(shard, byteSize);
+    }
+
+    /// Frees for the owner of a lane.
+    void free(Lane lane, long address, long byteSize, long stream) {
+        Region region = cache.region(address);
+        StreamShard shard = region.shard;
+        long key = Fences.key(stream);
+        LaneBins bins = belongsInLane(shard, byteSize, key) ? select(lane, stream, shard) : null;
+        if (bins == null || !lane.enter()) {
+            cache.free(region, address, key);
+            return;
+        }
+        AddressBatch batch = lane.batch;
+        if (bins.ended) {
+            batch.add(address);
+        } else if (shard.small) {
+            bins.learn(region);
+            lane.keepSmall(bins, address, SizeClasses.of(byteSize), bound(), batch);
+        } else {
+            bins.learn(region);
+            lane.evictLarge(batch);
+            if (!lane.keepLarge(bins, address, byteSize)) {
+                batch.add(address);
+            }
+        }
+        lane.leave();
+        cache.freeAll(batch);
+    }
+
+    /// Whether a block was last used on its own stream, and has the size that it was asked for with.
+    private static boolean belongsInLane(StreamShard shard, long byteSize, long key) {
+        return key == shard.stream && !shard.isClosed() && SizeClasses.has(byteSize) == shard.small;
+    }
+
+    /// Allocates for a virtual thread.
+    long allocateShared(long byteSize, long stream) {
+        long key = Fences.key(stream);
+        if (SizeClasses.has(byteSize)) {
+            Lane lane = lanes.enterShared();
+            LaneBins bins = lane.find(key);
+            long address = bins == null ? 0 : lane.takeFrom(bins, byteSize);
+            lane.leave();
+            if (address != 0) {
+                return address;
+            }
+        }
+        return cache.allocate(cache.shard(key, SizeClasses.has(byteSize)), byteSize);
+    }
+
+    /// Frees for a virtual thread.
+    void freeShared(long address, long byteSize, long stream) {
+        Region region = cache.region(address);
+        long key = Fences.key(stream);
+        boolean kept = false;
+        if (region.shard.small && belongsInLane(region.shard, byteSize, key)) {
+            long bound = bound();
+            Lane lane = lanes.enterShared();
+            LaneBins bins = lane.binsOf(region.shard);
+            kept = bins != null && lane.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
+            lane.leave();
+        }
+        if (!kept) {
+            cache.free(region, address, key);
+        }
+    }
+}
