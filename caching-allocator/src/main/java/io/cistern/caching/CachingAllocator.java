@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 /// **Frees** are believed: the framework, which has the record of every block, finds a second free, an unknown address
 /// and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at once, and the
 /// others when the block leaves the lane; except where the size is given as 0, for which no lane is used.
-final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
+final class CachingAllocator extends LaneTable implements DeviceAllocator, ReservedPeak, Lends {
     private final CudaDriver driver;
     private final StreamOrder order;
     private final EventSink events;
@@ -31,9 +31,9 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
     private final boolean usesLanes;
-    private final LaneTable lanes;
 
     CachingAllocator(AllocatorContext context, CachingOptions options) {
+        super(context.devices().deviceCount());
         this.driver = context.extension(CudaDriver.class)
                 .orElseThrow(
                         () -> new ConfigurationException("caching needs the driver, which this environment hides"));
@@ -43,12 +43,11 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
         this.options = options;
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesLanes = options.usesLanes();
-        this.lanes = new LaneTable(caches.length());
     }
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        Lane lane = lanes.find(device);
+        Lane lane = findLane(device);
         if (lane != null) {
             long address = lane.take(byteSize, stream);
             if (address != 0) {
@@ -63,7 +62,7 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
         if (!usesLanes) {
             return cache.allocate(byteSize, stream);
         }
-        Lane lane = found != null ? found : lanes.findOrMake(device, cache.lanes);
+        Lane lane = found != null ? found : findOrMakeLane(device, cache.exchange);
         return lane != null
                 ? cache.exchange.allocate(lane, byteSize, stream)
                 : cache.exchange.allocateShared(byteSize, stream);
@@ -71,7 +70,7 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        Lane lane = lanes.find(device);
+        Lane lane = findLane(device);
         if (lane == null || !lane.keep(address, byteSize, stream)) {
             freeToCache(lane, address, byteSize, device, stream);
         }
@@ -83,7 +82,7 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
             cache.free(address, stream);
             return;
         }
-        Lane lane = found != null ? found : lanes.findOrMake(device, cache.lanes);
+        Lane lane = found != null ? found : findOrMakeLane(device, cache.exchange);
         if (lane != null) {
             cache.exchange.free(lane, address, byteSize, stream);
         } else {

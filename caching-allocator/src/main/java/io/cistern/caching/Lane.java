@@ -8,20 +8,29 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/// What one thread keeps of one device's cache: small blocks by stream and size, and the large block that it freed
-/// last. So what a thread frees it gets again without a lock, last in, first out.
+/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the block that it freed
+/// last, of any size. So what a thread frees it gets again without a lock, last in, first out.
 ///
-/// **Entering.** All but the last used stream is guarded by *entry*. The owner of a lane enters with plain stores: it
+/// The block freed last stands in the lane itself, because a pair costs about as many nanoseconds as there are reads that
+/// wait for each other; through the bins there are four more.
+///
+/// **Entering.** A lane is guarded by *entry*. The owner of a lane enters with plain stores: it
 /// says that it is active, and sees that nobody claimed the lane. Who wants to empty the lane claims it, lets a fence
 /// pass over every thread ([ProcessFence#everywhere]) and waits until the owner is not active; either the owner saw the
 /// claim, or it is seen. An owner that finds its lane claimed does without it. Lanes that threads share, and all lanes
 /// where there is no such fence, are entered with one compare-and-set. Nobody takes a lock or makes a call of the
 /// driver inside.
 ///
-/// **Invariants**: Σ allowance of the bins = `allotted` ≤ `bound`; and those of [LaneBins].
+/// **Invariants**: Σ allowance of the bins = `allotted` ≤ `bound`, and those of [LaneBins]; so a lane holds at most `bound`
+/// bytes and the block freed last, which is at most 64 MiB.
 final class Lane {
     /// Larger blocks always go to their shard.
     static final long LARGEST_KEPT = 64L << 20;
+
+    private static final int REFUSALS_BEFORE_EVICTION = 32;
+
+    private static final long NOTHING = -1;
+    private static final long UNKNOWN = Long.MAX_VALUE;
 
     private static final VarHandle ACTIVE = handle("active", int.class);
     private static final VarHandle CLAIMED = handle("claimed", int.class);
@@ -41,7 +50,7 @@ final class Lane {
     @SuppressWarnings("unused") // through CLAIMED
     private int claimed;
 
-    /// The stream that the owner used last, and its bins; for the owner alone.
+    /// The stream that the owner used last, and its bins. Written by the owner, inside.
     long lastStream;
 
     LaneBins last = LaneBins.ended();
@@ -51,14 +60,18 @@ final class Lane {
 
     private LaneBins[] bins = NONE;
 
+    /// The most that the lane was ever told that it may hold.
     private long bound;
+
+    /// Blocks that found no room. Most are sent to their shard, which is cheaper than to make room for one; but what is
+    /// here and not asked for must not stay.
+    private int refusals;
     private long allotted;
 
-    /// The large block, or 0 bytes; and the bins of its stream.
-    private long largeBytes;
+    /// The block that was freed last, on the last used stream: see [#sizeKey].
+    private long hotSize = NOTHING;
 
-    private long largeAddress;
-    private LaneBins largeBins = last;
+    private long hotAddress;
 
     // Keeps the lanes of different threads out of each other's cache lines.
     @SuppressWarnings("unused")
@@ -72,12 +85,16 @@ final class Lane {
         this.fenced = fenced;
     }
 
-    /// Makes the calling thread the owner.
+    /// Makes the calling thread the owner; leaves in [#batch] what has to go back.
     void own(Thread thread) {
         owner = new WeakReference<>(thread);
         ownerId = thread.threadId();
-        lastStream = 0;
+        while (!enter()) {
+            Thread.onSpinWait();
+        }
+        evictHot(batch);
         last = LaneBins.ended();
+        leave();
     }
 
     /// Whether the owner has ended. Seeing the end of a thread orders all that it wrote before what the observer
@@ -148,67 +165,105 @@ final class Lane {
     ///
     /// @return its address, or 0
     long take(long byteSize, long stream) {
-        LaneBins from = last;
         if (stream != lastStream || !enter()) {
             return 0;
         }
-        long address = takeFrom(from, byteSize);
+        long address = 0;
+        long size = sizeKey(byteSize);
+        if (size == hotSize) {
+            hotSize = NOTHING;
+            address = hotAddress;
+        } else if (size < SizeClasses.COUNT) {
+            address = last.pop((int) size);
+        }
         leave();
         return address;
-    }
-
-    /// Inside.
-    long takeFrom(LaneBins from, long byteSize) {
-        return SizeClasses.has(byteSize) ? from.pop(SizeClasses.of(byteSize)) : takeLarge(from, byteSize);
-    }
-
-    private long takeLarge(LaneBins from, long byteSize) {
-        if (Sizes.rounded(byteSize, Sizes.GRANULE) != largeBytes || largeBytes == 0 || largeBins != from) {
-            return 0;
-        }
-        largeBytes = 0;
-        return largeAddress;
     }
 
     /// Keeps a block that the owner frees on the stream that it used last.
     ///
     /// @return false if there is no room, or it may not be one of that stream
     boolean keep(long address, long byteSize, long stream) {
-        LaneBins into = last;
         if (stream != lastStream || !enter()) {
             return false;
         }
-        boolean kept;
-        if (SizeClasses.has(byteSize)) {
-            kept = into.knowsSmall(address) && into.push(SizeClasses.of(byteSize), address);
-        } else {
-            kept = into.knowsLarge(address) && keepLarge(into, address, byteSize);
+        LaneBins into = last;
+        long size = sizeKey(byteSize);
+        boolean known = size < SizeClasses.COUNT ? into.knowsSmall(address) : into.knowsLarge(address);
+        boolean kept = known && size <= LARGEST_KEPT && (hotSize == NOTHING || moveHot(into));
+        if (kept) {
+            hotSize = size;
+            hotAddress = address;
         }
         leave();
         return kept;
     }
 
-    /// Inside.
-    ///
-    /// @return false if there is one already, or it is too large
-    boolean keepLarge(LaneBins into, long address, long byteSize) {
-        if (largeBytes != 0 || Long.compareUnsigned(byteSize - 1, LARGEST_KEPT) >= 0) {
-            return false;
-        }
-        largeBytes = Sizes.rounded(byteSize, Sizes.GRANULE);
-        largeAddress = address;
-        if (largeBins != into) { // a reference costs more to write than to compare
-            largeBins = into;
-        }
-        return true;
+    /// Makes the block that was freed last one of the others.
+    private boolean moveHot(LaneBins into) {
+        return hotSize < SizeClasses.COUNT && into.push((int) hotSize, hotAddress);
     }
 
-    /// Takes the large block out, whatever its size. Inside.
-    void evictLarge(AddressBatch evicted) {
-        if (largeBytes != 0) {
-            largeBytes = 0;
-            evicted.add(largeAddress);
+    /// What tells whether a block serves a request: its class, or its size if that is larger. [#UNKNOWN] for what is no
+    /// size.
+    private static long sizeKey(long byteSize) {
+        if (SizeClasses.has(byteSize)) {
+            return SizeClasses.of(byteSize);
         }
+        return byteSize > 0 ? Sizes.rounded(byteSize, Sizes.GRANULE) : UNKNOWN;
+    }
+
+    /// Keeps a block as the one freed last, and makes room for the one before it. Inside.
+    ///
+    /// @param mayHold the most that the lane may hold now, at least one block
+    /// @param evicted gets what has to go for that
+    void keep(LaneBins into, long address, long byteSize, long mayHold, AddressBatch evicted) {
+        if (hotSize != NOTHING && hotSize < SizeClasses.COUNT) {
+            keepSmall(into, hotAddress, (int) hotSize, mayHold, evicted);
+            hotSize = NOTHING;
+        }
+        evictHot(evicted);
+        long size = sizeKey(byteSize);
+        if (size <= LARGEST_KEPT) {
+            hotSize = size;
+            hotAddress = address;
+        } else {
+            evicted.add(address);
+        }
+    }
+
+    /// Takes the block out that was freed last. Inside.
+    void evictHot(AddressBatch evicted) {
+        if (hotSize != NOTHING) {
+            hotSize = NOTHING;
+            evicted.add(hotAddress);
+        }
+    }
+
+    /// Takes it out if it is large. Inside.
+    void evictLarge(AddressBatch evicted) {
+        if (hotSize >= SizeClasses.COUNT) {
+            evictHot(evicted);
+        }
+    }
+
+    /// Makes the bins of a shard's stream the last used. Inside.
+    ///
+    /// @return null if the stream has ended
+    @Nullable
+    LaneBins use(StreamShard shard, long stream, AddressBatch evicted) {
+        LaneBins bins = binsOf(shard);
+        if (bins != null && bins != last) {
+            if (hotSize != NOTHING && moveHot(last)) {
+                hotSize = NOTHING;
+            }
+            evictHot(evicted);
+            last = bins;
+        }
+        if (bins != null) {
+            lastStream = stream;
+        }
+        return bins;
     }
 
     /// The bins of a stream, or null. Inside.
@@ -243,22 +298,14 @@ final class Lane {
         return added;
     }
 
-    /// Keeps a small block, and makes the room for it. Inside.
-    ///
-    /// @param mayHold the most that the lane may hold now, at least one block
-    /// @param evicted gets what has to go for that
-    void keepSmall(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
-        long byteSize = SizeClasses.byteSize(sizeClass);
+    /// Keeps a small block, and makes the room for it.
+    private void keepSmall(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
         into.makePlace(sizeClass, evicted);
-        bound = Math.max(bound, mayHold);
-        if (into.room < byteSize) {
-            allot(into, Math.min(bound, Math.max(byteSize, bound / 8)));
-        }
-        if (into.room < byteSize) {
-            makeRoom(into, byteSize, evicted);
-        }
-        if (!into.push(sizeClass, address)) {
+        if (!keepIfRoom(into, address, sizeClass, mayHold)) {
             evicted.add(address);
+            if (++refusals % REFUSALS_BEFORE_EVICTION == 0) {
+                makeRoom(into, evicted);
+            }
         }
     }
 
@@ -270,7 +317,7 @@ final class Lane {
         into.used(sizeClass);
         bound = Math.max(bound, mayHold);
         if (into.room < SizeClasses.byteSize(sizeClass)) {
-            allot(into, SizeClasses.byteSize(sizeClass));
+            allot(into, Math.max(SizeClasses.byteSize(sizeClass), bound / 8));
         }
         return into.push(sizeClass, address);
     }
@@ -307,27 +354,32 @@ final class Lane {
         allotted += more;
     }
 
-    /// Takes from the bins of other streams what they don't use, then what they hold; and then the bins' own blocks go.
-    private void makeRoom(LaneBins into, long byteSize, AddressBatch evicted) {
+    /// The bins of other streams go, if they hold anything, or else a quarter of what these bins hold.
+    private void makeRoom(LaneBins into, AddressBatch evicted) {
+        long before = allotted;
         for (LaneBins other : bins) {
             if (other != into) {
+                other.evictAll(evicted);
                 takeRoom(other);
             }
         }
-        for (int i = 0; i < bins.length && into.room + bound - allotted < byteSize; i++) {
-            if (bins[i] != into) {
-                bins[i].evictAll(evicted);
-                takeRoom(bins[i]);
-            }
+        if (allotted == before) {
+            into.makeRoom(bound / 4, evicted);
         }
-        allot(into, Math.max(byteSize, bound / 8));
-        into.makeRoom(byteSize, evicted);
     }
 
     private void takeRoom(LaneBins from) {
         from.allowance -= from.room;
         allotted -= from.room;
         from.room = 0;
+    }
+
+    private @Nullable StreamShard hotShard() {
+        return hotSize == NOTHING ? null : hotSize < SizeClasses.COUNT ? last.small : last.large;
+    }
+
+    private long hotBytes() {
+        return hotSize < SizeClasses.COUNT ? SizeClasses.byteSize((int) hotSize) : hotSize;
     }
 
     /// Takes all blocks of a shard out. Inside, or with the lane claimed.
@@ -338,8 +390,8 @@ final class Lane {
                 takeRoom(each);
             }
         }
-        if (largeBytes != 0 && largeBins.large == shard) {
-            evictLarge(evicted);
+        if (shard == hotShard()) {
+            evictHot(evicted);
         }
     }
 
@@ -372,7 +424,7 @@ final class Lane {
 
     /// Bytes of a shard's blocks that are here; a guess while others change it, exact at rest.
     long bytesOf(StreamShard shard) {
-        long bytes = largeBins.large == shard ? largeBytes : 0;
+        long bytes = hotShard() == shard ? hotBytes() : 0;
         for (LaneBins each : (LaneBins[]) BINS.getAcquire(this)) {
             bytes += each.small == shard ? each.bytes() : 0;
         }
@@ -390,11 +442,11 @@ final class Lane {
         }
         Invariant.check(sum == allotted, "what bins have was allotted", sum - allotted);
         Invariant.check(allotted <= bound, "a lane keeps its bound", allotted - bound);
-        StreamShard large = largeBins.large;
+        StreamShard hot = hotShard();
         Invariant.check(
-                largeBytes == 0 || (large != null && large.isLive(largeAddress, largeBytes)),
-                "the large block is live",
-                largeAddress);
+                hotSize == NOTHING || (hot != null && hot.isLive(hotAddress, hotBytes())),
+                "the block freed last is live",
+                hotAddress);
     }
 
     private static VarHandle handle(String field, Class<?> type) {

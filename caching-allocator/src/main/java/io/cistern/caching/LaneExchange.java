@@ -8,14 +8,15 @@ import org.jspecify.annotations.Nullable;
 /// 1. **A miss** takes one block from the shard for the caller, and some more for the lane if the class misses often:
 /// at most 64 KiB, and no memory is obtained for them. If the shard has none, what the own lane holds of it goes back
 /// before the cache grows.
-/// 2. **No room**: older blocks of the class go back, or those of streams used less; see [Lane#keepSmall].
+/// 2. **No room**: older blocks of the class go back, or those of streams used less; see [Lane].
 /// 3. **A large miss** first gives the large block of the lane back, so that best fit sees what it would see without
 /// lanes.
 ///
 /// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
 final class LaneExchange {
-    /// A lane holds up to a 64th of what is reserved, from 4 MiB (several blocks of the largest class) to 32 MiB.
-    private static final int BOUND_SHIFT = 6;
+    /// A lane holds up to a quarter of what is reserved, from 4 MiB (several blocks of the largest class) to 32 MiB. That
+    /// much can be, because nothing grows while lanes hold what would serve.
+    private static final int BOUND_SHIFT = 2;
 
     private static final long SMALLEST_BOUND = 4L << 20;
     private static final long LARGEST_BOUND = 32L << 20;
@@ -31,6 +32,13 @@ final class LaneExchange {
     /// The most that a lane may hold now.
     private long bound() {
         return Math.clamp(cache.reserved.bytes() >> BOUND_SHIFT, SMALLEST_BOUND, LARGEST_BOUND);
+    }
+
+    /// The lane of a thread that has none yet; perhaps one whose thread has ended.
+    Lane laneOf(Thread thread) {
+        Lane lane = lanes.adoptOrMake(thread);
+        cache.freeAll(lane.batch);
+        return lane;
     }
 
     /// Allocates for the owner of a lane.
@@ -52,16 +60,13 @@ final class LaneExchange {
     /// Makes a stream the lane's last used.
     ///
     /// @return null if that can't be now
-    private static @Nullable LaneBins select(Lane lane, long stream, StreamShard shard) {
+    private @Nullable LaneBins select(Lane lane, long stream, StreamShard shard) {
         if (!lane.enter()) {
             return null;
         }
-        LaneBins bins = lane.binsOf(shard);
-        if (bins != null) {
-            lane.last = bins;
-            lane.lastStream = stream;
-        }
+        LaneBins bins = lane.use(shard, stream, lane.batch);
         lane.leave();
+        cache.freeAll(lane.batch);
         return bins;
     }
 
@@ -113,15 +118,9 @@ final class LaneExchange {
         AddressBatch batch = lane.batch;
         if (bins.ended) {
             batch.add(address);
-        } else if (shard.small) {
-            bins.learn(region);
-            lane.keepSmall(bins, address, SizeClasses.of(byteSize), bound(), batch);
         } else {
             bins.learn(region);
-            lane.evictLarge(batch);
-            if (!lane.keepLarge(bins, address, byteSize)) {
-                batch.add(address);
-            }
+            lane.keep(bins, address, byteSize, bound(), batch);
         }
         lane.leave();
         cache.freeAll(batch);
@@ -138,7 +137,7 @@ final class LaneExchange {
         if (SizeClasses.has(byteSize)) {
             Lane lane = lanes.enterShared();
             LaneBins bins = lane.find(key);
-            long address = bins == null ? 0 : lane.takeFrom(bins, byteSize);
+            long address = bins == null ? 0 : bins.pop(SizeClasses.of(byteSize));
             lane.leave();
             if (address != 0) {
                 return address;

@@ -3,8 +3,9 @@ package io.cistern.caching;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the calling thread's lane of a device: in a table, by the low bits of the thread's id and the device, which
-/// costs one read and two comparisons; where two threads share an entry, one of them goes through a thread-local.
-final class LaneTable {
+/// costs one read and two comparisons; where two threads share an entry, one of them goes through a thread-local. The table is the allocator's own, because each
+/// read more on the way to a block is a nanosecond or two.
+abstract class LaneTable {
     /// Large enough that busy threads rarely meet, small enough to stay in the cache.
     private static final int TABLE_SIZE = 1024;
 
@@ -22,8 +23,7 @@ final class LaneTable {
     }
 
     /// The calling thread's lane, or null if it has none yet.
-    @Nullable
-    Lane find(int device) {
+    final @Nullable Lane findLane(int device) {
         long id = Thread.currentThread().threadId();
         Lane lane = table[((int) id + device * DEVICE_STEP) & (TABLE_SIZE - 1)];
         return lane != null && lane.ownerId == id && lane.device == device ? lane : null;
@@ -31,10 +31,9 @@ final class LaneTable {
 
     /// The calling thread's lane, made if there is none.
     ///
-    /// @param lanes the device's
+    /// @param exchange the device's
     /// @return null for a virtual thread, which has none of its own
-    @Nullable
-    Lane findOrMake(int device, Lanes lanes) {
+    final @Nullable Lane findOrMakeLane(int device, LaneExchange exchange) {
         Thread thread = Thread.currentThread();
         if (thread.isVirtual()) {
             return null;
@@ -42,7 +41,7 @@ final class LaneTable {
         @Nullable Lane[] byDevice = mine.get();
         Lane lane = byDevice[device];
         if (lane == null) {
-            lane = lanes.adoptOrMake(thread);
+            lane = exchange.laneOf(thread);
             byDevice[device] = lane;
         }
         int at = ((int) thread.threadId() + device * DEVICE_STEP) & (TABLE_SIZE - 1);
