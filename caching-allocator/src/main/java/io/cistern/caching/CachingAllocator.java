@@ -181,6 +181,30 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
         }
     }
 
+    /// Bytes of a device's blocks that lanes hold: reserved, but not allocated.
+    long laneBytes(int device) {
+        DeviceCache cache = caches.get(device);
+        return cache == null ? 0 : cache.laneBytes();
+    }
+
+    /// Has what lanes hold of a device's blocks freed.
+    void emptyLanes(int device) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.emptyLanes();
+        }
+    }
+
+    /// Checks the invariants of a device's lanes, which hold also while threads use them.
+    ///
+    /// @throws IllegalStateException if one does not hold
+    void checkLanes(int device) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.lanes.checkInvariants();
+        }
+    }
+
     /// Checks every invariant of every device.
     ///
     /// @throws IllegalStateException if one does not hold

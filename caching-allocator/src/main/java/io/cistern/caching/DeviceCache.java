@@ -110,6 +110,16 @@ final class DeviceCache {
         return true;
     }
 
+    /// Has what lanes hold freed.
+    void emptyLanes() {
+        shards().forEach(shard -> emptyLanes(shard, 1));
+    }
+
+    /// Bytes of the blocks in lanes: live for the shards, but idle.
+    long laneBytes() {
+        return shards().stream().mapToLong(lanes::bytesOf).sum();
+    }
+
     void free(long address, long stream) {
         free(region(address), address, Fences.key(stream));
     }

@@ -86,7 +86,7 @@ final class FailureLadder {
 
     private String detail(long reservedBefore, long others, long all) {
         List<StreamShard> shards = cache.shards();
-        long allocated = shards.stream().mapToLong(StreamShard::liveBytes).sum();
+        long allocated = shards.stream().mapToLong(StreamShard::liveBytes).sum() - cache.laneBytes();
         long largest =
                 shards.stream().mapToLong(StreamShard::largestFreeBytes).max().orElse(0);
         return "caching had " + reservedBefore + " bytes reserved and has " + cache.reserved.bytes() + ", of which "
