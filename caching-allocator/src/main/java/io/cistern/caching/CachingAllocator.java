@@ -111,8 +111,7 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
                     device,
                     reserved,
                     growth(device, reserved, regions),
-                    options.blockUnit(),
-                    usesLanes,
+                    options,
                     fences,
                     regions);
             caches.set(device, cache);

@@ -16,6 +16,8 @@ import io.cistern.spi.DeviceAllocator;
 /// of one handle where the source has handles |
 /// | `lanes` | `true`, `false` | whether each thread keeps some of the blocks that it freed; not where `alignment` is more
 /// than 512 or `splits` is `false` |
+/// | `lane_bytes` | 1 MiB to 1 GiB | how much of small blocks each thread keeps at most; by default a 64th of what is
+/// reserved, from 8 to 32 MiB |
 public final class CachingProvider implements AllocatorProvider {
     /// For [java.util.ServiceLoader].
     public CachingProvider() {}

@@ -25,6 +25,7 @@ final class DeviceCache {
     final int device;
     final Reserved reserved;
     private final Growth growth;
+    /// All block sizes are multiples of it, and so, counted from their regions, all addresses.
     private final long blockUnit;
     private final Fences fences;
     private final RegionMap regions;
@@ -32,33 +33,32 @@ final class DeviceCache {
     private final ShardTable large;
     final Lanes lanes;
     final LaneExchange exchange;
+    /// Whether small blocks have the sizes of [SizeClasses].
     private final boolean usesLanes;
     /// Shards whose streams have ended; dropped once their memory is gone. Guarded by itself.
     private final List<StreamShard> closed = new ArrayList<>();
 
     /// Makes an empty cache.
     ///
-    /// @param blockUnit all block sizes are multiples of it, and so, counted from their regions, all addresses
-    /// @param usesLanes whether small blocks have the sizes of [SizeClasses]
+    /// @param options of which the block unit and what is said of lanes count here
     DeviceCache(
             int device,
             Reserved reserved,
             Growth growth,
-            long blockUnit,
-            boolean usesLanes,
+            CachingOptions options,
             Fences fences,
             RegionMap regions) {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;
-        this.blockUnit = blockUnit;
+        this.blockUnit = options.blockUnit();
         this.small = new ShardTable(true, growth.cutting());
         this.large = new ShardTable(false, growth.cutting());
         this.fences = fences;
         this.regions = regions;
-        this.usesLanes = usesLanes;
+        this.usesLanes = options.usesLanes();
         this.lanes = new Lanes(device, ProcessFence.isSupported());
-        this.exchange = new LaneExchange(this, lanes);
+        this.exchange = new LaneExchange(this, lanes, options.laneBytes());
     }
 
     long allocate(long byteSize, long stream) {

@@ -30,6 +30,14 @@ final class Lane {
     private static final int REFUSALS_BEFORE_EVICTION = 32;
 
     private static final long NOTHING = -1;
+
+    /// How often a program has to ask for just the large block that it freed last before it gets that: else best fit
+    /// does better, which leaves room in one piece. Without, two of five recorded programs reserved 1.3 and 2.3 % more.
+    private static final int PROOF = 4;
+
+    /// Marks a large block that best fit is to have.
+    private static final long UNPROVEN = 1L << 62;
+
     private static final long UNKNOWN = Long.MAX_VALUE;
 
     private static final VarHandle ACTIVE = handle("active", int.class);
@@ -72,6 +80,11 @@ final class Lane {
     private long hotSize = NOTHING;
 
     private long hotAddress;
+
+    /// Requests in a row that the large block freed last would have served, and whether they are too few.
+    private int repeats;
+
+    private long unproven = UNPROVEN;
 
     // Keeps the lanes of different threads out of each other's cache lines.
     @SuppressWarnings("unused")
@@ -192,11 +205,15 @@ final class Lane {
         boolean known = size < SizeClasses.COUNT ? into.knowsSmall(address) : into.knowsLarge(address);
         boolean kept = known && size <= LARGEST_KEPT && (hotSize == NOTHING || moveHot(into));
         if (kept) {
-            hotSize = size;
-            hotAddress = address;
+            setHot(size, address);
         }
         leave();
         return kept;
+    }
+
+    private void setHot(long size, long address) {
+        hotSize = size < SizeClasses.COUNT ? size : size | unproven;
+        hotAddress = address;
     }
 
     /// Makes the block that was freed last one of the others.
@@ -225,8 +242,7 @@ final class Lane {
         evictHot(evicted);
         long size = sizeKey(byteSize);
         if (size <= LARGEST_KEPT) {
-            hotSize = size;
-            hotAddress = address;
+            setHot(size, address);
         } else {
             evicted.add(address);
         }
@@ -240,8 +256,11 @@ final class Lane {
         }
     }
 
-    /// Takes it out if it is large. Inside.
-    void evictLarge(AddressBatch evicted) {
+    /// Takes it out if it is large, because a large block is asked for, and notes whether it would have served. Inside.
+    void evictLarge(long byteSize, AddressBatch evicted) {
+        boolean serves = hotSize == (sizeKey(byteSize) | UNPROVEN);
+        repeats = serves ? repeats + 1 : 0;
+        unproven = repeats < PROOF ? UNPROVEN : 0;
         if (hotSize >= SizeClasses.COUNT) {
             evictHot(evicted);
         }
@@ -379,7 +398,7 @@ final class Lane {
     }
 
     private long hotBytes() {
-        return hotSize < SizeClasses.COUNT ? SizeClasses.byteSize((int) hotSize) : hotSize;
+        return hotSize < SizeClasses.COUNT ? SizeClasses.byteSize((int) hotSize) : hotSize & ~UNPROVEN;
     }
 
     /// Takes all blocks of a shard out. Inside, or with the lane claimed.

@@ -57,9 +57,11 @@ class LanesTest {
     @Test
     void theLargeBlockFreedLastServesTheSameSizeAgain() {
         long block = caching.allocate(12 * MIB, a);
-        caching.free(block, a);
-        assertThat(caching.laneBytes()).isEqualTo(12 * MIB);
-        assertThat(caching.allocate(12 * MIB, a)).isEqualTo(block);
+        for (int i = 0; i < 10; i++) {
+            caching.free(block, a);
+            assertThat(caching.laneBytes()).isEqualTo(12 * MIB);
+            assertThat(caching.allocate(12 * MIB, a)).isEqualTo(block);
+        }
         caching.free(block, a);
     }
 
@@ -200,7 +202,7 @@ class LanesTest {
         for (int round = 0; round < 5; round++) {
             for (long[] blocks : all) {
                 free(a, blocks);
-                assertThat(caching.laneBytes()).isLessThanOrEqualTo((32 + 1) * MIB);
+                assertThat(caching.laneBytes()).isLessThanOrEqualTo((8 + 1) * MIB);
                 caching.caching().checkInvariants();
             }
             int size = 0;
