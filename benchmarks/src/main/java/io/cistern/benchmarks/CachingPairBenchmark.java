@@ -5,6 +5,8 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.ServiceLoader;
@@ -13,6 +15,8 @@ import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Group;
+import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
@@ -20,7 +24,9 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
+import org.openjdk.jmh.infra.Control;
 
 /// An allocate and free pair of the public raw calls over `caching`, whose memory is there already. Several threads:
 /// `-t 16`, each on its own stream or all on one; garbage: `-prof gc`.
@@ -118,5 +124,64 @@ public class CachingPairBenchmark {
         int place = mixed.places[step];
         MEMORY.free(mixed.live[place], stream.handle);
         return mixed.live[place] = MEMORY.allocate(mixed.byteSizes[step], 0, stream.handle);
+    }
+
+    /// A queue for one producer and one consumer.
+    @State(Scope.Group)
+    public static class Queue {
+        private static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(long[].class);
+        private static final int CAPACITY = 1024;
+
+        /// Eight longs apart, so that the two threads do not share cache lines; 0 is empty.
+        private final long[] slots = new long[CAPACITY * 8];
+
+        /// Of the queue, as the two threads have streams of their own.
+        private final long stream = 7 << 12;
+
+        private int written;
+
+        @SuppressWarnings("unused") // keeps the counters of the two threads apart
+        private long p1, p2, p3, p4, p5, p6, p7, p8;
+
+        private int read;
+
+        @TearDown(Level.Iteration)
+        public void drain() {
+            while (slots[read] != 0) {
+                MEMORY.free(slots[read], stream);
+                slots[read] = 0;
+                read = (read + 8) & (slots.length - 1);
+            }
+        }
+    }
+
+    /// Allocates for another thread, on whose stream, the same, it is freed.
+    @Benchmark
+    @Group("handoff")
+    public void produce(Queue queue, Control control) {
+        while ((long) Queue.SLOT.getAcquire(queue.slots, queue.written) != 0) {
+            if (control.stopMeasurement) {
+                return;
+            }
+            Thread.onSpinWait();
+        }
+        Queue.SLOT.setRelease(queue.slots, queue.written, MEMORY.allocate(4096, 0, queue.stream));
+        queue.written = (queue.written + 8) & (queue.slots.length - 1);
+    }
+
+    /// Frees what another thread allocated.
+    @Benchmark
+    @Group("handoff")
+    public void consume(Queue queue, Control control) {
+        long address;
+        while ((address = (long) Queue.SLOT.getAcquire(queue.slots, queue.read)) == 0) {
+            if (control.stopMeasurement) {
+                return;
+            }
+            Thread.onSpinWait();
+        }
+        Queue.SLOT.setRelease(queue.slots, queue.read, 0L);
+        queue.read = (queue.read + 8) & (queue.slots.length - 1);
+        MEMORY.free(address, queue.stream);
     }
 }

@@ -249,9 +249,7 @@ final class BlockHeap {
         for (Region region : regions) {
             if (address >= region.address && address < region.end()) {
                 int block = region.live.find(address);
-                return block != Blocks.NONE
-                        && blocks.address[block] == address
-                        && blocks.byteSize[block] == byteSize;
+                return block != Blocks.NONE && blocks.address[block] == address && blocks.byteSize[block] == byteSize;
             }
         }
         return false;

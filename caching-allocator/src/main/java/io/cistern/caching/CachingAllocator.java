@@ -107,13 +107,7 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
             Reserved reserved = new Reserved(device, events);
             RegionMap regions = new RegionMap();
             Fences fences = new Fences(device, driver, order);
-            cache = new DeviceCache(
-                    device,
-                    reserved,
-                    growth(device, reserved, regions),
-                    options,
-                    fences,
-                    regions);
+            cache = new DeviceCache(device, reserved, growth(device, reserved, regions), options, fences, regions);
             caches.set(device, cache);
         }
         return cache;

@@ -42,12 +42,7 @@ final class DeviceCache {
     ///
     /// @param options of which the block unit and what is said of lanes count here
     DeviceCache(
-            int device,
-            Reserved reserved,
-            Growth growth,
-            CachingOptions options,
-            Fences fences,
-            RegionMap regions) {
+            int device, Reserved reserved, Growth growth, CachingOptions options, Fences fences, RegionMap regions) {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;

@@ -1,6 +1,5 @@
 package io.cistern.caching;
 
-import io.cistern.cuda.process.ProcessFence;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.WeakReference;
@@ -8,10 +7,12 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the block that it freed
+/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the block that it
+/// freed
 /// last, of any size. So what a thread frees it gets again without a lock, last in, first out.
 ///
-/// The block freed last stands in the lane itself, because a pair costs about as many nanoseconds as there are reads that
+/// The block freed last stands in the lane itself, because a pair costs about as many nanoseconds as there are reads
+/// that
 /// wait for each other; through the bins there are four more.
 ///
 /// **Entering.** A lane is guarded by *entry*. The owner of a lane enters with plain stores: it
@@ -21,7 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// where there is no such fence, are entered with one compare-and-set. Nobody takes a lock or makes a call of the
 /// driver inside.
 ///
-/// **Invariants**: Σ allowance of the bins = `allotted` ≤ `bound`, and those of [LaneBins]; so a lane holds at most `bound`
+/// **Invariants**: Σ allowance of the bins = `allotted` ≤ `bound`, and those of [LaneBins]; so a lane holds at most
+/// `bound`
 /// bytes and the block freed last, which is at most 64 MiB.
 final class Lane {
     /// Larger blocks always go to their shard.
@@ -32,7 +34,8 @@ final class Lane {
     private static final long NOTHING = -1;
 
     /// How often a program has to ask for just the large block that it freed last before it gets that: else best fit
-    /// does better, which leaves room in one piece. Without, two of five recorded programs reserved 1.3 and 2.3 % more.
+    /// does better, which leaves room in one piece. Without, two of five recorded programs reserved 1.3 and 2.3 %
+    more.
     private static final int PROOF = 4;
 
     /// Marks a large block that best fit is to have.

@@ -36,8 +36,10 @@ final class LaneBins {
     private static final long[] UNUSED = new long[FIRST];
 
     final long key;
+
     @Nullable
     StreamShard small;
+
     @Nullable
     StreamShard large;
 

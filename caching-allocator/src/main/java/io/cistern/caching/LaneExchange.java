@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
 /// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
 final class LaneExchange {
     /// Unless told otherwise, a lane holds up to a 64th of what is reserved, from 8 MiB, which serve 64 live blocks of
-    /// mixed sizes, to 32 MiB. Of 829 MiB in small and large blocks, 8 MiB made 0.7 % more reserved, and 1 MiB nothing.
+    /// mixed sizes, to 32 MiB. Of 829 MiB in small and large blocks, 8 MiB made 0.7 % more reserved, and 1 MiB
+    nothing.
     private static final int BOUND_SHIFT = 6;
 
     private static final long SMALLEST_BOUND = 8L << 20;

@@ -2,8 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.cuda.process.ProcessFence;
 import java.util.Arrays;
-import java.util.function.Consumer;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 
 /// The lanes of one device: one for each platform thread that uses it, and a few that virtual threads share.
 ///
