@@ -28,8 +28,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 import org.openjdk.jmh.infra.Control;
 
-/// An allocate and free pair of the public raw calls over `caching`, whose memory is there already. Several threads:
-/// `-t 16`, each on its own stream or all on one; garbage: `-prof gc`.
+/// An allocate and free pair of the public raw calls over `caching`, whose memory is there already. Several
+/// threads: `-t 16`, each on its own stream or all on one; garbage: `-prof gc`.
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @Warmup(iterations = 5, time = 1)
@@ -43,8 +43,7 @@ public class CachingPairBenchmark {
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
         List<SegmentSourceProvider> sources = new ArrayList<>();
         ServiceLoader.load(SegmentSourceProvider.class).forEach(sources::add);
-        DeviceMemory memory =
-                DeviceMemory.open(SimulatedGpu.builder().build(), Catalog.of(providers, sources));
+        DeviceMemory memory = DeviceMemory.open(SimulatedGpu.builder().build(), Catalog.of(providers, sources));
         memory.setCurrent(System.getProperty("cistern.benchmark.allocator", "caching"));
         return memory;
     }
@@ -65,7 +64,8 @@ public class CachingPairBenchmark {
 
         @Setup
         public void choose() {
-            handle = streams == Streams.SHARED ? 7 << 12 : Thread.currentThread().threadId() << 12;
+            handle =
+                    streams == Streams.SHARED ? 7 << 12 : Thread.currentThread().threadId() << 12;
         }
     }
 
@@ -84,8 +84,8 @@ public class CachingPairBenchmark {
         /// A power of two, so that a mask does.
         private static final int STEPS = 1 << 14;
 
-        /// `powers`: 512 B to 1 MiB, powers of two, as the programs of the peers draw them; `odd`: any size up to 1 MiB,
-        /// small ones more often.
+        /// `powers`: 512 B to 1 MiB, powers of two, as the programs of the peers draw them; `odd`: any size
+        /// up to 1 MiB, small ones more often.
         @Param({"powers", "odd"})
         private String sizes = "powers";
 

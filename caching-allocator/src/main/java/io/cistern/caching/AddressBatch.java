@@ -2,8 +2,8 @@ package io.cistern.caching;
 
 import java.util.Arrays;
 
-/// Addresses of blocks on their way between a lane and the shards, so that many of them cost one pass of a lock.
-/// Used by one thread; keeps its room.
+/// Addresses of blocks on their way between a lane and the shards, so that many of them cost one pass of a
+/// lock. Used by one thread; keeps its room.
 final class AddressBatch {
     private static final int FIRST_CAPACITY = 32;
 

@@ -17,12 +17,13 @@ import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
-/// Three tiers: what a thread keeps to itself in [Lane]; blocks in [StreamShard]; physical memory in [PageArena] and
-/// [PhysicalPages].
+/// Three tiers: what a thread keeps to itself in [Lane]; blocks in [StreamShard]; physical memory in
+/// [PageArena] and [PhysicalPages].
 ///
-/// **Frees** are believed: the framework, which has the record of every block, finds a second free, an unknown address
-/// and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at once, and the
-/// others when the block leaves the lane; except where the size is given as 0, for which no lane is used.
+/// **Frees** are believed: the framework, which has the record of every block, finds a second free, an
+/// unknown address and a wrong size before it calls. Called alone, this finds unknown addresses outside its
+/// regions at once, and the others when the block leaves the lane; except where the size is given as 0, for
+/// which no lane is used.
 final class CachingAllocator extends LaneTable implements DeviceAllocator, ReservedPeak, Lends {
     private final CudaDriver driver;
     private final StreamOrder order;

@@ -9,15 +9,15 @@ import java.util.List;
 
 /// The cache of one device: its shards, and what they share.
 ///
-/// **The way of one allocation.** 1. the stream's shard by a look-up without a lock; 2. best fit under the shard's
-/// lock; 3. on a miss, under the shard's driver lock: frees whose fences have passed, then [growth][Growth]; 4.
-/// when the driver has no memory, the [FailureLadder].
+/// **The way of one allocation.** 1. the stream's shard by a look-up without a lock; 2. best fit under the
+/// shard's lock; 3. on a miss, under the shard's driver lock: frees whose fences have passed, then
+/// [growth][Growth]; 4. when the driver has no memory, the [FailureLadder].
 ///
-/// In front of it are the [lanes][Lane] of threads, whose blocks are live for the shards; they are [emptied][Lanes]
-/// where memory is to go back or to be found.
+/// In front of it are the [lanes][Lane] of threads, whose blocks are live for the shards; they are
+/// [emptied][Lanes] where memory is to go back or to be found.
 ///
-/// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's lock; 3.
-/// it joins its free neighbours, or waits behind a fence.
+/// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's
+/// lock; 3. it joins its free neighbours, or waits behind a fence.
 final class DeviceCache {
     /// Growth by a page costs some 30 µs; to empty other threads' lanes costs a few, and their next blocks.
     private static final long WORTH_EMPTYING = 1L << 20;

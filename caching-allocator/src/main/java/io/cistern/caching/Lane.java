@@ -7,24 +7,22 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the block that it
-/// freed
-/// last, of any size. So what a thread frees it gets again without a lock, last in, first out.
+/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the block
+/// that it freed last, of any size. So what a thread frees it gets again without a lock, last in, first
+/// out.
 ///
-/// The block freed last stands in the lane itself, because a pair costs about as many nanoseconds as there are reads
-/// that
-/// wait for each other; through the bins there are four more.
+/// The block freed last stands in the lane itself, because a pair costs about as many nanoseconds as there
+/// are reads that wait for each other; through the bins there are four more.
 ///
 /// **Entering.** A lane is guarded by *entry*. The owner of a lane enters with plain stores: it
-/// says that it is active, and sees that nobody claimed the lane. Who wants to empty the lane claims it, lets a fence
-/// pass over every thread ([ProcessFence#everywhere]) and waits until the owner is not active; either the owner saw the
-/// claim, or it is seen. An owner that finds its lane claimed does without it. Lanes that threads share, and all lanes
-/// where there is no such fence, are entered with one compare-and-set. Nobody takes a lock or makes a call of the
-/// driver inside.
+/// says that it is active, and sees that nobody claimed the lane. Who wants to empty the lane claims it,
+/// lets a fence pass over every thread ([ProcessFence#everywhere]) and waits until the owner is not active;
+/// either the owner saw the claim, or it is seen. An owner that finds its lane claimed does without it.
+/// Lanes that threads share, and all lanes where there is no such fence, are entered with one
+/// compare-and-set. Nobody takes a lock or makes a call of the driver inside.
 ///
-/// **Invariants**: Σ allowance of the bins = `allotted` ≤ `bound`, and those of [LaneBins]; so a lane holds at most
-/// `bound`
-/// bytes and the block freed last, which is at most 64 MiB.
+/// **Invariants**: Σ allowance of the bins = `allotted` ≤ `bound`, and those of [LaneBins]; so a lane holds
+/// at most `bound` bytes and the block freed last, which is at most 64 MiB.
 final class Lane {
     /// Larger blocks always go to their shard.
     static final long LARGEST_KEPT = 64L << 20;
@@ -33,9 +31,9 @@ final class Lane {
 
     private static final long NOTHING = -1;
 
-    /// How often a program has to ask for just the large block that it freed last before it gets that: else best fit
-    /// does better, which leaves room in one piece. Without, two of five recorded programs reserved 1.3 and 2.3 %
-    more.
+    /// How often a program has to ask for just the large block that it freed last before it gets that: else
+    /// best fit does better, which leaves room in one piece. Without, two of five recorded programs
+    /// reserved 1.3 and 2.3 % more.
     private static final int PROOF = 4;
 
     /// Marks a large block that best fit is to have.
@@ -74,8 +72,8 @@ final class Lane {
     /// The most that the lane was ever told that it may hold.
     private long bound;
 
-    /// Blocks that found no room. Most are sent to their shard, which is cheaper than to make room for one; but what is
-    /// here and not asked for must not stay.
+    /// Blocks that found no room. Most are sent to their shard, which is cheaper than to make room for one;
+    /// but what is here and not asked for must not stay.
     private int refusals;
     private long allotted;
 
@@ -113,8 +111,8 @@ final class Lane {
         leave();
     }
 
-    /// Whether the owner has ended. Seeing the end of a thread orders all that it wrote before what the observer
-    /// does next.
+    /// Whether the owner has ended. Seeing the end of a thread orders all that it wrote before what the
+    /// observer does next.
     boolean isOrphan() {
         WeakReference<Thread> reference = owner;
         if (reference == null) {
@@ -224,8 +222,8 @@ final class Lane {
         return hotSize < SizeClasses.COUNT && into.push((int) hotSize, hotAddress);
     }
 
-    /// What tells whether a block serves a request: its class, or its size if that is larger. [#UNKNOWN] for what is no
-    /// size.
+    /// What tells whether a block serves a request: its class, or its size if that is larger. [#UNKNOWN]
+    /// for what is no size.
     private static long sizeKey(long byteSize) {
         if (SizeClasses.has(byteSize)) {
             return SizeClasses.of(byteSize);
@@ -259,7 +257,8 @@ final class Lane {
         }
     }
 
-    /// Takes it out if it is large, because a large block is asked for, and notes whether it would have served. Inside.
+    /// Takes it out if it is large, because a large block is asked for, and notes whether it would have
+    /// served. Inside.
     void evictLarge(long byteSize, AddressBatch evicted) {
         boolean serves = hotSize == (sizeKey(byteSize) | UNPROVEN);
         repeats = serves ? repeats + 1 : 0;

@@ -9,14 +9,15 @@ import org.jspecify.annotations.Nullable;
 /// stack    depth | limit | byteSize | batch | missed | address 0 | … | address limit − 1        longs
 /// ```
 ///
-/// *depth* is how many addresses there are, *limit* how many there may be, *byteSize* that of each block, *batch* how
-/// many blocks the next miss takes, *missed* whether the stack was found empty since the limit last rose.
+/// *depth* is how many addresses there are, *limit* how many there may be, *byteSize* that of each block,
+/// *batch* how many blocks the next miss takes, *missed* whether the stack was found empty since the limit
+/// last rose.
 ///
-/// A block is pushed only where its bytes fit into [#room], which the lane gives out of its bound; a block popped gives
-/// them back.
+/// A block is pushed only where its bytes fit into [#room], which the lane gives out of its bound; a block
+/// popped gives them back.
 ///
-/// **Invariants**: `room = allowance − Σ depth × byteSize`; 0 ≤ room; depth ≤ limit; every address is a live block of
-/// [#small], of the class's size.
+/// **Invariants**: `room = allowance − Σ depth × byteSize`; 0 ≤ room; depth ≤ limit; every address is a
+/// live block of [#small], of the class's size.
 ///
 /// Plain data; whoever has [entered][Lane#enter] the lane reads and writes it.
 final class LaneBins {
@@ -43,8 +44,8 @@ final class LaneBins {
     @Nullable
     StreamShard large;
 
-    /// Addresses that are known to lie in the shards: those of one arena each, as long as the shards are there. None
-    /// where memory comes in segments, which may go and come again for another shard.
+    /// Addresses that are known to lie in the shards: those of one arena each, as long as the shards are
+    /// there. None where memory comes in segments, which may go and come again for another shard.
     long smallBase;
     long smallSpan;
     long largeBase;

@@ -2,21 +2,22 @@ package io.cistern.caching;
 
 import org.jspecify.annotations.Nullable;
 
-/// What happens when a lane has no block, or no room: blocks move between the lanes of a device and its shards, many in
-/// one pass of a shard's lock.
+/// What happens when a lane has no block, or no room: blocks move between the lanes of a device and its
+/// shards, many in one pass of a shard's lock.
 ///
-/// 1. **A miss** takes one block from the shard for the caller, and some more for the lane if the class misses often:
-/// at most 64 KiB, and no memory is obtained for them. If the shard has none, what the own lane holds of it goes back
-/// before the cache grows.
+/// 1. **A miss** takes one block from the shard for the caller, and some more for the lane if the class
+/// misses often: at most 64 KiB, and no memory is obtained for them. If the shard has none, what the own
+/// lane holds of it goes back before the cache grows.
 /// 2. **No room**: older blocks of the class go back, or those of streams used less; see [Lane].
-/// 3. **A large miss** first gives the large block of the lane back, so that best fit sees what it would see without
-/// lanes. Only where the same size was asked for several times in a row, the block serves again from the lane.
+/// 3. **A large miss** first gives the large block of the lane back, so that best fit sees what it would
+/// see without lanes. Only where the same size was asked for several times in a row, the block serves again
+/// from the lane.
 ///
 /// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
 final class LaneExchange {
-    /// Unless told otherwise, a lane holds up to a 64th of what is reserved, from 8 MiB, which serve 64 live blocks of
-    /// mixed sizes, to 32 MiB. Of 829 MiB in small and large blocks, 8 MiB made 0.7 % more reserved, and 1 MiB
-    nothing.
+    /// Unless told otherwise, a lane holds up to a 64th of what is reserved, from 8 MiB, which serve 64
+    /// live blocks of mixed sizes, to 32 MiB. Of 829 MiB in small and large blocks, 8 MiB made 0.7 % more
+    /// reserved, and 1 MiB nothing.
     private static final int BOUND_SHIFT = 6;
 
     private static final long SMALLEST_BOUND = 8L << 20;

@@ -2,10 +2,10 @@ package io.cistern.caching;
 
 import org.jspecify.annotations.Nullable;
 
-/// Finds the calling thread's lane of a device: in a table, by the low bits of the thread's id and the device, which
-/// costs one read and two comparisons; where two threads share an entry, one of them goes through a thread-local. The
-/// table is the allocator's own, because each
-/// read more on the way to a block is a nanosecond or two.
+/// Finds the calling thread's lane of a device: in a table, by the low bits of the thread's id and the
+/// device, which costs one read and two comparisons; where two threads share an entry, one of them goes
+/// through a thread-local. The table is the allocator's own, because each read more on the way to a block
+/// is a nanosecond or two.
 abstract class LaneTable {
     /// Large enough that busy threads rarely meet, small enough to stay in the cache.
     private static final int TABLE_SIZE = 1024;

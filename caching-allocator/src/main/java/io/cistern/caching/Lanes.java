@@ -7,11 +7,12 @@ import java.util.function.Consumer;
 
 /// The lanes of one device: one for each platform thread that uses it, and a few that virtual threads share.
 ///
-/// When a thread ends, its lane waits, with its blocks, for the next new thread, or for somebody who empties it; so
-/// there are never more lanes than threads were alive at once.
+/// When a thread ends, its lane waits, with its blocks, for the next new thread, or for somebody who
+/// empties it; so there are never more lanes than threads were alive at once.
 ///
-/// **Emptying.** 1. All lanes that hold something are claimed. 2. One [ProcessFence]. 3. Each is left by its owner, and
-/// its blocks are taken out. 4. The claims end. 5. The blocks go back to their shards. Owners never wait for it.
+/// **Emptying.** 1. All lanes that hold something are claimed. 2. One [ProcessFence]. 3. Each is left by
+/// its owner, and its blocks are taken out. 4. The claims end. 5. The blocks go back to their shards.
+/// Owners never wait for it.
 ///
 /// **Threads.** Any. Those who empty lanes take turns; no lock of a shard is taken meanwhile.
 final class Lanes {

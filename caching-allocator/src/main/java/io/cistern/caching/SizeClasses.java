@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
-/// The sizes of the blocks that [lanes][Lane] keep: every granule up to 32 KiB, then 32 sizes a doubling up to 1 MiB.
+/// The sizes of the blocks that [lanes][Lane] keep: every granule up to 32 KiB, then 32 sizes a doubling up
+/// to 1 MiB.
 ///
 /// ```
 /// granules − 1   0 … 63         64 … 127    128 … 255   …   1024 … 2047
@@ -8,8 +9,8 @@ package io.cistern.caching;
 /// a class is     512 B          1 KiB       2 KiB       …   16 KiB      wide
 /// ```
 ///
-/// Thirty-two, because on five recorded programs the rounding then adds at most 0.0006 % to the peak (8 steps: 0.005 %,
-/// 16: 0.002 %, 64: 0.0004 %); of a single block it adds less than a 32nd.
+/// Thirty-two, because on five recorded programs the rounding then adds at most 0.0006 % to the peak (8
+/// steps: 0.005 %, 16: 0.002 %, 64: 0.0004 %); of a single block it adds less than a 32nd.
 final class SizeClasses {
     private static final int STEP_SHIFT = 5;
     private static final int STEPS = 1 << STEP_SHIFT;

@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
 /// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a
 /// fence][FencedFrees].
-/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls are made
-/// for it without the lock, and then it is published, changed or as it was.
+/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls
+/// are made for it without the lock, and then it is published, changed or as it was.
 ///
 /// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is
 /// held by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before

@@ -14,7 +14,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Threads use their lanes and each other's blocks while one empties all lanes again and again, and streams end.
+/// Threads use their lanes and each other's blocks while one empties all lanes again and again, and streams
+/// end.
 class LaneStressTest {
     private static final long SEED = 5;
     private static final int THREADS = 3;
