@@ -8,7 +8,8 @@ module io.cistern.cuda {
     exports io.cistern.cuda;
     exports io.cistern.cuda.kernels;
     exports io.cistern.cuda.process to
-            io.cistern.api;
+            io.cistern.api,
+            io.cistern.caching;
 
     uses io.cistern.cuda.CudaDriverProvider;
 

@@ -6,12 +6,12 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// The books of a shard: its regions, their blocks, and which of them are free, live or holes. Plain data, guarded
-/// by the shard's lock.
+/// The books of a shard: its regions, their blocks, and which of them are free, live or holes. Plain data,
+/// guarded by the shard's lock.
 ///
-/// **Invariants** ([#checkInvariants]): in every region the blocks tile its addresses; no two neighbours are both
-/// free or both holes; exactly the free blocks are in the bins, each in the bin of its size; exactly the live
-/// blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
+/// **Invariants** ([#checkInvariants]): in every region the blocks tile its addresses; no two neighbours
+/// are both free or both holes; exactly the free blocks are in the bins, each in the bin of its size;
+/// exactly the live blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 final class BlockHeap {
     final Blocks blocks = new Blocks();
     private final SizeBins bins = new SizeBins(blocks);
@@ -250,6 +250,17 @@ final class BlockHeap {
 
     private boolean isOneHole(Region region) {
         return blocks.is(region.firstBlock, Blocks.HOLE) && blocks.next[region.firstBlock] == Blocks.NONE;
+    }
+
+    /// Whether a block of this size is live at an address.
+    boolean isLive(long address, long byteSize) {
+        for (Region region : regions) {
+            if (address >= region.address && address < region.end()) {
+                int block = region.live.find(address);
+                return block != Blocks.NONE && blocks.address[block] == address && blocks.byteSize[block] == byteSize;
+            }
+        }
+        return false;
     }
 
     long liveBytes() {

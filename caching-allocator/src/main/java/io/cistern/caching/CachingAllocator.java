@@ -18,17 +18,26 @@ import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
-/// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in [StreamShard];
-/// physical memory in [PageArena] and [PhysicalPages].
-final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, RecordsUse {
+/// Three tiers: what a thread keeps to itself in [Lane]; blocks in [StreamShard]; physical memory in
+/// [PageArena] and [PhysicalPages].
+///
+/// **Frees** are believed: the framework, which has the record of every block, finds a second free, an
+/// unknown address and a wrong size before it calls. Called alone, this finds unknown addresses outside its
+/// regions at once, and the others when the block leaves the lane; except where the size is given as 0, for
+/// which no lane is used.
+final class CachingAllocator extends LaneTable implements DeviceAllocator, ReservedPeak, Lends, RecordsUse {
     private final CudaDriver driver;
     private final StreamOrder order;
     private final EventSink events;
     private final SegmentSource source;
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
+    private final boolean usesLanes;
+    /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
+    private boolean recordsUses;
 
     CachingAllocator(AllocatorContext context, CachingOptions options) {
+        super(context.devices().deviceCount());
         this.driver = context.extension(CudaDriver.class)
                 .orElseThrow(
                         () -> new ConfigurationException("caching needs the driver, which this environment hides"));
@@ -37,18 +46,61 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, Re
         this.source = context.segments(options.source());
         this.options = options;
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
+        this.usesLanes = options.usesLanes();
     }
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        DeviceCache cache = caches.get(device);
-        return (cache != null ? cache : openCache(device)).allocate(byteSize, stream);
+        Lane lane = findLane(device);
+        if (lane != null) {
+            long address = lane.take(byteSize, stream);
+            if (address != 0) {
+                return address;
+            }
+        }
+        return allocateFromCache(lane, byteSize, device, stream);
+    }
+
+    private long allocateFromCache(@Nullable Lane found, long byteSize, int device, long stream) {
+        DeviceCache cache = cache(device);
+        if (!usesLanes) {
+            return cache.allocate(byteSize, stream);
+        }
+        Lane lane = found != null ? found : findOrMakeLane(device, cache.exchange);
+        return lane != null
+                ? cache.exchange.allocate(lane, byteSize, stream)
+                : cache.exchange.allocateShared(byteSize, stream);
     }
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
+        Lane lane = findLane(device);
+        if (lane == null || (recordsUses && isUsedElsewhere(address, device)) || !lane.keep(address, byteSize, stream)) {
+            freeToCache(lane, address, byteSize, device, stream);
+        }
+    }
+
+    private boolean isUsedElsewhere(long address, int device) {
+        return cache(device).isUsedElsewhere(address);
+    }
+
+    private void freeToCache(@Nullable Lane found, long address, long byteSize, int device, long stream) {
+        DeviceCache cache = cache(device);
+        if (!usesLanes) {
+            cache.free(address, stream);
+            return;
+        }
+        Lane lane = found != null ? found : findOrMakeLane(device, cache.exchange);
+        if (lane != null) {
+            cache.exchange.free(lane, address, byteSize, stream);
+        } else {
+            cache.exchange.freeShared(address, byteSize, stream);
+        }
+    }
+
+    private DeviceCache cache(int device) {
         DeviceCache cache = caches.get(device);
-        (cache != null ? cache : openCache(device)).free(address, stream);
+        return cache != null ? cache : openCache(device);
     }
 
     @Override
@@ -59,8 +111,8 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, Re
 
     @Override
     public boolean recordUse(long address, int device, long stream) {
-        DeviceCache cache = caches.get(device);
-        (cache != null ? cache : openCache(device)).recordUse(address, stream);
+        recordsUses = true;
+        cache(device).recordUse(address, stream);
         return true;
     }
 
@@ -70,8 +122,7 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, Re
             Reserved reserved = new Reserved(device, events);
             RegionMap regions = new RegionMap();
             Fences fences = new Fences(device, driver, order);
-            cache = new DeviceCache(
-                    device, reserved, growth(device, reserved, regions), options.blockUnit(), fences, regions);
+            cache = new DeviceCache(device, reserved, growth(device, reserved, regions), options, fences, regions);
             caches.set(device, cache);
         }
         return cache;
@@ -135,6 +186,30 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, Re
             if (cache != null) {
                 cache.close();
             }
+        }
+    }
+
+    /// Bytes of a device's blocks that lanes hold: reserved, but not allocated.
+    long laneBytes(int device) {
+        DeviceCache cache = caches.get(device);
+        return cache == null ? 0 : cache.laneBytes();
+    }
+
+    /// Has what lanes hold of a device's blocks freed.
+    void emptyLanes(int device) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.emptyLanes();
+        }
+    }
+
+    /// Checks the invariants of a device's lanes, which hold also while threads use them.
+    ///
+    /// @throws IllegalStateException if one does not hold
+    void checkLanes(int device) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.lanes.checkInvariants();
         }
     }
 

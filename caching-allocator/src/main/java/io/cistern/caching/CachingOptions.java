@@ -11,12 +11,16 @@ import io.cistern.spi.DeviceEnvironment;
 /// @param pageBytes the size of every page, or 0 for sizes that follow what is reserved
 /// @param alignment what all addresses are multiples of, a power of two
 /// @param splits whether blocks are cut for smaller requests; if not, each is a segment of its own
-record CachingOptions(String source, long pageBytes, long alignment, boolean splits) {
+/// @param lanes whether threads keep blocks that they freed
+/// @param laneBytes how much of small blocks each, or 0 for an amount that follows what is reserved
+record CachingOptions(String source, long pageBytes, long alignment, boolean splits, boolean lanes, long laneBytes) {
     /// What every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
 
     /// Handles larger than this save no calls worth speaking of.
     private static final long LARGEST_PAGE = 1L << 30;
+
+    private static final long LARGEST_LANE = 1L << 30;
 
     static CachingOptions read(AllocatorContext context) {
         AllocatorOptions options = context.options();
@@ -28,7 +32,23 @@ record CachingOptions(String source, long pageBytes, long alignment, boolean spl
                 options.text("source").orElseGet(() -> usualSource(context.devices())),
                 pageBytes,
                 readAlignment(options),
-                options.flag("splits").orElse(true));
+                options.flag("splits").orElse(true),
+                options.flag("lanes").orElse(true),
+                readLaneBytes(options));
+    }
+
+    /// From one block of the largest class.
+    private static long readLaneBytes(AllocatorOptions options) {
+        long laneBytes = options.bytes("lane_bytes").orElse(0L);
+        if (options.bytes("lane_bytes").isPresent() && (laneBytes < Sizes.SMALL_LIMIT || laneBytes > LARGEST_LANE)) {
+            throw new ConfigurationException("caching: lane_bytes is from 1MiB to 1GiB, not " + laneBytes + " bytes");
+        }
+        return laneBytes;
+    }
+
+    /// Lanes keep blocks of classes of sizes, which are only multiples of a granule, and never whole segments.
+    boolean usesLanes() {
+        return lanes && splits && blockUnit() == Sizes.GRANULE;
     }
 
     /// Up to what pages are aligned to.

@@ -3,53 +3,72 @@ package io.cistern.caching;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.process.ProcessFence;
 import java.util.ArrayList;
 import java.util.List;
 
 /// The cache of one device: its shards, and what they share.
 ///
-/// **The way of one allocation.** 1. the stream's shard by a look-up without a lock; 2. best fit under the shard's
-/// lock; 3. on a miss, under the shard's driver lock: frees whose fences have passed, then [growth][Growth]; 4.
-/// when the driver has no memory, the [FailureLadder].
+/// **The way of one allocation.** 1. the stream's shard by a look-up without a lock; 2. best fit under the
+/// shard's lock; 3. on a miss, under the shard's driver lock: frees whose fences have passed, then
+/// [growth][Growth]; 4. when the driver has no memory, the [FailureLadder].
 ///
-/// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's lock; 3.
-/// it joins its free neighbours, or waits behind a fence.
+/// In front of it are the [lanes][Lane] of threads, whose blocks are live for the shards; they are
+/// [emptied][Lanes] where memory is to go back or to be found.
+///
+/// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's
+/// lock; 3. it joins its free neighbours, or waits behind a fence.
 final class DeviceCache {
+    /// Growth by a page costs some 30 µs; to empty other threads' lanes costs a few, and their next blocks.
+    private static final long WORTH_EMPTYING = 1L << 20;
+
     final int device;
     final Reserved reserved;
     private final Growth growth;
+    /// All block sizes are multiples of it, and so, counted from their regions, all addresses.
     private final long blockUnit;
     private final Fences fences;
     private final RegionMap regions;
     private final RecordedUses uses = new RecordedUses();
     private final ShardTable small;
     private final ShardTable large;
+    final Lanes lanes;
+    final LaneExchange exchange;
+    /// Whether small blocks have the sizes of [SizeClasses].
+    private final boolean usesLanes;
     /// Shards whose streams have ended; dropped once their memory is gone. Guarded by itself.
     private final List<StreamShard> closed = new ArrayList<>();
 
     /// Makes an empty cache.
     ///
-    /// @param blockUnit all block sizes are multiples of it, and so, counted from their regions, all addresses
-    DeviceCache(int device, Reserved reserved, Growth growth, long blockUnit, Fences fences, RegionMap regions) {
+    /// @param options of which the block unit and what is said of lanes count here
+    DeviceCache(
+            int device, Reserved reserved, Growth growth, CachingOptions options, Fences fences, RegionMap regions) {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;
-        this.blockUnit = blockUnit;
+        this.blockUnit = options.blockUnit();
         this.small = new ShardTable(true, growth.cutting());
         this.large = new ShardTable(false, growth.cutting());
         this.fences = fences;
         this.regions = regions;
+        this.usesLanes = options.usesLanes();
+        this.lanes = new Lanes(device, ProcessFence.isSupported());
+        this.exchange = new LaneExchange(this, lanes, options.laneBytes());
     }
 
     long allocate(long byteSize, long stream) {
+        long size = rounded(Math.min(byteSize, Sizes.LARGEST));
+        return allocate(shard(Fences.key(stream), size <= Sizes.SMALL_LIMIT), byteSize);
+    }
+
+    /// Allocates from the shard of a stream and of such sizes, past all lanes.
+    long allocate(StreamShard shard, long byteSize) {
         if (byteSize > Sizes.LARGEST) {
             throw new DeviceOutOfMemoryException(byteSize, device, "more than any device has");
         }
-        long size = Sizes.rounded(byteSize, blockUnit);
-        StreamShard shard = shard(Fences.key(stream), size <= Sizes.SMALL_LIMIT);
-        if (shard.settlingIsDue()) {
-            settle(shard);
-        }
+        long size = rounded(byteSize);
+        settleIfDue(shard);
         long address = shard.allocate(size);
         return address != 0 ? address : allocateAfterMiss(shard, size, byteSize);
     }
@@ -58,43 +77,101 @@ final class DeviceCache {
     ///
     /// @return its address, or 0
     long tryAllocate(long byteSize, long stream) {
-        long size = Sizes.rounded(Math.min(byteSize, Sizes.LARGEST), blockUnit);
+        long size = rounded(Math.min(byteSize, Sizes.LARGEST));
         StreamShard shard = table(size <= Sizes.SMALL_LIMIT).find(Fences.key(stream));
         if (shard == null) {
             return 0;
         }
-        if (shard.settlingIsDue()) {
-            settle(shard);
+        settleIfDue(shard);
+        long address = shard.allocateFromAny(size);
+        return address == 0 && emptyLanes(shard, 1) ? shard.allocateFromAny(size) : address;
+    }
+
+    private long rounded(long byteSize) {
+        return usesLanes && SizeClasses.has(byteSize)
+                ? SizeClasses.rounded(byteSize)
+                : Sizes.rounded(byteSize, blockUnit);
+    }
+
+    /// Has what lanes hold of a shard freed, if it is at least so much.
+    ///
+    /// @return whether it was
+    private boolean emptyLanes(StreamShard shard, long worthIt) {
+        if (lanes.bytesOf(shard) < worthIt) {
+            return false;
         }
-        return shard.allocateFromAny(size);
+        AddressBatch evicted = new AddressBatch();
+        lanes.evict(shard, evicted);
+        freeAll(evicted);
+        return true;
+    }
+
+    /// Has what lanes hold freed.
+    void emptyLanes() {
+        shards().forEach(shard -> emptyLanes(shard, 1));
+    }
+
+    /// Bytes of the blocks in lanes: live for the shards, but idle.
+    long laneBytes() {
+        return shards().stream().mapToLong(lanes::bytesOf).sum();
     }
 
     void free(long address, long stream) {
+        free(region(address), address, Fences.key(stream));
+    }
+
+    /// The region of a live block.
+    ///
+    /// @throws UnknownAddressException if there is none
+    Region region(long address) {
         Region region = regions.find(address);
         if (region == null) {
             throw new UnknownAddressException(address);
         }
-        region.shard.free(region, address, Fences.key(stream), uses);
+        return region;
+    }
+
+    /// Frees what lanes kept, and empties the batch.
+    void freeAll(AddressBatch batch) {
+        int end = batch.count;
+        batch.count = 0;
+        for (int from = 0; from < end; ) {
+            StreamShard shard = region(batch.addresses[from]).shard;
+            int to = from + 1;
+            while (to < end && region(batch.addresses[to]).shard == shard) {
+                to++;
+            }
+            shard.freeMany(regions, batch.addresses, from, to);
+            from = to;
+        }
+    }
+
+    /// Frees past all lanes.
+    void free(Region region, long address, long key) {
+        region.shard.free(region, address, key, uses);
     }
 
     /// Says that a live block is used on another stream too until it is freed.
     ///
     /// @throws UnknownAddressException if no live block starts there
     void recordUse(long address, long stream) {
-        Region region = regions.find(address);
-        if (region == null) {
-            throw new UnknownAddressException(address);
-        }
+        Region region = region(address);
         long key = Fences.key(stream);
         fences.opened(key);
         region.shard.recordUse(region, address, key, uses);
+    }
+
+    /// Whether a use of a live block on another stream was recorded.
+    boolean isUsedElsewhere(long address) {
+        return uses.contains(address);
     }
 
     private ShardTable table(boolean ofSmall) {
         return ofSmall ? small : large;
     }
 
-    private StreamShard shard(long key, boolean ofSmall) {
+    /// The shard of a stream, made if there is none.
+    StreamShard shard(long key, boolean ofSmall) {
         StreamShard shard = table(ofSmall).find(key);
         if (shard != null) {
             return shard;
@@ -104,8 +181,8 @@ final class DeviceCache {
     }
 
     /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
-    private void settle(StreamShard shard) {
-        if (shard.driverLock.tryLock()) {
+    void settleIfDue(StreamShard shard) {
+        if (shard.settlingIsDue() && shard.driverLock.tryLock()) {
             try {
                 shard.settle(fences, false);
             } finally {
@@ -116,6 +193,7 @@ final class DeviceCache {
 
     private long allocateAfterMiss(StreamShard shard, long size, long asked) {
         sweepClosed();
+        emptyLanes(shard, shard.small ? WORTH_EMPTYING : 1);
         try {
             return grow(shard, size);
         } catch (DeviceOutOfMemoryException | CudaException failure) {
@@ -138,8 +216,9 @@ final class DeviceCache {
         }
     }
 
-    /// Waits for the other streams that a shard's freed blocks were used on.
+    /// Empties the lanes, and waits for the other streams that a shard's freed blocks were used on.
     void awaitFences(StreamShard shard) {
+        emptyLanes(shard, 1);
         shard.driverLock.lock();
         try {
             shard.settle(fences, true);
@@ -153,6 +232,7 @@ final class DeviceCache {
     /// @param wait whether to wait for the work of its stream
     /// @return bytes given back
     long giveBack(StreamShard shard, long wanted, boolean wait) {
+        emptyLanes(shard, 1);
         shard.driverLock.lock();
         try {
             shard.settle(fences, wait);
@@ -200,6 +280,9 @@ final class DeviceCache {
     private void close(@org.jspecify.annotations.Nullable StreamShard shard, long key) {
         if (shard != null) {
             shard.closed(fences.record(key));
+            AddressBatch evicted = new AddressBatch();
+            lanes.end(shard, evicted);
+            freeAll(evicted);
             synchronized (closed) {
                 closed.add(shard);
             }
@@ -265,6 +348,7 @@ final class DeviceCache {
     ///
     /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
+        lanes.checkInvariants();
         long mapped = 0;
         for (StreamShard shard : shards()) {
             mapped += shard.checkInvariants();

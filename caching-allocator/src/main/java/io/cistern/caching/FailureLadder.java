@@ -8,8 +8,8 @@ import java.util.List;
 /// What is tried, step by step, when the driver has no memory for a request:
 ///
 /// 1. wait for the other streams that this stream's freed blocks were used on, and search again;
-/// 2. give idle memory of other streams back to the driver, waiting for their work, until enough has gone; search
-/// and grow;
+/// 2. give idle memory of other streams back to the driver, waiting for their work, until enough has gone;
+/// search and grow;
 /// 3. give all idle memory back, also this stream's own, which lies in pieces; search and grow;
 /// 4. say what is held and what each step gave.
 ///
@@ -86,7 +86,7 @@ final class FailureLadder {
 
     private String detail(long reservedBefore, long others, long all) {
         List<StreamShard> shards = cache.shards();
-        long allocated = shards.stream().mapToLong(StreamShard::liveBytes).sum();
+        long allocated = shards.stream().mapToLong(StreamShard::liveBytes).sum() - cache.laneBytes();
         long largest =
                 shards.stream().mapToLong(StreamShard::largestFreeBytes).max().orElse(0);
         return "caching had " + reservedBefore + " bytes reserved and has " + cache.reserved.bytes() + ", of which "

@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
 /// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a
 /// fence][FencedFrees].
-/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls are made
-/// for it without the lock, and then it is published, changed or as it was.
+/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls
+/// are made for it without the lock, and then it is published, changed or as it was.
 ///
 /// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is
 /// held by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before
@@ -54,6 +54,51 @@ final class StreamShard {
         lock.lock();
         try {
             return heap.allocate(byteSize);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Takes blocks of one size, as many as there are up to a number; the one at the lowest address last.
+    void allocateMany(long byteSize, int wanted, AddressBatch into) {
+        lock.lock();
+        try {
+            int from = into.count;
+            for (long address = 1; address != 0 && into.count - from < wanted; ) {
+                address = heap.allocate(byteSize);
+                if (address != 0) {
+                    into.add(address);
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+        into.reverse();
+    }
+
+    /// Takes live blocks of this shard back, all last used on its stream.
+    ///
+    /// @throws UnknownAddressException if no live block starts at one of the addresses
+    void freeMany(RegionMap regions, long[] addresses, int from, int to) {
+        lock.lock();
+        try {
+            for (int i = from; i < to; i++) {
+                Region region = regions.find(addresses[i]);
+                if (region == null) {
+                    throw new UnknownAddressException(addresses[i]);
+                }
+                heap.makeFree(heap.retire(region, addresses[i]));
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Whether a block of this size is live at an address.
+    boolean isLive(long address, long byteSize) {
+        lock.lock();
+        try {
+            return heap.isLive(address, byteSize);
         } finally {
             lock.unlock();
         }

@@ -120,7 +120,7 @@ class CachingAllocatorTest {
             free(block, B);
         }
         assertThat(context.order.recordedOn).as("nothing is recorded by a free").isEmpty();
-        allocate(KIB, A);
+        allocate(2 * KIB, A);
         assertThat(context.order.recordedOn).containsExactly(B);
     }
 

@@ -64,7 +64,7 @@ class ConcurrencyTest {
         for (int i = 0; i < 200; i++) {
             long address = caching.allocate((2L + i % 3) << 20, 0, 0x1000);
             Thread.yield();
-            caching.free(address, 0, 0, 0x1000);
+            caching.free(address, (2L + i % 3) << 20, 0, 0x1000);
             if (i % 4 == 0) {
                 caching.trim(0, 0);
             }
@@ -106,10 +106,11 @@ class ConcurrencyTest {
     }
 
     private void free(long address, SplittableRandom random) {
+        long byteSize;
         synchronized (live) {
-            live.remove(address);
+            byteSize = live.remove(address) - address;
         }
-        caching.free(address, 0, 0, stream(random));
+        caching.free(address, byteSize, 0, stream(random));
     }
 
     private static long stream(SplittableRandom random) {

@@ -51,7 +51,7 @@ final class TestContext implements AllocatorContext, EventSink {
     }
 
     CachingAllocator open() {
-        return new CachingAllocator(this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true));
+        return new CachingAllocator(this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true, true, 0));
     }
 
     /// Bytes that the allocator said it has.

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 ///           48 … 15        14 …  8           fine:    a slot 256 B,    chunks of 32 KiB
 ///           chunk number   slot (128)
 ///
-/// chunk     number + 1 | unused | record 0 | record 1 | … | record 127        longs
+/// chunk     number + 1 | unused … | record 0 | record 1 | … | record 127        longs
 /// record    address | state     byteSize << 16 | route
 /// ```
 ///
@@ -52,8 +52,9 @@ abstract class OwnerTable {
     private static final int SLOT_BITS = 7;
     private static final int SLOTS = 1 << SLOT_BITS;
 
-    /// Longs before the first record.
-    private static final int HEADER = 2;
+    /// Longs before the first record: with the array's own header two cache lines, so that whoever writes the first
+    /// records does not disturb those who only look which chunk it is.
+    private static final int HEADER = 14;
 
     /// Longs in a record.
     private static final int RECORD = 2;

@@ -1,0 +1,187 @@
+package io.cistern.benchmarks;
+
+import io.cistern.DeviceMemory;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.SegmentSourceProvider;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.ServiceLoader;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Group;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+import org.openjdk.jmh.infra.Control;
+
+/// An allocate and free pair of the public raw calls over `caching`, whose memory is there already. Several
+/// threads: `-t 16`, each on its own stream or all on one; garbage: `-prof gc`.
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(3)
+public class CachingPairBenchmark {
+    private static final DeviceMemory MEMORY = open();
+
+    private static DeviceMemory open() {
+        List<AllocatorProvider> providers = new ArrayList<>();
+        ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
+        List<SegmentSourceProvider> sources = new ArrayList<>();
+        ServiceLoader.load(SegmentSourceProvider.class).forEach(sources::add);
+        DeviceMemory memory = DeviceMemory.open(SimulatedGpu.builder().build(), Catalog.of(providers, sources));
+        memory.setCurrent(System.getProperty("cistern.benchmark.allocator", "caching"));
+        return memory;
+    }
+
+    /// Whether threads share a stream.
+    public enum Streams {
+        OWN,
+        SHARED
+    }
+
+    /// The stream of a thread.
+    @State(Scope.Thread)
+    public static class Stream {
+        @Param({"OWN"})
+        private Streams streams = Streams.OWN;
+
+        private long handle;
+
+        @Setup
+        public void choose() {
+            handle =
+                    streams == Streams.SHARED ? 7 << 12 : Thread.currentThread().threadId() << 12;
+        }
+    }
+
+    /// Blocks of one size, one at a time.
+    @State(Scope.Thread)
+    public static class OneSize {
+        @Param({"512", "4096", "65536", "1048576", "4194304", "67108864"})
+        private long byteSize;
+    }
+
+    /// Blocks of many sizes.
+    @State(Scope.Thread)
+    public static class Mixed {
+        private static final int LIVE = 64;
+
+        /// A power of two, so that a mask does.
+        private static final int STEPS = 1 << 14;
+
+        /// `powers`: 512 B to 1 MiB, powers of two, as the programs of the peers draw them; `odd`: any size
+        /// up to 1 MiB, small ones more often.
+        @Param({"powers", "odd"})
+        private String sizes = "powers";
+
+        private final long[] live = new long[LIVE];
+        private final long[] byteSizes = new long[STEPS];
+        private final byte[] places = new byte[STEPS];
+        private int step;
+
+        @Setup
+        public void draw(Stream stream) {
+            SplittableRandom random = new SplittableRandom(64);
+            for (int i = 0; i < STEPS; i++) {
+                places[i] = (byte) random.nextInt(LIVE);
+                byteSizes[i] = sizes.equals("odd")
+                        ? 1 + (long) Math.pow(2, random.nextDouble(20))
+                        : 512L << random.nextInt(12);
+            }
+            for (int i = 0; i < LIVE; i++) {
+                live[i] = MEMORY.allocate(byteSizes[i], 0, stream.handle);
+            }
+        }
+    }
+
+    /// What a program pays for the block that it freed last.
+    @Benchmark
+    public long pair(OneSize size, Stream stream) {
+        long address = MEMORY.allocate(size.byteSize, 0, stream.handle);
+        MEMORY.free(address, stream.handle);
+        return address;
+    }
+
+    /// One of 64 live blocks is freed and one of another size allocated.
+    @Benchmark
+    public long mixed(Mixed mixed, Stream stream) {
+        int step = mixed.step++ & (Mixed.STEPS - 1);
+        int place = mixed.places[step];
+        MEMORY.free(mixed.live[place], stream.handle);
+        return mixed.live[place] = MEMORY.allocate(mixed.byteSizes[step], 0, stream.handle);
+    }
+
+    /// A queue for one producer and one consumer.
+    @State(Scope.Group)
+    public static class Queue {
+        private static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(long[].class);
+        private static final int CAPACITY = 1024;
+
+        /// Eight longs apart, so that the two threads do not share cache lines; 0 is empty.
+        private final long[] slots = new long[CAPACITY * 8];
+
+        /// Of the queue, as the two threads have streams of their own.
+        private final long stream = 7 << 12;
+
+        private int written;
+
+        @SuppressWarnings("unused") // keeps the counters of the two threads apart
+        private long p1, p2, p3, p4, p5, p6, p7, p8;
+
+        private int read;
+
+        @TearDown(Level.Iteration)
+        public void drain() {
+            while (slots[read] != 0) {
+                MEMORY.free(slots[read], stream);
+                slots[read] = 0;
+                read = (read + 8) & (slots.length - 1);
+            }
+        }
+    }
+
+    /// Allocates for another thread, on whose stream, the same, it is freed.
+    @Benchmark
+    @Group("handoff")
+    public void produce(Queue queue, Control control) {
+        while ((long) Queue.SLOT.getAcquire(queue.slots, queue.written) != 0) {
+            if (control.stopMeasurement) {
+                return;
+            }
+            Thread.onSpinWait();
+        }
+        Queue.SLOT.setRelease(queue.slots, queue.written, MEMORY.allocate(4096, 0, queue.stream));
+        queue.written = (queue.written + 8) & (queue.slots.length - 1);
+    }
+
+    /// Frees what another thread allocated.
+    @Benchmark
+    @Group("handoff")
+    public void consume(Queue queue, Control control) {
+        long address;
+        while ((address = (long) Queue.SLOT.getAcquire(queue.slots, queue.read)) == 0) {
+            if (control.stopMeasurement) {
+                return;
+            }
+            Thread.onSpinWait();
+        }
+        Queue.SLOT.setRelease(queue.slots, queue.read, 0L);
+        queue.read = (queue.read + 8) & (queue.slots.length - 1);
+        MEMORY.free(address, queue.stream);
+    }
+}

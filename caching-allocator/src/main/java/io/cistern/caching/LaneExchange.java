@@ -1,0 +1,177 @@
+package io.cistern.caching;
+
+import org.jspecify.annotations.Nullable;
+
+/// What happens when a lane has no block, or no room: blocks move between the lanes of a device and its
+/// shards, many in one pass of a shard's lock.
+///
+/// 1. **A miss** takes one block from the shard for the caller, and some more for the lane if the class
+/// misses often: at most 64 KiB, and no memory is obtained for them. If the shard has none, what the own
+/// lane holds of it goes back before the cache grows.
+/// 2. **No room**: older blocks of the class go back, or those of streams used less; see [Lane].
+/// 3. **A large miss** first gives the large block of the lane back, so that best fit sees what it would
+/// see without lanes. Only where the same size was asked for several times in a row, the block serves again
+/// from the lane.
+///
+/// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
+final class LaneExchange {
+    /// Unless told otherwise, a lane holds up to a 64th of what is reserved, from 8 MiB, which serve 64
+    /// live blocks of mixed sizes, to 32 MiB. Of 829 MiB in small and large blocks, 8 MiB made 0.7 % more
+    /// reserved, and 1 MiB nothing.
+    private static final int BOUND_SHIFT = 6;
+
+    private static final long SMALLEST_BOUND = 8L << 20;
+    private static final long LARGEST_BOUND = 32L << 20;
+
+    private final DeviceCache cache;
+    private final Lanes lanes;
+    private final long laneBytes;
+
+    /// Connects them.
+    ///
+    /// @param laneBytes what a lane may hold, or 0 for an amount that follows what is reserved
+    LaneExchange(DeviceCache cache, Lanes lanes, long laneBytes) {
+        this.cache = cache;
+        this.lanes = lanes;
+        this.laneBytes = laneBytes;
+    }
+
+    /// The most that a lane may hold now.
+    private long bound() {
+        return laneBytes != 0
+                ? laneBytes
+                : Math.clamp(cache.reserved.bytes() >> BOUND_SHIFT, SMALLEST_BOUND, LARGEST_BOUND);
+    }
+
+    /// The lane of a thread that has none yet; perhaps one whose thread has ended.
+    Lane laneOf(Thread thread) {
+        Lane lane = lanes.adoptOrMake(thread);
+        cache.freeAll(lane.batch);
+        return lane;
+    }
+
+    /// Allocates for the owner of a lane.
+    long allocate(Lane lane, long byteSize, long stream) {
+        boolean small = SizeClasses.has(byteSize);
+        StreamShard shard = cache.shard(Fences.key(stream), small);
+        LaneBins bins = select(lane, stream, shard);
+        long address = bins == null ? 0 : lane.take(byteSize, stream);
+        if (address != 0) {
+            return address;
+        }
+        if (bins == null || !small) {
+            giveBackLarge(lane, byteSize);
+            return cache.allocate(shard, byteSize);
+        }
+        return refill(lane, bins, shard, byteSize);
+    }
+
+    /// Makes a stream the lane's last used.
+    ///
+    /// @return null if that can't be now
+    private @Nullable LaneBins select(Lane lane, long stream, StreamShard shard) {
+        if (!lane.enter()) {
+            return null;
+        }
+        LaneBins bins = lane.use(shard, stream, lane.batch);
+        lane.leave();
+        cache.freeAll(lane.batch);
+        return bins;
+    }
+
+    private void giveBackLarge(Lane lane, long byteSize) {
+        AddressBatch batch = lane.batch;
+        if (lane.enter()) {
+            lane.evictLarge(byteSize, batch);
+            lane.leave();
+        }
+        cache.freeAll(batch);
+    }
+
+    private long refill(Lane lane, LaneBins bins, StreamShard shard, long byteSize) {
+        int sizeClass = SizeClasses.of(byteSize);
+        long size = SizeClasses.byteSize(sizeClass);
+        AddressBatch batch = lane.batch;
+        cache.settleIfDue(shard);
+        shard.allocateMany(size, lane.missed(bins, sizeClass), batch);
+        if (batch.count == 0) {
+            return growAndAllocate(lane, shard, byteSize);
+        }
+        long address = batch.addresses[--batch.count];
+        if (batch.count > 0) {
+            lane.stock(bins, sizeClass, bound(), batch);
+            cache.freeAll(batch);
+        }
+        return address;
+    }
+
+    private long growAndAllocate(Lane lane, StreamShard shard, long byteSize) {
+        if (lane.enter()) {
+            lane.evict(shard, lane.batch);
+            lane.leave();
+        }
+        cache.freeAll(lane.batch);
+        return cache.allocate(shard, byteSize);
+    }
+
+    /// Frees for the owner of a lane.
+    void free(Lane lane, long address, long byteSize, long stream) {
+        Region region = cache.region(address);
+        StreamShard shard = region.shard;
+        long key = Fences.key(stream);
+        LaneBins bins = belongsInLane(address, shard, byteSize, key) ? select(lane, stream, shard) : null;
+        if (bins == null || !lane.enter()) {
+            cache.free(region, address, key);
+            return;
+        }
+        AddressBatch batch = lane.batch;
+        if (bins.ended) {
+            batch.add(address);
+        } else {
+            bins.learn(region);
+            lane.keep(bins, address, byteSize, bound(), batch);
+        }
+        lane.leave();
+        cache.freeAll(batch);
+    }
+
+    /// Whether a block was last used on its own stream, and has the size that it was asked for with.
+    private boolean belongsInLane(long address, StreamShard shard, long byteSize, long key) {
+        return key == shard.stream
+                && !shard.isClosed()
+                && SizeClasses.has(byteSize) == shard.small
+                && !cache.isUsedElsewhere(address);
+    }
+
+    /// Allocates for a virtual thread.
+    long allocateShared(long byteSize, long stream) {
+        long key = Fences.key(stream);
+        if (SizeClasses.has(byteSize)) {
+            Lane lane = lanes.enterShared();
+            LaneBins bins = lane.find(key);
+            long address = bins == null ? 0 : bins.pop(SizeClasses.of(byteSize));
+            lane.leave();
+            if (address != 0) {
+                return address;
+            }
+        }
+        return cache.allocate(cache.shard(key, SizeClasses.has(byteSize)), byteSize);
+    }
+
+    /// Frees for a virtual thread.
+    void freeShared(long address, long byteSize, long stream) {
+        Region region = cache.region(address);
+        long key = Fences.key(stream);
+        boolean kept = false;
+        if (region.shard.small && belongsInLane(address, region.shard, byteSize, key)) {
+            long bound = bound();
+            Lane lane = lanes.enterShared();
+            LaneBins bins = lane.binsOf(region.shard);
+            kept = bins != null && lane.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
+            lane.leave();
+        }
+        if (!kept) {
+            cache.free(region, address, key);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package io.cistern.caching;
+
+import io.cistern.cuda.process.ProcessFence;
+import java.util.Arrays;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+
+/// The lanes of one device: one for each platform thread that uses it, and a few that virtual threads share.
+///
+/// When a thread ends, its lane waits, with its blocks, for the next new thread, or for somebody who
+/// empties it; so there are never more lanes than threads were alive at once.
+///
+/// **Emptying.** 1. All lanes that hold something are claimed. 2. One [ProcessFence]. 3. Each is left by
+/// its owner, and its blocks are taken out. 4. The claims end. 5. The blocks go back to their shards.
+/// Owners never wait for it.
+///
+/// **Threads.** Any. Those who empty lanes take turns; no lock of a shard is taken meanwhile.
+final class Lanes {
+    private static final int SHARED_LANES =
+            Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
+
+    private final int device;
+    /// Whether owners enter with plain stores.
+    private final boolean fenced;
+
+    private final ReentrantLock emptying = new ReentrantLock();
+    private final Lane[] shared = new Lane[SHARED_LANES];
+    private volatile Lane[] owned = {};
+
+    Lanes(int device, boolean fenced) {
+        this.device = device;
+        this.fenced = fenced;
+        for (int i = 0; i < shared.length; i++) {
+            shared[i] = new Lane(device, false);
+        }
+    }
+
+    synchronized Lane adoptOrMake(Thread thread) {
+        for (Lane lane : owned) {
+            if (lane.isOrphan()) {
+                lane.own(thread);
+                return lane;
+            }
+        }
+        Lane lane = new Lane(device, fenced);
+        lane.own(thread);
+        Lane[] more = Arrays.copyOf(owned, owned.length + 1);
+        more[owned.length] = lane;
+        owned = more;
+        return lane;
+    }
+
+    /// A lane for the calling virtual thread, entered; the caller leaves it.
+    Lane enterShared() {
+        int at = (int) Thread.currentThread().threadId();
+        while (true) {
+            Lane lane = shared[at++ & (SHARED_LANES - 1)];
+            if (lane.enter()) {
+                return lane;
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    /// Bytes of a shard's blocks in lanes; a guess while others change it, exact at rest.
+    long bytesOf(StreamShard shard) {
+        long bytes = 0;
+        for (Lane lane : owned) {
+            bytes += lane.bytesOf(shard);
+        }
+        for (Lane lane : shared) {
+            bytes += lane.bytesOf(shard);
+        }
+        return bytes;
+    }
+
+    /// Takes a shard's blocks out of all lanes.
+    void evict(StreamShard shard, AddressBatch evicted) {
+        claimed(lane -> lane.evict(shard, evicted));
+    }
+
+    /// Takes a shard's blocks out of all lanes, for good.
+    void end(StreamShard shard, AddressBatch evicted) {
+        claimed(lane -> lane.end(shard, evicted));
+    }
+
+    /// Checks the invariants of every lane.
+    ///
+    /// @throws IllegalStateException if one does not hold
+    void checkInvariants() {
+        claimed(Lane::checkInvariants);
+    }
+
+    private void claimed(Consumer<Lane> action) {
+        emptying.lock();
+        try {
+            Lane[] all = owned;
+            for (Lane lane : all) {
+                lane.claim();
+            }
+            if (fenced && all.length > 0) {
+                ProcessFence.everywhere();
+            }
+            applyAll(all, action);
+            applyAll(shared, action);
+        } finally {
+            emptying.unlock();
+        }
+    }
+
+    private static void applyAll(Lane[] lanes, Consumer<Lane> action) {
+        for (Lane lane : lanes) {
+            lane.awaitClaim();
+            try {
+                action.accept(lane);
+            } finally {
+                lane.unclaim();
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// What threads keep to themselves, and how others get at it.
+class LanesTest {
+    private static final long KIB = 1 << 10;
+    private static final long MIB = 1 << 20;
+
+    private final SimulatedCaching caching = new SimulatedCaching(1L << 30);
+    private final long a = caching.newStream();
+    private final long b = caching.newStream();
+    private final ExecutorService other = Executors.newSingleThreadExecutor();
+
+    @AfterEach
+    void nothingIsLost() {
+        other.close();
+        caching.close();
+    }
+
+    @Test
+    void blocksComeBackToTheThreadThatFreedThemLastFirst() {
+        long[] blocks = allocate(8, 3 * KIB, a);
+        free(a, blocks);
+        for (int i = blocks.length - 1; i >= 0; i--) {
+            assertThat(caching.allocate(3 * KIB, a)).isEqualTo(blocks[i]);
+        }
+        free(a, blocks);
+    }
+
+    @Test
+    void eachStreamHasItsOwn() {
+        long onA = caching.allocate(KIB, a);
+        long onB = caching.allocate(KIB, b);
+        caching.free(onA, a);
+        caching.free(onB, b);
+        assertThat(caching.allocate(KIB, a)).isEqualTo(onA);
+        assertThat(caching.allocate(KIB, b)).isEqualTo(onB);
+        caching.free(onA, a);
+        caching.free(onB, b);
+    }
+
+    @Test
+    void aBlockLastUsedOnAnotherStreamIsInNoLane() {
+        caching.free(caching.allocate(KIB, a), b);
+        assertThat(caching.laneBytes()).isZero();
+    }
+
+    @Test
+    void theLargeBlockFreedLastServesTheSameSizeAgain() {
+        long block = caching.allocate(12 * MIB, a);
+        for (int i = 0; i < 10; i++) {
+            caching.free(block, a);
+            assertThat(caching.laneBytes()).isEqualTo(12 * MIB);
+            assertThat(caching.allocate(12 * MIB, a)).isEqualTo(block);
+        }
+        caching.free(block, a);
+    }
+
+    @Test
+    void aLargeBlockOfAnotherSizeComesFromAllThatIsFree() {
+        long block = caching.allocate(12 * MIB, a);
+        caching.free(block, a);
+        assertThat(caching.allocate(5 * MIB, a)).isEqualTo(block);
+        assertThat(caching.reservedBytes()).isEqualTo(12 * MIB);
+        caching.free(block, a);
+    }
+
+    @Test
+    void aFreeOnAnotherThreadDoesNotWaitForTheOwner() throws Exception {
+        long[] blocks = allocate(100, KIB, a);
+        Lane mine = caching.caching().findLane(SimulatedCaching.DEVICE);
+        assertThat(mine).isNotNull();
+        assertThat(mine.enter()).isTrue(); // and stays inside meanwhile
+        try {
+            on(() -> free(a, blocks));
+            assertThat(on(() -> caching.allocate(KIB, a))).isEqualTo(blocks[99]);
+        } finally {
+            mine.leave();
+        }
+        on(() -> caching.free(blocks[99], a));
+    }
+
+    @Test
+    void anOwnerWhoseLaneIsClaimedDoesWithoutIt() throws Exception {
+        long block = caching.allocate(KIB, a);
+        caching.free(block, a);
+        Lane mine = caching.caching().findLane(SimulatedCaching.DEVICE);
+        assertThat(mine).isNotNull();
+        mine.claim();
+        long next = caching.allocate(KIB, a);
+        assertThat(next).isNotEqualTo(block);
+        caching.free(next, a);
+        mine.unclaim();
+        assertThat(caching.allocate(KIB, a)).isEqualTo(block);
+        caching.free(block, a);
+    }
+
+    @Test
+    void aNewThreadTakesTheLaneOfOneThatEnded() throws Exception {
+        long[] block = new long[2];
+        inNewThread(() -> {
+            block[0] = caching.allocate(KIB, a);
+            caching.free(block[0], a);
+            caching.free(caching.allocate(2 * KIB, a), a); // the one freed last goes back to the shard
+        });
+        inNewThread(() -> block[1] = caching.allocate(KIB, a));
+        assertThat(block[1]).isEqualTo(block[0]);
+        caching.free(block[1], a);
+    }
+
+    @Test
+    void endedThreadsLeaveNothingBehind() throws Exception {
+        inNewThread(() -> free(a, allocate(50, 40 * KIB, a)));
+        assertThat(caching.laneBytes()).isPositive();
+        caching.trim();
+        assertThat(caching.reservedBytes()).isZero();
+    }
+
+    @Test
+    void trimTakesWhatTheLanesOfLivingThreadsHold() throws Exception {
+        on(() -> free(a, allocate(50, 40 * KIB, a)));
+        caching.free(caching.allocate(3 * MIB, b), b);
+        assertThat(caching.laneBytes()).isGreaterThan(3 * MIB);
+        caching.trim();
+        assertThat(caching.laneBytes()).isZero();
+        assertThat(caching.reservedBytes()).isZero();
+    }
+
+    @Test
+    void closedStreamsLeaveNothingInAnyLane() throws Exception {
+        for (int i = 0; i < 100; i++) {
+            long stream = caching.newStream();
+            on(() -> free(stream, allocate(10, 40 * KIB, stream)));
+            free(stream, allocate(10, 50 * KIB, stream));
+            caching.free(caching.allocate(3 * MIB, stream), stream);
+            caching.memory.streamClosing(SimulatedCaching.DEVICE, stream);
+            assertThat(caching.laneBytes()).isZero();
+            assertThat(caching.reservedBytes()).isZero();
+        }
+    }
+
+    @Test
+    void aStreamOfTheSameHandleDoesNotMeetItsPredecessorsBlocks() {
+        long block = caching.allocate(KIB, a);
+        long outlived = caching.allocate(KIB, a);
+        caching.free(block, a);
+        caching.memory.streamClosing(SimulatedCaching.DEVICE, a);
+        long next = caching.allocate(KIB, a);
+        caching.free(outlived, a);
+        caching.free(next, a);
+        assertThat(caching.allocate(KIB, a)).isEqualTo(next);
+        caching.caching().checkInvariants();
+        caching.free(next, a);
+    }
+
+    @Test
+    void whatOtherThreadsKeepIsTakenBeforeTheCacheGrows() throws Exception {
+        on(() -> {
+            for (int round = 0; round < 8; round++) { // a stack gets deeper where it was found empty
+                free(a, allocate(64, 30 * KIB, a));
+            }
+        });
+        long reserved = caching.reservedBytes();
+        assertThat(caching.laneBytes()).isGreaterThan(MIB);
+        long block = caching.allocate(MIB, a);
+        assertThat(caching.reservedBytes()).isEqualTo(reserved);
+        assertThat(caching.laneBytes()).isZero();
+        caching.free(block, a);
+    }
+
+    @Test
+    void lanesAreEmptiedBeforeAnAllocationFails() throws Exception {
+        on(() -> free(a, allocate(64, 30 * KIB, a)));
+        free(b, allocate(64, 30 * KIB, b));
+        long all = caching.allocate((1L << 30) - 2 * MIB, b);
+        caching.free(all, b);
+    }
+
+    @Test
+    void lendingSeesWhatIsInLanes() throws Exception {
+        on(() -> caching.free(caching.allocate(3 * MIB, a), a));
+        long lent = caching.caching().tryAllocate(3 * MIB, SimulatedCaching.DEVICE, a);
+        assertThat(lent).isNotZero();
+        caching.caching().free(lent, 3 * MIB, SimulatedCaching.DEVICE, a);
+    }
+
+    @Test
+    void aLaneKeepsItsBound() {
+        List<long[]> all = new ArrayList<>();
+        for (long byteSize = 512; byteSize <= MIB; byteSize *= 2) {
+            all.add(allocate((int) Math.min(200, 20 * MIB / byteSize), byteSize, a));
+        }
+        for (int round = 0; round < 5; round++) {
+            for (long[] blocks : all) {
+                free(a, blocks);
+                assertThat(caching.laneBytes()).isLessThanOrEqualTo((8 + 1) * MIB);
+                caching.caching().checkInvariants();
+            }
+            int size = 0;
+            for (long byteSize = 512; byteSize <= MIB; byteSize *= 2) {
+                all.set(size, allocate(all.get(size).length, byteSize, a));
+                size++;
+            }
+        }
+        all.forEach(blocks -> free(a, blocks));
+    }
+
+    @Test
+    void virtualThreadsShareLanes() throws Exception {
+        long block = onVirtual(() -> caching.allocate(KIB, a));
+        onVirtual(() -> {
+            caching.free(block, a);
+            return 0L;
+        });
+        assertThat(caching.laneBytes()).isEqualTo(KIB);
+        caching.trim();
+        assertThat(caching.reservedBytes()).isZero();
+    }
+
+    @Test
+    void aLaneWithoutTheFenceIsEnteredByOneAtATime() {
+        Lane lane = new Lane(0, false);
+        assertThat(lane.enter()).isTrue();
+        assertThat(lane.enter()).isFalse();
+        lane.leave();
+        lane.claim();
+        lane.awaitClaim();
+        assertThat(lane.enter()).isFalse();
+        lane.unclaim();
+        assertThat(lane.enter()).isTrue();
+    }
+
+    private long[] allocate(int count, long byteSize, long stream) {
+        long[] blocks = new long[count];
+        for (int i = 0; i < count; i++) {
+            blocks[i] = caching.allocate(byteSize, stream);
+        }
+        return blocks;
+    }
+
+    private void free(long stream, long... blocks) {
+        for (long block : blocks) {
+            caching.free(block, stream);
+        }
+    }
+
+    private void on(Runnable action) throws Exception {
+        other.submit(action).get();
+    }
+
+    private <T> T on(Callable<T> action) throws Exception {
+        return other.submit(action).get();
+    }
+
+    private static long onVirtual(Callable<Long> action) throws Exception {
+        try (ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor()) {
+            return executor.submit(action).get();
+        }
+    }
+
+    private static void inNewThread(Runnable action) throws InterruptedException {
+        Thread thread = new Thread(action);
+        thread.start();
+        thread.join();
+    }
+}
