@@ -4,6 +4,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
@@ -62,7 +63,7 @@ final class SharedStreamsProgram implements Runnable {
         random = new SplittableRandom(seed);
         contents = random.nextInt(1 << 20) * CHECKED;
         event = driver.events().create(0);
-        streams = java.util.Arrays.copyOf(shared, shared.length + 1);
+        streams = Arrays.copyOf(shared, shared.length + 1);
         streams[shared.length] = driver.streams().create(0);
     }
 
@@ -143,7 +144,7 @@ final class SharedStreamsProgram implements Runnable {
         if (random.nextBoolean()) {
             return other;
         }
-        driver.events().record(0, event, other); driver.streams().await(0, block.stream, event);
+        memory.recordUse(block.address, other);
         return block.stream;
     }
 

@@ -135,7 +135,7 @@ final class Situations implements AutoCloseable {
                 yield block.stream;
             }
             default -> {
-                follow(block.stream, other);
+                memory.recordUse(block.address, other);
                 yield block.stream;
             }
         };

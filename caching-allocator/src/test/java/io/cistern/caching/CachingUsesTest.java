@@ -20,7 +20,7 @@ class CachingUsesTest {
 
     private final TestPages pages = new TestPages(64 * MIB);
     private final TestContext context = new TestContext(pages);
-    private final CachingAllocator caching = context.open();
+    private final CachingAllocator caching = context.open(false);
 
     @AfterEach
     void nothingIsLeft() {

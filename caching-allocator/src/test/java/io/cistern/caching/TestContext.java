@@ -51,7 +51,13 @@ final class TestContext implements AllocatorContext, EventSink {
     }
 
     CachingAllocator open() {
-        return new CachingAllocator(this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true, true, 0));
+        return open(true);
+    }
+
+    /// Without, every request sees what the shards do.
+    CachingAllocator open(boolean lanes) {
+        return new CachingAllocator(
+                this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true, lanes, 0));
     }
 
     /// Bytes that the allocator said it has.
