@@ -6,6 +6,7 @@ module io.cistern.cli {
     requires io.cistern.api;
     requires io.cistern.cuda;
     requires io.cistern.simulated;
+    requires jdk.management;
     requires me.tongfei.progressbar;
 
     // picocli sets the fields that carry its annotations.

@@ -46,6 +46,27 @@ public final class Allocators {
         DeviceMemory.system().free(address, stream);
     }
 
+    /// Frees a block after an event of the program: see [DeviceMemory#freeAfter].
+    ///
+    /// @param address what an allocation returned; 0 does nothing
+    /// @param event a `CUevent`, recorded after the last use
+    /// @throws UnknownAddressException if no live block begins there
+    /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed then
+    public static void freeAfter(long address, long event) {
+        DeviceMemory.system().freeAfter(address, event);
+    }
+
+    /// Says that a block is also used on another stream, by work enqueued there until the block is freed: see
+    /// [DeviceMemory#recordUse].
+    ///
+    /// @param address what an allocation returned; 0 does nothing
+    /// @param stream a stream of the block's device
+    /// @throws UnknownAddressException if no live block begins there
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
+    public static void recordUse(long address, long stream) {
+        DeviceMemory.system().recordUse(address, stream);
+    }
+
     /// Prepares to run code whose allocations come from an allocator: see [DeviceMemory#where(Allocator)].
     public static ScopedWork where(Allocator allocator) {
         return DeviceMemory.system().where(allocator);

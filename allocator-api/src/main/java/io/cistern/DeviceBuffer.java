@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CudaException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
@@ -102,14 +103,45 @@ public final class DeviceBuffer implements AutoCloseable {
         return stream;
     }
 
-    /// Frees the memory in the order of the buffer's stream. Closing twice does nothing.
+    /// Says that the buffer is also used on another stream, by work enqueued there until it is closed: see
+    /// [DeviceMemory#recordUse].
+    ///
+    /// @param stream a stream of the buffer's device
+    /// @throws IllegalStateException if the buffer is closed
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
+    public void recordUse(long stream) {
+        memory.recordUse(address(), stream);
+    }
+
+    /// Frees the memory in the order of the buffer's stream, which still exists. Closing twice does nothing.
     @Override
     public void close() {
+        long taken = (long) ADDRESS.getAndSet(this, 0L);
+        ended();
+        memory.free(taken, stream);
+    }
+
+    /// Frees the memory after an event of the program, as [DeviceMemory#freeAfter] does, instead of [#close()].
+    /// Closing twice does nothing.
+    ///
+    /// @param event a `CUevent`, recorded after the last use
+    /// @throws io.cistern.cuda.CudaException if the driver refuses the event; the buffer is still open then
+    public void closeAfter(long event) {
+        long taken = (long) ADDRESS.getAndSet(this, 0L);
+        try {
+            memory.freeAfter(taken, event);
+        } catch (CudaException refused) {
+            address = taken;
+            throw refused;
+        }
+        ended();
+    }
+
+    private void ended() {
         closed = true;
         if (watch != null) {
             watch.close();
         }
-        memory.free((long) ADDRESS.getAndSet(this, 0L), stream);
     }
 
     /// Size, device and stream.

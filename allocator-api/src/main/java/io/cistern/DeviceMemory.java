@@ -2,7 +2,10 @@ package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.context.DriverEnvironment;
+import io.cistern.internal.context.EventOrder;
+import io.cistern.internal.context.EventStreams;
 import io.cistern.internal.context.OpenContext;
+import io.cistern.internal.routing.BlockUses;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.Region;
@@ -41,6 +44,8 @@ public final class DeviceMemory implements AutoCloseable {
     private final Catalog catalog;
     private final @Nullable Budgets[] budgets;
     private final Router router = new Router();
+    private final BlockUses uses;
+    private final EventStreams eventStreams;
     private final Leaks leaks;
 
     private final CurrentAllocators currents;
@@ -59,6 +64,8 @@ public final class DeviceMemory implements AutoCloseable {
         leaks = new Leaks(router, builder.leakLevel);
         environment = new DriverEnvironment(driver);
         int devices = environment.deviceCount();
+        uses = new BlockUses(router, new EventOrder(driver), driver.devices()::synchronize);
+        eventStreams = new EventStreams(driver, devices);
         budgets = new Budgets[devices];
         Arrays.setAll(budgets, builder::budgets);
         watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
@@ -67,7 +74,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
         currentRoutes = new Route[devices];
         currents = new CurrentAllocators(
-                currentRoutes, watch == null, () -> open(catalog.choose(environment).spec()));
+                currentRoutes,
+                watch == null,
+                () -> open(catalog.choose(environment).spec()));
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),
@@ -267,6 +276,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
     /// @throws AllocatorContractException if a plug-in returned an illegal address
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
     /// @throws ConfigurationException if no allocator is current and the configured one can't be opened
     public long allocate(long byteSize, int device, long stream) {
         Lane lane = router.lane();
@@ -279,8 +289,12 @@ public final class DeviceMemory implements AutoCloseable {
             long address = router.allocate(lane, route, byteSize, stream);
             return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
         } catch (DeviceOutOfMemoryException failure) {
-            return pools.lend(route, byteSize, device, stream, failure);
+            return pools.lend(route, limit(region, device, stream), byteSize, stream, failure);
         }
+    }
+
+    private static @Nullable MemoryLimit limit(@Nullable Region region, int device, long stream) {
+        return region == null ? null : (MemoryLimit) region.limit(device, stream);
     }
 
     private Route currentRoute(int device, long stream) {
@@ -310,16 +324,16 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of
-    /// statements.
+    /// statements: on all devices and streams, unless [ScopedWork] is told less.
     public ScopedWork where(Allocator allocator) {
-        return new ScopedWork(router, allocator, null);
+        return new ScopedWork(router, allocator, null, Reach.ALL);
     }
 
     /// Prepares to run code whose allocations come from a pool, which is in use meanwhile.
     ///
     /// @throws IllegalArgumentException if it is a pool of other device memory
     public ScopedWork where(MemoryPool pool) {
-        return new ScopedWork(router, own(pool).allocator(), pool);
+        return new ScopedWork(router, own(pool).allocator(), pool, Reach.ALL);
     }
 
     /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes end
@@ -360,19 +374,71 @@ public final class DeviceMemory implements AutoCloseable {
     /// Frees a block from any allocator of this device memory; it goes to the one that made it.
     ///
     /// @param address what an allocation returned; 0 does nothing
-    /// @param stream the stream of the last use
+    /// @param stream the stream of the last use, which exists: of all uses, unless the others were
+    ///     [recorded][#recordUse]
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
     ///     or is foreign
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; nothing is freed
+    ///     then
     public void free(long address, long stream) {
         router.free(address, stream);
+    }
+
+    /// Frees a block after an event of the program: its memory is handed out again when the event has passed, and
+    /// no stream waits for it. The precise form, for a last use that other work comes behind on its stream.
+    ///
+    /// @param address what an allocation returned; 0 does nothing
+    /// @param event a `CUevent` of any device, recorded after the last use: after all uses, unless the others
+    ///     were [recorded][#recordUse]. What it recorded until now counts; from here on it may be recorded again
+    ///     or destroyed
+    /// @throws UnknownAddressException if no live block begins there
+    /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed then
+    public void freeAfter(long address, long event) {
+        if (address != 0) {
+            router.free(address, eventStreams.after(router.deviceOf(address), event));
+        }
+    }
+
+    /// Says that a block is also used on another stream, by work enqueued there until the block is freed: its
+    /// memory isn't handed out again before that stream has got past those uses. Nothing happens now: streams are
+    /// looked at after the free. Ordering the streams oneself, and freeing on the last one, needs no such call.
+    ///
+    /// Where the allocator can't wait for other streams ([io.cistern.spi.RecordsUse]), the stream of the free is
+    /// made to wait for them at the free.
+    ///
+    /// @param address what an allocation returned, not an address inside a block; 0 does nothing
+    /// @param stream a stream of the block's device, which exists; for one of another device, record an event
+    ///     there and free [after][#freeAfter] it. If its end is [announced][#streamClosing] before the free, the
+    ///     work until then counts
+    /// @throws UnknownAddressException if no live block begins there
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
+    public void recordUse(long address, long stream) {
+        if (address != 0) {
+            uses.recordUse(address, stream);
+        }
     }
 
     /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
     /// released, and a later stream with the same handle does not meet it. Not announcing breaks the contract.
     public void streamClosing(int device, long stream) {
+        uses.streamClosing(device, stream);
         for (Allocator allocator : allocators) {
             allocator.streamClosing(device, stream);
         }
+    }
+
+    /// Lets the peaks of all allocators on a device begin at what is alive now: see [Allocator#resetPeak].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetPeak(int device) {
+        allocators.forEach(allocator -> allocator.resetPeak(device));
+    }
+
+    /// Lets all that was counted on a device begin anew, for all allocators: see [Allocator#resetStatistics].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetStatistics(int device) {
+        allocators.forEach(allocator -> allocator.resetStatistics(device));
     }
 
     /// The driver.
@@ -411,6 +477,10 @@ public final class DeviceMemory implements AutoCloseable {
         return leaks;
     }
 
+    Pools lenders() {
+        return pools;
+    }
+
     Router router() {
         return router;
     }
@@ -428,5 +498,6 @@ public final class DeviceMemory implements AutoCloseable {
         for (Allocator allocator : allocators.reversed()) {
             allocator.close();
         }
+        eventStreams.close(this::streamClosing);
     }
 }

@@ -1,7 +1,11 @@
 package io.cistern.adaptors;
 
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.Lends;
+import io.cistern.spi.RecordsUse;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
@@ -61,6 +65,25 @@ public final class AlignedAllocator extends AllocatorAdaptor {
 
     private String padded() {
         return "with " + padBytes + " more to align it to " + alignment;
+    }
+
+    /// {@inheritDoc}
+    ///
+    /// Abilities that name blocks by their addresses would name others: uses are recorded under the upstream's
+    /// address, and nothing is lent.
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        if (type == RecordsUse.class) {
+            return upstream().extension(RecordsUse.class).map(uses -> type.cast(translated(uses)));
+        }
+        return type == Lends.class ? Optional.empty() : super.extension(type);
+    }
+
+    private RecordsUse translated(RecordsUse uses) {
+        return (address, device, stream) -> {
+            Long block = upstreamAddresses.get(address);
+            return block != null && uses.recordUse(block, device, stream);
+        };
     }
 
     @Override

@@ -1,6 +1,9 @@
 package io.cistern.adaptors;
 
+import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.RecordsUse;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
@@ -57,6 +60,15 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
     public void streamClosing(int device, long stream) {
         enter();
         upstream().streamClosing(device, stream);
+    }
+
+    /// {@inheritDoc}
+    ///
+    /// The upstream's way to record uses is not offered, since other threads would call it; so the stream of a
+    /// free is made to wait for the others.
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        return type == RecordsUse.class ? Optional.empty() : super.extension(type);
     }
 
     @Override

@@ -1,14 +1,17 @@
 package io.cistern.adaptors;
 
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.RecordsUse;
 import java.util.Optional;
 
-/// Notes each block that comes and goes in a [TraceLog], which [#extension] finds.
+/// Notes each block that comes and goes, and recorded uses on other streams, in a [TraceLog], which [#extension]
+/// finds.
 ///
 /// A block's id is its address: it is noted as freed before the upstream can hand the address out again, so that in
 /// the log no id is allocated while it is live.
-public final class LoggingAllocator extends AllocatorAdaptor {
+public final class LoggingAllocator extends AllocatorAdaptor implements RecordsUse {
     private final TraceLog log;
     private final boolean ownsLog;
 
@@ -50,6 +53,19 @@ public final class LoggingAllocator extends AllocatorAdaptor {
     public void free(long address, long byteSize, int device, long stream) {
         log.freed(address, byteSize, device, stream);
         upstream().free(address, byteSize, device, stream);
+    }
+
+    /// {@inheritDoc}
+    ///
+    /// Notes the use, whoever takes care of it.
+    @Override
+    public boolean recordUse(long address, int device, long stream) {
+        boolean taken = upstream()
+                .extension(RecordsUse.class)
+                .map(uses -> uses.recordUse(address, device, stream))
+                .orElse(false);
+        log.used(address, device, stream);
+        return taken;
     }
 
     @Override

@@ -8,8 +8,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /// Writes what a program does with device memory as a trace of format 2, which `cistern replay` reads; see
-/// `docs/trace-format.md`. A [LoggingAllocator] notes blocks and the ends of streams; what it can't see, waits
-/// between streams and uses of blocks on other streams than their own, the program notes itself:
+/// `docs/trace-format.md`. A [LoggingAllocator] notes blocks, the uses that the program
+/// [records][io.cistern.DeviceMemory#recordUse], and the ends of streams; what it can't see, waits between streams
+/// and uses that are not recorded, the program notes itself:
 ///
 /// ```java
 /// driver.events().record(device, event, producer);

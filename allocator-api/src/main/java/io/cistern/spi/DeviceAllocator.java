@@ -22,7 +22,9 @@ import java.util.OptionalLong;
 ///
 /// **Stream order.** Memory may be used by work enqueued on `stream` after `allocate` returned, until work enqueued
 /// on the stream given to `free`, before that call. An allocator may therefore hand a freed block to the same stream
-/// at once, and to another stream only when it knows that the first has got past the free.
+/// at once, and to another stream only when it knows that the first has got past the free. Uses on further streams
+/// are the business of allocators that [can][RecordsUse] wait for them, else of the framework; so is a free after an
+/// event, which comes as a free on a stream that waits for it.
 ///
 /// **Threads.** Any thread may call any method at any time, also several at once for one device and stream.
 public interface DeviceAllocator extends AutoCloseable {
@@ -60,10 +62,10 @@ public interface DeviceAllocator extends AutoCloseable {
     }
 
     /// Says that a stream ends: its handle may come again for another stream, and nothing may be recorded on it
-    /// later.
+    /// later. What was recorded for it stays its own: see [StreamOrder].
     default void streamClosing(int device, long stream) {}
 
-    /// Asks for an optional ability, such as [ReservedPeak].
+    /// Asks for an optional ability: [RecordsUse], [Lends], [ReservedPeak].
     ///
     /// @return empty if this allocator has not got it
     default <T> Optional<T> extension(Class<T> type) {

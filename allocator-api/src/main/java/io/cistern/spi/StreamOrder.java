@@ -1,21 +1,51 @@
 package io.cistern.spi;
 
 /// Order between streams, for allocators that move memory from one to another.
+///
+/// A *fence* is a mark in one stream: the end of all that the stream had been given when it was recorded. Fences cost
+/// a driver call each, so an allocator records one when memory is wanted, for all that was freed until then, rather
+/// than one for each free.
+///
+/// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is the
+/// per-thread default stream *of the calling thread*, so a fence on another thread's can't be had, and on a virtual
+/// thread there is none. A handle names a stream from its creation to the announcement of its end
+/// ([DeviceAllocator#streamClosing]); if it comes again, that is another stream, and nothing that was recorded for
+/// the first may be taken for the second. Between the two nothing may be recorded on it and nothing made to wait: so
+/// an allocator takes its fences of a stream when that is announced to end. Fences outlive their streams.
+///
+/// **Threads.** Any thread may call any method at any time, also several for one fence, but none for a fence that is
+/// being released. No method but [#synchronize] waits for work. None is called under a lock that the way of an
+/// ordinary allocation takes.
+///
+/// **Errors.** Every method throws [io.cistern.cuda.CudaException] where the driver refuses: for a stream that ended
+/// without being announced, and for everything once the context has failed; then no work runs any more.
 public interface StreamOrder {
     /// Marks the present end of a stream.
     ///
-    /// @return a fence, to be given to [#release] in the end
+    /// @param device the device of the stream
+    /// @param stream a stream that exists; 2 for the calling thread's own
+    /// @return a fence, to be given to [#release] in the end; any number but 0
     long record(int device, long stream);
 
-    /// Whether the stream has got past the fence.
+    /// Whether the stream has got past the fence. Does not wait.
+    ///
+    /// @param device the device that the fence was recorded on
     boolean passed(int device, long fence);
 
-    /// Makes later work of `stream` wait for the fence.
+    /// Makes work that is given to a stream from now on run after the fence. The host does not wait, and nobody
+    /// else; work given before is not held up.
+    ///
+    /// @param device the device of the stream and the fence
+    /// @param stream a stream that exists, also the fence's own, for which it is no wait
     void await(int device, long stream, long fence);
 
-    /// Waits on the host until the stream has got past the fence.
+    /// Waits on the host until the stream has got past the fence; a virtual thread leaves its carrier meanwhile.
+    ///
+    /// @param device the device that the fence was recorded on
     void synchronize(int device, long fence);
 
-    /// Ends a fence; waits made for it stay.
+    /// Ends a fence, once, whether it has passed or not. Streams that were made to wait for it still do.
+    ///
+    /// @param device the device that the fence was recorded on
     void release(int device, long fence);
 }

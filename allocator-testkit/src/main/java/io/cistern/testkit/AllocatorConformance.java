@@ -80,6 +80,13 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    final class UseTests extends UsePart {
+        UseTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+
+    @Nested
     final class StreamTests extends StreamPart {
         StreamTests() {
             super(AllocatorConformance.this);

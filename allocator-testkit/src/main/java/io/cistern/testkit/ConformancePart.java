@@ -32,6 +32,10 @@ abstract class ConformancePart {
     /// One mistake can be found thousands of times.
     private static final int FINDINGS_SHOWN = 5;
 
+    /// An allocator may wait for running work in a free, as `cuMemFree` does; then a latch is let go after this
+    /// time. It bounds how long a test takes, never whether it passes.
+    private static final long LONGEST_HOLD_MILLIS = 150;
+
     private final AllocatorConformance suite;
     private final AtomicInteger nextSeed = new AtomicInteger(1_000_003);
     private final List<Patterns> patterns = new ArrayList<>();
@@ -136,6 +140,24 @@ abstract class ConformancePart {
         return latch;
     }
 
+    /// Works while a latch holds its streams.
+    static void whileHeld(StreamLatch latch, Runnable work) {
+        Thread letGo = Thread.ofPlatform().start(() -> {
+            try {
+                Thread.sleep(LONGEST_HOLD_MILLIS);
+                latch.release();
+            } catch (InterruptedException done) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        try {
+            work.run();
+        } finally {
+            letGo.interrupt();
+            latch.release();
+        }
+    }
+
     Block allocate(long byteSize, long stream) {
         return allocate(byteSize, DEVICE, stream);
     }
@@ -166,6 +188,24 @@ abstract class ConformancePart {
 
     void verify(Block block, long stream) {
         patterns.get(block.device()).verify(block.address(), block.byteSize(), block.seed(), stream);
+    }
+
+    /// Has another stream read a block, after all work of its own stream, and says so; the block's own stream
+    /// knows nothing of it.
+    void use(Block block, long stream) {
+        order(block.stream(), stream);
+        verify(block, stream);
+        memory.recordUse(block.address(), stream);
+    }
+
+    /// Frees a block after an event of which no stream knows, and the event with it.
+    void freeAfter(Block block, long stream) {
+        long event = driver.events().create(DEVICE);
+        driver.events().record(DEVICE, event, stream);
+        live.remove(block);
+        memory.freeAfter(block.address(), event);
+        driver.events().record(DEVICE, event, block.stream());
+        driver.events().destroy(DEVICE, event);
     }
 
     /// Frees a block on another stream than its own, in order after all work of its own stream.

@@ -9,10 +9,6 @@ import org.junit.jupiter.api.Test;
 abstract class OrderPart extends ConformancePart {
     private static final long[] SIZES = {512, 64 * KIB, 3 * MIB, 40 * MIB};
 
-    /// An allocator may wait for running work in a free, as `cuMemFree` does; then the latch is let go after this
-    /// time. It bounds how long a test takes, never whether it passes.
-    private static final long LONGEST_HOLD_MILLIS = 150;
-
     private StreamLatch latch;
     private long held;
     private long other;
@@ -26,23 +22,6 @@ abstract class OrderPart extends ConformancePart {
         latch = latch();
         held = stream();
         other = stream();
-    }
-
-    private void whileHeld(Runnable work) {
-        Thread letGo = Thread.ofPlatform().start(() -> {
-            try {
-                Thread.sleep(LONGEST_HOLD_MILLIS);
-                latch.release();
-            } catch (InterruptedException done) {
-                Thread.currentThread().interrupt();
-            }
-        });
-        try {
-            work.run();
-        } finally {
-            letGo.interrupt();
-            latch.release();
-        }
     }
 
     @Test
@@ -62,7 +41,7 @@ abstract class OrderPart extends ConformancePart {
             blocks[i] = allocate(SIZES[i], held);
         }
         latch.hold(held);
-        whileHeld(() -> {
+        whileHeld(latch, () -> {
             for (Block block : blocks) {
                 free(block);
             }
@@ -82,7 +61,7 @@ abstract class OrderPart extends ConformancePart {
             blocks[i] = allocate(SIZES[i], other);
         }
         latch.hold(held);
-        whileHeld(() -> {
+        whileHeld(latch, () -> {
             for (Block block : blocks) {
                 handOver(block, held);
             }
@@ -111,7 +90,7 @@ abstract class OrderPart extends ConformancePart {
         long third = stream();
         Block block = allocate(3 * MIB, other);
         latch.hold(held);
-        whileHeld(() -> {
+        whileHeld(latch, () -> {
             handOver(block, held);
             for (int i = 0; i < 4; i++) {
                 free(allocate(3 * MIB, third));

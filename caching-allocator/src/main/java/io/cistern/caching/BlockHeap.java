@@ -72,13 +72,21 @@ final class BlockHeap {
     /// @return the block, whose state is for the caller to set
     /// @throws UnknownAddressException if no live block starts there
     int retire(Region region, long address) {
+        int block = liveAt(region, address);
+        region.live.remove(address);
+        liveBytes -= blocks.byteSize[block];
+        liveBlocks--;
+        return block;
+    }
+
+    /// The live block that starts at an address.
+    ///
+    /// @throws UnknownAddressException if none does
+    int liveAt(Region region, long address) {
         int block = region.live.find(address);
         if (block == Blocks.NONE || blocks.address[block] != address) {
             throw new UnknownAddressException(address);
         }
-        region.live.remove(address);
-        liveBytes -= blocks.byteSize[block];
-        liveBlocks--;
         return block;
     }
 

@@ -8,6 +8,7 @@ import io.cistern.spi.EventSink;
 import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.RangeSource;
+import io.cistern.spi.RecordsUse;
 import io.cistern.spi.ReservedPeak;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
@@ -24,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 /// unknown address and a wrong size before it calls. Called alone, this finds unknown addresses outside its
 /// regions at once, and the others when the block leaves the lane; except where the size is given as 0, for
 /// which no lane is used.
-final class CachingAllocator extends LaneTable implements DeviceAllocator, ReservedPeak, Lends {
+final class CachingAllocator extends LaneTable implements DeviceAllocator, ReservedPeak, Lends, RecordsUse {
     private final CudaDriver driver;
     private final StreamOrder order;
     private final EventSink events;
@@ -32,6 +33,8 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
     private final boolean usesLanes;
+    /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
+    private boolean recordsUses;
 
     CachingAllocator(AllocatorContext context, CachingOptions options) {
         super(context.devices().deviceCount());
@@ -72,9 +75,13 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         Lane lane = findLane(device);
-        if (lane == null || !lane.keep(address, byteSize, stream)) {
+        if (lane == null || (recordsUses && isUsedElsewhere(address, device)) || !lane.keep(address, byteSize, stream)) {
             freeToCache(lane, address, byteSize, device, stream);
         }
+    }
+
+    private boolean isUsedElsewhere(long address, int device) {
+        return cache(device).isUsedElsewhere(address);
     }
 
     private void freeToCache(@Nullable Lane found, long address, long byteSize, int device, long stream) {
@@ -100,6 +107,13 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
     public long tryAllocate(long byteSize, int device, long stream) {
         DeviceCache cache = caches.get(device);
         return cache == null ? 0 : cache.tryAllocate(byteSize, stream);
+    }
+
+    @Override
+    public boolean recordUse(long address, int device, long stream) {
+        recordsUses = true;
+        cache(device).recordUse(address, stream);
+        return true;
     }
 
     private synchronized DeviceCache openCache(int device) {

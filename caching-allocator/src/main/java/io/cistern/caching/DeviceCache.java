@@ -29,6 +29,7 @@ final class DeviceCache {
     private final long blockUnit;
     private final Fences fences;
     private final RegionMap regions;
+    private final RecordedUses uses = new RecordedUses();
     private final ShardTable small;
     private final ShardTable large;
     final Lanes lanes;
@@ -147,12 +148,22 @@ final class DeviceCache {
 
     /// Frees past all lanes.
     void free(Region region, long address, long key) {
-        StreamShard shard = region.shard;
-        shard.free(
-                region,
-                address,
-                key,
-                key == shard.stream && (!shard.isClosed() || table(shard.small).find(key) == null));
+        region.shard.free(region, address, key, uses);
+    }
+
+    /// Says that a live block is used on another stream too until it is freed.
+    ///
+    /// @throws UnknownAddressException if no live block starts there
+    void recordUse(long address, long stream) {
+        Region region = region(address);
+        long key = Fences.key(stream);
+        fences.opened(key);
+        region.shard.recordUse(region, address, key, uses);
+    }
+
+    /// Whether a use of a live block on another stream was recorded.
+    boolean isUsedElsewhere(long address) {
+        return uses.contains(address);
     }
 
     private ShardTable table(boolean ofSmall) {
@@ -247,6 +258,7 @@ final class DeviceCache {
     /// done.
     void streamClosing(long stream) {
         long key = Fences.key(stream);
+        uses.replace(key, () -> fences.end(key)); // first, so that a free meets either this or the fences below
         for (StreamShard shard : shards()) {
             recordFences(shard);
         }
@@ -280,6 +292,7 @@ final class DeviceCache {
     /// Gives back what ended streams left, as far as their work is done.
     private long sweepClosed() {
         long returned = 0;
+        fences.releasePassed();
         for (StreamShard shard : closedShards()) {
             returned += giveBack(shard, Long.MAX_VALUE, false);
             if (dispose(shard)) {
@@ -317,6 +330,7 @@ final class DeviceCache {
     /// Returns everything, all blocks being freed. A context that died has taken the memory with it.
     void close() {
         fences.finishAll();
+        fences.releasePassed();
         for (StreamShard shard : shards()) {
             try {
                 giveBack(shard, Long.MAX_VALUE, true);

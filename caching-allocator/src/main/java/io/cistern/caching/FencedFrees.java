@@ -2,12 +2,14 @@ package io.cistern.caching;
 
 import java.util.Arrays;
 
-/// Blocks of a shard that were freed on other streams and wait until those have got past the free.
+/// Blocks of a shard that were used on other streams last and wait until those have got past the free.
 ///
-/// 1. A free only puts the block on its stream's open list; nothing is recorded.
+/// 1. A free only puts the block on the open list of the streams that it waits for: one, or more if
+///    [uses][RecordedUses] were recorded; nothing is recorded on them.
 /// 2. The next allocation of the shard *closes* the lists: one fence a stream, recorded later than all frees in its
 ///    list and therefore covering them.
-/// 3. Later allocations poll the fences, ever less often while none has passed.
+/// 3. Later allocations poll the fences, ever less often while none has passed. A list whose fences have all passed
+///    is free.
 ///
 /// The open lists are guarded by the shard's lock, the closed ones by its driver lock, so that recording and
 /// polling hold no short lock. Lists are linked through [Blocks#listNext].
@@ -17,10 +19,13 @@ final class FencedFrees {
 
     private final Blocks blocks;
     private long[] openStream = new long[2];
+    /// The other streams of a list, mostly none.
+    private long[][] openOthers = new long[2][];
     private int[] openHead = new int[2];
     private int openCount;
 
     private long[] fence = new long[2];
+    private long[][] otherFences = new long[2][];
     private int[] closedHead = new int[2];
     private int closedCount;
 
@@ -35,13 +40,15 @@ final class FencedFrees {
     }
 
     /// Adds a block in state [Blocks#FENCED]. Under the shard's lock.
-    void add(int block, long stream) {
+    ///
+    /// @param others further streams to wait for, in ascending order
+    void add(int block, long stream, long[] others) {
         int list = 0;
-        while (list < openCount && openStream[list] != stream) {
+        while (list < openCount && !(openStream[list] == stream && Arrays.equals(openOthers[list], others))) {
             list++;
         }
         if (list == openCount) {
-            open(stream);
+            open(stream, others);
         }
         blocks.listNext[block] = openHead[list];
         openHead[list] = block;
@@ -49,12 +56,14 @@ final class FencedFrees {
         untilPoll = 0;
     }
 
-    private void open(long stream) {
+    private void open(long stream, long[] others) {
         if (openCount == openStream.length) {
             openStream = Arrays.copyOf(openStream, openCount * 2);
+            openOthers = Arrays.copyOf(openOthers, openCount * 2);
             openHead = Arrays.copyOf(openHead, openCount * 2);
         }
         openStream[openCount] = stream;
+        openOthers[openCount] = others;
         openHead[openCount++] = Blocks.NONE;
     }
 
@@ -68,7 +77,7 @@ final class FencedFrees {
         return waiting != 0 && --untilPoll < 0;
     }
 
-    /// Moves the open lists to the closed ones, which still hold a stream where the fence will be. Under both
+    /// Moves the open lists to the closed ones, which still hold streams where the fences will be. Under both
     /// locks.
     ///
     /// @return how many were moved; they are the last ones
@@ -76,10 +85,12 @@ final class FencedFrees {
         int moved = openCount;
         if (closedCount + moved > fence.length) {
             fence = Arrays.copyOf(fence, closedCount + moved + 2);
+            otherFences = Arrays.copyOf(otherFences, closedCount + moved + 2);
             closedHead = Arrays.copyOf(closedHead, closedCount + moved + 2);
         }
         for (int i = 0; i < moved; i++) {
             fence[closedCount] = openStream[i]; // until the fence takes its place
+            otherFences[closedCount] = openOthers[i];
             closedHead[closedCount++] = openHead[i];
         }
         openCount = 0;
@@ -90,6 +101,9 @@ final class FencedFrees {
     void record(int moved, Fences fences) {
         for (int i = closedCount - moved; i < closedCount; i++) {
             fence[i] = fences.record(fence[i]);
+            for (int j = 0; j < otherFences[i].length; j++) {
+                otherFences[i][j] = fences.record(otherFences[i][j]);
+            }
         }
     }
 
@@ -97,30 +111,46 @@ final class FencedFrees {
     /// lock alone.
     void poll(Fences fences, boolean wait) {
         for (int i = 0; i < closedCount; i++) {
-            long asked = fence[i];
-            if (wait) {
-                fences.await(asked);
-            }
-            if (wait || fences.passed(asked)) {
-                fence[i] = Fences.PASSED;
-                fences.release(asked);
+            fence[i] = polled(fences, fence[i], wait);
+            for (int j = 0; j < otherFences[i].length; j++) {
+                otherFences[i][j] = polled(fences, otherFences[i][j], wait);
             }
         }
     }
 
-    /// Takes out a list whose fence has passed. Under both locks.
+    private static long polled(Fences fences, long asked, boolean wait) {
+        if (wait) {
+            fences.await(asked);
+        }
+        if (wait || fences.passed(asked)) {
+            fences.release(asked);
+            return Fences.PASSED;
+        }
+        return asked;
+    }
+
+    /// Takes out a list whose fences have passed. Under both locks.
     ///
     /// @return the first block of the list, or [Blocks#NONE] if none has passed
     int takePassed() {
         for (int i = 0; i < closedCount; i++) {
-            if (fence[i] == Fences.PASSED) {
+            if (hasPassed(i)) {
                 int head = closedHead[i];
                 fence[i] = fence[--closedCount];
+                otherFences[i] = otherFences[closedCount];
                 closedHead[i] = closedHead[closedCount];
                 return head;
             }
         }
         return Blocks.NONE;
+    }
+
+    private boolean hasPassed(int list) {
+        boolean passed = fence[list] == Fences.PASSED;
+        for (long other : otherFences[list]) {
+            passed &= other == Fences.PASSED;
+        }
+        return passed;
     }
 
     /// Notes how a poll went. Under the shard's lock.

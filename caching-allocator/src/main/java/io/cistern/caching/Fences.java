@@ -4,7 +4,10 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /// Proof that the work of a stream has finished, on one device.
@@ -13,15 +16,35 @@ import java.util.Set;
 /// per-thread default stream told apart by thread (a negative number, which no handle is). A fence is recorded
 /// where that is possible. A stream that was announced as closing, and the default stream of another thread, can't
 /// be recorded on; then the context is synchronised, which is rare and always right.
+///
+/// **Ends of streams.** A handle that comes again is another stream. So at the announced end of one
+///
+/// - its key is put down in `closed`, and nothing is recorded by that key until it is [opened][#opened] again: by an
+/// allocation or a recorded use, which only a stream that exists can ask for. A free may name either stream, so it
+/// opens nothing;
+/// - live blocks used on it get an *end* in place of the key: a number that is given once and stands for the fence
+/// behind the stream's last work, until that has passed;
+/// - blocks freed on it get their fences, and its shards leave the table of shards: the successor gets new ones.
+///
+/// ```
+/// keys    handle ≥ 0      ~thread id, down to −2^62      end, below −2^62      PASSED = −2^63
+/// ```
 final class Fences {
     /// Stands for a fence that needs no waiting any more.
     static final long PASSED = Long.MIN_VALUE;
 
+    /// Ends are below, the keys of threads above: no thread has so high an id.
+    private static final long FIRST_END = -(1L << 62);
+
     private final int device;
     private final CudaDriver driver;
     private final StreamOrder order;
-    /// Handles announced as closing and not seen since.
+    /// Keys announced as closing and not seen since.
     private final Set<Long> closed = new HashSet<>();
+    /// The fences of ends that have not passed. Guarded by itself.
+    private final Map<Long, Long> ends = new HashMap<>();
+
+    private long lastEnd = FIRST_END;
     private volatile boolean allFinished;
 
     Fences(int device, CudaDriver driver, StreamOrder order) {
@@ -38,12 +61,15 @@ final class Fences {
         return stream == Streams.LEGACY_DEFAULT ? 0 : stream;
     }
 
-    /// Marks the present end of a stream, or waits for it if it can't be marked.
+    /// Marks the present end of a stream, or waits for it if it can't be marked. An end marks itself.
     ///
     /// @return a fence for [#passed] and [#release], maybe [#PASSED]
     long record(long key) {
         if (allFinished) {
             return PASSED;
+        }
+        if (isEnd(key)) {
+            return key;
         }
         if (recordable(key)) {
             try {
@@ -55,19 +81,68 @@ final class Fences {
         return synchronizeContext();
     }
 
+    private static boolean isEnd(long key) {
+        return key < FIRST_END && key != PASSED;
+    }
+
     boolean passed(long fence) {
-        return fence == PASSED || order.passed(device, fence);
+        return isEnd(fence) ? endPassed(fence, false) : fence == PASSED || order.passed(device, fence);
     }
 
     void await(long fence) {
-        if (fence != PASSED) {
+        if (isEnd(fence)) {
+            endPassed(fence, true);
+        } else if (fence != PASSED) {
             order.synchronize(device, fence);
         }
     }
 
+    /// Releases a fence; an end, which others may wait for too, goes when it has passed.
     void release(long fence) {
-        if (fence != PASSED) {
+        if (fence != PASSED && !isEnd(fence)) {
             order.release(device, fence);
+        }
+    }
+
+    /// Marks the end of a stream that uses live blocks.
+    ///
+    /// @return what stands for it from now on
+    long end(long key) {
+        long fence = record(key);
+        synchronized (ends) {
+            long end = --lastEnd;
+            if (fence != PASSED) {
+                ends.put(end, fence);
+            }
+            return end;
+        }
+    }
+
+    /// Releases the fences of ends that have passed.
+    void releasePassed() {
+        synchronized (ends) {
+            try {
+                List.copyOf(ends.keySet()).forEach(end -> endPassed(end, allFinished));
+            } catch (CudaException dead) {
+                if (!dead.result().endsContext()) {
+                    throw dead;
+                }
+                ends.clear(); // they went with their context
+            }
+        }
+    }
+
+    private boolean endPassed(long end, boolean wait) {
+        synchronized (ends) {
+            Long fence = ends.get(end);
+            if (fence != null && wait && !allFinished) {
+                order.synchronize(device, fence);
+            }
+            if (fence != null && (wait || order.passed(device, fence))) {
+                ends.remove(end);
+                order.release(device, fence);
+            }
+            return !ends.containsKey(end);
         }
     }
 
@@ -95,6 +170,7 @@ final class Fences {
         allFinished = true;
     }
 
+    /// The stream ends.
     synchronized void closed(long key) {
         closed.add(key);
     }

@@ -119,7 +119,7 @@ final class LaneExchange {
         Region region = cache.region(address);
         StreamShard shard = region.shard;
         long key = Fences.key(stream);
-        LaneBins bins = belongsInLane(shard, byteSize, key) ? select(lane, stream, shard) : null;
+        LaneBins bins = belongsInLane(address, shard, byteSize, key) ? select(lane, stream, shard) : null;
         if (bins == null || !lane.enter()) {
             cache.free(region, address, key);
             return;
@@ -136,8 +136,11 @@ final class LaneExchange {
     }
 
     /// Whether a block was last used on its own stream, and has the size that it was asked for with.
-    private static boolean belongsInLane(StreamShard shard, long byteSize, long key) {
-        return key == shard.stream && !shard.isClosed() && SizeClasses.has(byteSize) == shard.small;
+    private boolean belongsInLane(long address, StreamShard shard, long byteSize, long key) {
+        return key == shard.stream
+                && !shard.isClosed()
+                && SizeClasses.has(byteSize) == shard.small
+                && !cache.isUsedElsewhere(address);
     }
 
     /// Allocates for a virtual thread.
@@ -160,7 +163,7 @@ final class LaneExchange {
         Region region = cache.region(address);
         long key = Fences.key(stream);
         boolean kept = false;
-        if (region.shard.small && belongsInLane(region.shard, byteSize, key)) {
+        if (region.shard.small && belongsInLane(address, region.shard, byteSize, key)) {
             long bound = bound();
             Lane lane = lanes.enterShared();
             LaneBins bins = lane.binsOf(region.shard);

@@ -127,23 +127,50 @@ final class StreamShard {
         }
     }
 
-    /// Takes a live block back.
+    /// Takes a live block back. It is free at once if later work of this shard's stream runs after the last uses
+    /// anyway; a shard of a stream that ended takes no stream for its own, since the handle may be another's now.
     ///
-    /// @param ordered whether later work of this shard's stream runs after the last use anyway
+    /// @param lastStream the stream of the free
+    /// @param uses what other streams it was used on
     /// @throws UnknownAddressException if no live block starts there
-    void free(Region region, long address, long lastStream, boolean ordered) {
+    void free(Region region, long address, long lastStream, RecordedUses uses) {
         lock.lock();
         try {
             int block = heap.retire(region, address);
-            if (ordered) {
-                heap.makeFree(block);
+            long[] others = uses.take(address);
+            if (lastStream != stream || closed || others.length > 0) {
+                fence(block, lastStream, others);
             } else {
-                heap.blocks.state[block] = Blocks.FENCED;
-                fenced.add(block, lastStream);
+                heap.makeFree(block);
             }
         } finally {
             lock.unlock();
         }
+    }
+
+    /// Notes that a stream uses a live block.
+    ///
+    /// @throws UnknownAddressException if no live block starts there
+    void recordUse(Region region, long address, long key, RecordedUses uses) {
+        lock.lock();
+        try {
+            heap.liveAt(region, address);
+            uses.add(address, key);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void fence(int block, long lastStream, long[] others) {
+        long[] unordered = closed ? others : RecordedUses.without(others, stream);
+        boolean ordered = lastStream == stream && !closed;
+        if (ordered && unordered.length == 0) {
+            heap.makeFree(block);
+            return;
+        }
+        heap.blocks.state[block] = Blocks.FENCED;
+        long first = ordered ? unordered[0] : lastStream;
+        fenced.add(block, first, RecordedUses.without(unordered, first));
     }
 
     /// Moves blocks whose fences have passed to the free ones. Call with the driver lock and without `lock`.

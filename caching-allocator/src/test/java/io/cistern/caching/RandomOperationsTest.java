@@ -11,8 +11,8 @@ import java.util.TreeMap;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Random allocations, frees on the own and on other streams, trims, stream ends and failures for want of memory;
-/// after each, no two live blocks overlap and every invariant holds.
+/// Random allocations, frees on the own and on other streams, uses on others, trims, stream ends and failures for
+/// want of memory; after each, no two live blocks overlap and every invariant holds.
 class RandomOperationsTest {
     private static final int OPERATIONS = 3000;
     private static final long CAPACITY = 96L << 20;
@@ -62,8 +62,10 @@ class RandomOperationsTest {
         int dice = random.nextInt(100);
         if (dice < 50) {
             allocate(caching, random);
-        } else if (dice < 94) {
+        } else if (dice < 92) {
             free(caching, random);
+        } else if (dice < 94 && !live.isEmpty()) {
+            caching.recordUse(live.get(random.nextInt(live.size())).address, 0, stream(random));
         } else if (dice < 96) {
             caching.trim(0, random.nextLong(CAPACITY));
         } else if (dice < 97) {
@@ -95,6 +97,9 @@ class RandomOperationsTest {
         if (!live.isEmpty()) {
             Block block = live.remove(random.nextInt(live.size()));
             ends.remove(block.address);
+            for (int uses = random.nextInt(8); uses > 5; uses--) {
+                caching.recordUse(block.address, 0, stream(random));
+            }
             caching.free(block.address, block.byteSize, 0, random.nextInt(8) == 0 ? stream(random) : block.stream);
         }
     }

@@ -15,7 +15,14 @@ import picocli.CommandLine.ParseResult;
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {ReplayCommand.class, DoctorCommand.class, GenerateCompletion.class},
+        subcommands = {
+            ReplayCommand.class,
+            BenchCommand.class,
+            BenchForkCommand.class,
+            TraceCommand.class,
+            DoctorCommand.class,
+            GenerateCompletion.class
+        },
         footer = {
             "",
             "Everywhere on the line, the script also takes",

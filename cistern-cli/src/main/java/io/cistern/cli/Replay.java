@@ -139,9 +139,14 @@ final class Replay implements AutoCloseable {
 
     private void use(int row, int slot) {
         long address = addresses[slot];
-        if (work != null && address != FAILED && address != 0) {
-            work.used(rows[slot], address, trace.byteSizes()[rows[slot]], streams[trace.streams()[row]]);
+        if (address == FAILED || address == 0) {
+            return;
         }
+        long stream = streams[trace.streams()[row]];
+        if (work != null) {
+            work.used(rows[slot], address, trace.byteSizes()[rows[slot]], stream);
+        }
+        memory.recordUse(address, stream);
     }
 
     /// A wait holds for what the event recorded last, so one event does for all.

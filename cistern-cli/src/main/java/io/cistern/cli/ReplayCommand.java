@@ -2,12 +2,14 @@ package io.cistern.cli;
 
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.spi.Catalog;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -37,7 +39,9 @@ final class ReplayCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "FILE",
             description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train, resnet_train,"
-                    + " llama_generate, gnn_sample, vit_streams. Default: these five.")
+                    + " llama_generate, gnn_sample, vit_streams (default: these five); or of those that are generated for"
+                    + " a device of --capacity (16 GiB if that is not given): long_lived, drifting, short_streams,"
+                    + " sawtooth.")
     private List<Path> files = new ArrayList<>();
 
     @Option(
@@ -92,6 +96,12 @@ final class ReplayCommand implements Callable<Integer> {
                             + " of its rows; with --swap-every, pools are exchanged.")
     private boolean scopes;
 
+    @Option(
+            names = "--series",
+            paramLabel = "FILE",
+            description = "Writes the bytes requested and reserved over the first pass to this file, as CSV.")
+    private @Nullable Path series;
+
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
     private OutputFormat format = OutputFormat.TEXT;
 
@@ -112,6 +122,8 @@ final class ReplayCommand implements Callable<Integer> {
             Catalog catalog = Plugins.catalog();
             List<String> specs = new AllocatorChoice(gpu, catalog).specs(allocators);
             return report(replayAll(traces, specs, gpu, catalog));
+        } catch (IOException e) {
+            throw new UsageException("--series " + series + " can't be written: " + e.getMessage());
         }
     }
 
@@ -126,23 +138,48 @@ final class ReplayCommand implements Callable<Integer> {
         return traces;
     }
 
-    /// A file comes before a shipped trace of that name.
-    private static Trace read(Path file) throws TraceException {
+    /// A file comes before a shipped or generated trace of that name.
+    private Trace read(Path file) throws TraceException {
         String name = file.toString();
-        return BundledTraces.NAMES.contains(name) && Files.notExists(file)
-                ? BundledTraces.read(name)
-                : TraceReader.read(file);
+        if (Files.exists(file)) {
+            return TraceReader.read(file);
+        }
+        Optional<GeneratedTrace> generated = GeneratedTrace.named(name);
+        if (generated.isPresent()) {
+            long capacityBytes = capacity == null ? GeneratedTrace.USUAL_CAPACITY_BYTES : capacity;
+            return generated.get().build(GeneratedTrace.USUAL_SEED, capacityBytes);
+        }
+        return BundledTraces.NAMES.contains(name) ? BundledTraces.read(name) : TraceReader.read(file);
     }
 
-    private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice gpu, Catalog catalog) {
+    private @Nullable PrintWriter openSeries() throws IOException {
+        if (series == null) {
+            return null;
+        }
+        PrintWriter out = new PrintWriter(Files.newBufferedWriter(series));
+        out.print(ReservedSeries.HEADER + "\n");
+        return out;
+    }
+
+    private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice gpu, Catalog catalog)
+            throws IOException {
         List<ReplayResult> results = new ArrayList<>();
         long sessions = (long) traces.size() * specs.size() * (work == Work.CHECK ? 1 : 2);
-        try (Progress progress = new Progress("replay", sessions * repeat)) {
+        try (Progress progress = new Progress("replay", sessions * repeat);
+                PrintWriter reserved = openSeries()) {
             for (Trace trace : traces) {
                 for (String spec : specs) {
                     progress.message(trace.name() + " " + spec);
                     ReplayResult result = replay(new ReplaySession(
-                            trace, spec, plan(), gpu, catalog, repeat, progress::step, e -> failed(trace, spec, e)));
+                            trace,
+                            spec,
+                            plan(),
+                            gpu,
+                            catalog,
+                            repeat,
+                            progress::step,
+                            e -> failed(trace, spec, e),
+                            reserved));
                     results.add(result);
                     if (format == OutputFormat.JSON) {
                         out().println(result.toJson());

@@ -5,6 +5,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.Catalog;
+import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -22,6 +23,7 @@ import org.jspecify.annotations.Nullable;
 /// @param passCount how many passes, at least 1
 /// @param onPass told of each pass done
 /// @param onFailure told of each allocation that failed
+/// @param series where observed passes write what is reserved over time, or null
 record ReplaySession(
         Trace trace,
         String spec,
@@ -30,7 +32,8 @@ record ReplaySession(
         Catalog catalog,
         int passCount,
         Runnable onPass,
-        Consumer<DeviceOutOfMemoryException> onFailure) {
+        Consumer<DeviceOutOfMemoryException> onFailure,
+        @Nullable PrintWriter series) {
     /// Passes that are timed, with nothing in them but the allocator and, for [Work#MEMSET], the fills.
     Outcome timed(Work work) {
         return run(work, false);
@@ -43,7 +46,7 @@ record ReplaySession(
 
     /// The same with another number of passes, of which nobody is told.
     ReplaySession unseen(int passes) {
-        return new ReplaySession(trace, spec, plan, gpu, catalog, passes, () -> {}, _ -> {});
+        return new ReplaySession(trace, spec, plan, gpu, catalog, passes, () -> {}, _ -> {}, null);
     }
 
     private Outcome run(Work work, boolean observed) {
@@ -82,9 +85,15 @@ record ReplaySession(
                 return outcome(passes(memory, routing, streams, work), OptionalLong.empty(), routing);
             }
             ReservedMeter meter = new ReservedMeter(driver, gpu.ordinal(), routing, plan, freeBytesBefore);
-            List<Replay.Pass> passes = passes(memory, routing, streams, work == null ? meter : meter.then(work));
+            BlockWork measures = series == null ? meter : meter.then(series(series, meter));
+            List<Replay.Pass> passes = passes(memory, routing, streams, work == null ? measures : measures.then(work));
             return outcome(passes, OptionalLong.of(meter.peakBytes()), routing);
         }
+    }
+
+    private ReservedSeries series(PrintWriter out, ReservedMeter meter) {
+        String labels = String.join(",", trace.name(), '"' + spec + '"', gpu.label());
+        return new ReservedSeries(out, labels, trace.operations(), meter::reservedBytes);
     }
 
     private static Outcome outcome(List<Replay.Pass> passes, OptionalLong reservedPeakBytes, Routing routing) {

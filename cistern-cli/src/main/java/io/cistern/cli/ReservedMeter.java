@@ -44,7 +44,8 @@ final class ReservedMeter implements BlockWork {
         }
     }
 
-    private long reservedBytes() {
+    /// What they hold now.
+    long reservedBytes() {
         List<OptionalLong> each =
                 routing.open().map(allocator -> allocator.reservedBytes(device)).toList();
         return each.stream().allMatch(OptionalLong::isPresent)

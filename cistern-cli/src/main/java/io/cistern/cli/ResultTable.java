@@ -1,6 +1,5 @@
 package io.cistern.cli;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.OptionalDouble;
@@ -23,7 +22,6 @@ final class ResultTable {
             "first pass",
             "last pass",
             "failures");
-    private static final int HEADING_LINES = 2;
     private static final int LEFT_ALIGNED = 2;
 
     private static final String TIMED = """
@@ -43,15 +41,8 @@ final class ResultTable {
 
     /// The table with its explanation, ending in a newline.
     static String format(List<ReplayResult> results) {
-        List<List<String>> rows = new ArrayList<>(List.of(UPPER_HEADINGS, HEADINGS));
-        results.forEach(result -> rows.add(row(result)));
-        int[] widths = widths(rows);
-        StringBuilder text = new StringBuilder();
-        for (int i = 0; i < rows.size(); i++) {
-            String line = line(rows.get(i), widths);
-            text.append(i < HEADING_LINES ? Terminal.OUT.bold(line) : line).append('\n');
-        }
-        return text.append('\n').append(explanation(results)).toString();
+        List<List<String>> rows = results.stream().map(ResultTable::row).toList();
+        return TextTable.format(List.of(UPPER_HEADINGS, HEADINGS), rows, LEFT_ALIGNED) + "\n" + explanation(results);
     }
 
     private static List<String> row(ReplayResult result) {
@@ -86,26 +77,6 @@ final class ResultTable {
                 .mapToLong(result -> result.outcome().mismatches())
                 .sum();
         return "Contents were verified, so nothing was timed; words found changed: " + mismatches + ".\n";
-    }
-
-    private static int[] widths(List<List<String>> rows) {
-        int[] widths = new int[HEADINGS.size()];
-        for (List<String> row : rows) {
-            for (int i = 0; i < widths.length; i++) {
-                widths[i] = Math.max(widths[i], row.get(i).length());
-            }
-        }
-        return widths;
-    }
-
-    private static String line(List<String> cells, int[] widths) {
-        StringBuilder line = new StringBuilder();
-        for (int i = 0; i < widths.length; i++) {
-            String padding = " ".repeat(widths[i] - cells.get(i).length());
-            line.append(i == 0 ? "" : "  ");
-            line.append(i < LEFT_ALIGNED ? cells.get(i) + padding : padding + cells.get(i));
-        }
-        return line.toString().stripTrailing();
     }
 
     private static String number(String format, OptionalDouble value) {

@@ -14,9 +14,9 @@ package io.cistern.cli;
 /// live
 /// at once. Streams are numbered from 0 in the order of their first row; the number of one that ended is used again.
 ///
-/// **Invariants.** Walking the rows, an allocation finds its slot empty, a use and a free find it taken. A use or a
-/// free
-/// on another stream than that of an earlier use comes after a wait for it.
+/// **Invariants.** Walking the rows, an allocation finds its slot empty, a use and a free find it taken. A use on
+/// another stream than that of an earlier use comes after a wait for it, a free on another than the allocation's
+/// after a wait for that.
 ///
 /// @param name what people call it: the file's name without folder and ending
 /// @param ops one a row

@@ -54,7 +54,8 @@ final class ContentCheckTests {
                 () -> {},
                 e -> {
                     throw e;
-                });
+                },
+                null);
         return session.observed(Work.CHECK).mismatches();
     }
 

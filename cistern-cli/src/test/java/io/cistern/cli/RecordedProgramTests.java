@@ -119,7 +119,8 @@ final class RecordedProgramTests {
         Trace trace = TraceReader.read(recorded);
         CudaDriver driver = SimulatedGpu.builder().devices(1).build();
         ReplayDevice gpu = new ReplayDevice.Real(driver, 0, OptionalLong.empty());
-        new ReplaySession(trace, "direct", Routing.Plan.ONE_ALLOCATOR, gpu, Plugins.catalog(), 2, () -> {}, _ -> {})
+        new ReplaySession(
+                        trace, "caching", Routing.Plan.ONE_ALLOCATOR, gpu, Plugins.catalog(), 2, () -> {}, _ -> {}, null)
                 .timed(Work.NONE);
 
         assertThat(driver.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(2 * rows(trace, Trace.WAIT));
@@ -137,6 +138,41 @@ final class RecordedProgramTests {
                     .hasSize(2)
                     .allMatch(line -> line.contains("\"mismatches\":0") && line.contains("\"unreturnedBytes\":0"));
         }
+    }
+
+    /// Recorded with `recordUse` in place of waits: no row orders the frees after the uses.
+    @Test
+    void recordedUsesAreRecordedInTheReplay() throws Exception {
+        Path program = folder.resolve("uses.csv");
+        try (SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
+                DeviceMemory memory = DeviceMemory.open(gpu, Plugins.catalog())) {
+            Allocator logged = memory.setCurrent("logging:file=\"" + program + "\",upstream=caching");
+            TraceLog log = logged.extension(TraceLog.class).orElseThrow();
+            long own = gpu.streams().create(0);
+            long other = gpu.streams().create(0);
+            for (int round = 0; round < ROUNDS; round++) {
+                long address = memory.allocate(1 + round * 4096L, 0, own);
+                await(gpu, log, other, own);
+                memory.recordUse(address, other);
+                memory.free(address, own);
+            }
+        }
+        Trace trace = TraceReader.read(program);
+        assertThat(rows(trace, Trace.USE)).isEqualTo(ROUNDS);
+        assertThat(rows(trace, Trace.WAIT)).isEqualTo(ROUNDS);
+
+        ProgramRun run = ProgramRun.inProcess(
+                "replay",
+                program.toString(),
+                "--device=simulated",
+                "--format=json",
+                "--allocator=caching",
+                "--allocator=async",
+                "--allocator=direct",
+                "--work=check");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines()).hasSize(3).allMatch(line -> line.contains("\"mismatches\":0"));
     }
 
     private ProgramRun replay(String... options) {

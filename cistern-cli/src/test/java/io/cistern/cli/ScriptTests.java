@@ -72,6 +72,23 @@ final class ScriptTests {
     }
 
     @Test
+    void aThirdPartysJarIsMeasuredInAJvmOfItsOwn() throws Exception {
+        ProgramRun run = run(
+                script,
+                "bench",
+                "--class-path=" + jar,
+                "--device=simulated",
+                "--allocator=acme",
+                "--scenario=mixed",
+                "--rounds=1",
+                "--round-millis=2",
+                "--format=json");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines()).singleElement().asString().contains("\"allocator\":\"acme\",");
+    }
+
+    @Test
     void aLinkInAnotherFolderDoesTheSame() throws Exception {
         Path elsewhere = Files.createDirectories(folder.resolve("else where"));
         Path link = Files.createSymbolicLink(elsewhere.resolve("c"), script);

@@ -104,9 +104,11 @@ final class TraceReaderTests {
         Trace trace = readSecond("a,1,8,5,0,0,0\nu,1,0,6,0,0,0\nu,99,0,6,0,0,0\nf,1,0,7,0,0,0\n");
 
         assertThat(trace.ops())
-                .containsExactly(Trace.ALLOCATE, Trace.WAIT, Trace.USE, Trace.WAIT, Trace.WAIT, Trace.FREE);
-        assertThat(trace.slots()).containsExactly(0, 0, 0, 0, 1, 0);
-        assertThat(trace.streams()).containsExactly(0, 1, 1, 2, 2, 2);
+                .as(
+                        "a wait for the allocation before the use and the free; the use is recorded, so the free needs none")
+                .containsExactly(Trace.ALLOCATE, Trace.WAIT, Trace.USE, Trace.WAIT, Trace.FREE);
+        assertThat(trace.slots()).containsExactly(0, 0, 0, 0, 0);
+        assertThat(trace.streams()).containsExactly(0, 1, 1, 2, 2);
     }
 
     @Test

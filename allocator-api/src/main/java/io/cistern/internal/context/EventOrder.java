@@ -4,7 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.StreamOrder;
 
 /// Fences as events of the driver, without timing.
-record EventOrder(CudaDriver driver) implements StreamOrder {
+public record EventOrder(CudaDriver driver) implements StreamOrder {
     @Override
     public long record(int device, long stream) {
         long event = driver.events().create(device);

@@ -54,7 +54,7 @@ public final class Budget {
     public long usedBytes() {
         long used = leased.get();
         for (Route route : routes) {
-            used -= route.lanes.creditFrom(route.index);
+            used -= route.lanes.creditFrom(route);
         }
         return Math.max(0, used);
     }
@@ -93,7 +93,7 @@ public final class Budget {
     boolean recall() {
         List<Lease> open = new ArrayList<>();
         for (Route route : routes) {
-            route.lanes.claimLeases(route.index, open);
+            route.lanes.claimLeases(route, open);
         }
         return surrender(open) > 0;
     }

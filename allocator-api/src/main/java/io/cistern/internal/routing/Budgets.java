@@ -145,7 +145,7 @@ public final class Budgets {
         List<Lease> claimed = new ArrayList<>();
         long stamp = ORDER.writeLock();
         try {
-            route.lanes.claimLeases(route.index, claimed);
+            route.lanes.claimLeases(route, claimed);
             Budget.surrender(claimed);
             for (Budget budget : budgets) {
                 budget.uncharge(route);

@@ -25,7 +25,7 @@ public final class Lane {
     @Nullable
     Region region;
 
-    /// By the route's index.
+    /// By the route's index; where the tally there is another route's, that one has drained.
     private @Nullable Tally[] tallies = {};
 
     @SuppressWarnings("unused") // 0 free, 1 held; through WORD
@@ -68,11 +68,16 @@ public final class Lane {
         @Nullable Tally[] present = tallies;
         int index = route.index;
         Tally tally = index < present.length ? present[index] : null;
-        return tally != null ? tally : make(route);
+        return tally != null && tally.route == route ? tally : make(route);
     }
 
+    /// Makes the tally of a route. For one that has drained it is forgotten at once: whoever still has it in hand
+    /// is refused, and its place may be another route's.
     private Tally make(Route route) {
         Tally tally = new Tally(route);
+        if (route.retired) {
+            return tally;
+        }
         @Nullable Tally[] more = Arrays.copyOf(tallies, Math.max(tallies.length, route.index + 1));
         more[route.index] = tally;
         TALLIES.setRelease(this, more);
@@ -80,9 +85,8 @@ public final class Lane {
     }
 
     /// Adds the counters of a route to a sum; for any thread.
-    void addTo(TallySum sum, int route) {
-        @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
-        Tally tally = route < present.length ? present[route] : null;
+    void addTo(TallySum sum, Route route) {
+        Tally tally = find(route);
         if (tally != null) {
             tally.addTo(sum);
         }
@@ -90,17 +94,21 @@ public final class Lane {
 
     /// What is leased of a route's budgets; for any thread.
     @Nullable
-    Lease lease(int route) {
-        @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
-        Tally tally = route < present.length ? present[route] : null;
+    Lease lease(Route route) {
+        Tally tally = find(route);
         return tally != null ? tally.lease : null;
     }
 
     /// Whether an allocation through a route is under way here; for any thread.
-    boolean isAllocating(int route) {
-        @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
-        Tally tally = route < present.length ? present[route] : null;
+    boolean isAllocating(Route route) {
+        Tally tally = find(route);
         return tally != null && tally.isAllocating();
+    }
+
+    private @Nullable Tally find(Route route) {
+        @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
+        Tally tally = route.index < present.length ? present[route.index] : null;
+        return tally != null && tally.route == route ? tally : null;
     }
 
     private static VarHandle handle(String field, Class<?> type) {

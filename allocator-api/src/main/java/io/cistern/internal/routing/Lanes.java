@@ -94,12 +94,12 @@ final class Lanes {
         }
         Lane mine = own();
         for (Lane lane : owned) {
-            while (lane != mine && lane.isAllocating(route.index)) {
+            while (lane != mine && lane.isAllocating(route)) {
                 pause();
             }
         }
         for (Lane lane : shared) {
-            while (lane.isAllocating(route.index)) {
+            while (lane.isAllocating(route)) {
                 pause();
             }
         }
@@ -110,7 +110,7 @@ final class Lanes {
     }
 
     /// The credit of all leases of a route; for any thread.
-    long creditFrom(int route) {
+    long creditFrom(Route route) {
         long credit = 0;
         for (Lane lane : owned) {
             Lease lease = lane.lease(route);
@@ -121,7 +121,7 @@ final class Lanes {
 
     /// Claims the leases of a route, and adds those that were open to a list; under the exclusive lock of
     /// [Budgets].
-    void claimLeases(int route, List<Lease> open) {
+    void claimLeases(Route route, List<Lease> open) {
         for (Lane lane : owned) {
             Lease lease = lane.lease(route);
             if (lease != null && lease.claim()) {
@@ -130,15 +130,13 @@ final class Lanes {
         }
     }
 
-    TallySum sum(int... routes) {
+    TallySum sum(Route route) {
         TallySum sum = new TallySum();
-        for (int route : routes) {
-            addTo(sum, route);
-        }
+        addTo(sum, route);
         return sum;
     }
 
-    private void addTo(TallySum sum, int route) {
+    void addTo(TallySum sum, Route route) {
         for (Lane lane : owned) {
             lane.addTo(sum, route);
         }

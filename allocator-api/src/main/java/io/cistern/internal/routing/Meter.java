@@ -1,9 +1,11 @@
 package io.cistern.internal.routing;
 
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The bytes of one allocator on one device that lanes have leased, and the most that were ever requested.
+/// The bytes of one allocator on one device that lanes have leased, and the most that were requested since the last
+/// reset.
 ///
 /// **Invariant**: leased = requested bytes + the credit of all lanes. So `leased` is never too low, and at most
 /// lanes × [#MAX_CREDIT] too high.
@@ -17,10 +19,14 @@ final class Meter {
 
     private final AtomicLong leased = new AtomicLong();
 
-    /// The indices of the routes that count here.
-    private volatile int[] routes = {};
+    /// The routes that count here and have not drained. Guarded by this.
+    private final List<Route> routes = new ArrayList<>();
 
-    private final AtomicLong peak = new AtomicLong();
+    /// What those counted that have. Guarded by this.
+    private final TallySum drained = new TallySum();
+
+    /// Replaced by a reset.
+    private volatile PeakSince peak = new PeakSince();
 
     /// Leases bytes, or takes them back if negative.
     ///
@@ -30,27 +36,41 @@ final class Meter {
     }
 
     /// Lets one more route count here.
-    synchronized void counts(int route) {
-        int[] more = Arrays.copyOf(routes, routes.length + 1);
-        more[routes.length] = route;
-        routes = more;
+    synchronized void counts(Route route) {
+        routes.add(route);
     }
 
-    int[] routes() {
-        return routes;
-    }
-
-    void notePeak(long requestedBytes) {
-        if (requestedBytes > peak.get()) {
-            peak.accumulateAndGet(requestedBytes, Math::max);
+    /// Keeps what a route counted that has no live block and will have none.
+    synchronized void retire(Route route) {
+        if (routes.remove(route)) {
+            TallySum last = route.lanes.sum(route);
+            lease(-last.credit);
+            last.credit = 0;
+            drained.add(last);
         }
+    }
+
+    /// The counters of all routes that ever counted here.
+    synchronized TallySum sum() {
+        TallySum sum = new TallySum();
+        sum.add(drained);
+        for (Route route : routes) {
+            route.lanes.addTo(sum, route);
+        }
+        return sum;
+    }
+
+    /// Begins a new peak. The caller then lets its own lane begin anew, which bounds what is requested until
+    /// any lane changes the meter.
+    void resetPeak() {
+        peak = new PeakSince();
     }
 
     long leased() {
         return leased.get();
     }
 
-    long peak() {
-        return peak.get();
+    PeakSince peak() {
+        return peak;
     }
 }

@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
 /// **Steps.** Insert: find the slot by size and address, check that it is empty, write the owner, then the key
 /// (release). Remove: look for the key in both tables, swing its state from live to freeing (compare-and-set, so
 /// that one of two frees loses), read the owner, clear the key. Drain: swing the live records of a route to draining,
-/// so that their frees are counted.
+/// so that their frees are counted. A record of either kind may bear the mark *used* besides, which sends its free
+/// the same slow way: see [BlockUses].
 ///
 /// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else; the thread
 /// that removes owns the record from the compare-and-set to the clearing. Chunks are added under a lock and found by
@@ -60,9 +61,13 @@ abstract class OwnerTable {
 
     private static final int ROUTE_BITS = Long.SIZE - SIZE_BITS;
 
-    private static final int LIVE = 1;
-    private static final int DRAINING = 2;
+    static final int LIVE = 1;
+    static final int DRAINING = 2;
     private static final int FREEING = 3;
+
+    /// Added to live or draining: other streams use the block too.
+    static final int USED = 4;
+
     private static final long STATE_MASK = 0xFF;
 
     /// 2^64 over the golden ratio: spreads numbers that differ in few bits.
@@ -70,7 +75,7 @@ abstract class OwnerTable {
 
     private static final VarHandle KEY = MethodHandles.arrayElementVarHandle(long[].class);
 
-    private long[] @Nullable [] fine = new long[64][];
+    long[] @Nullable [] fine = new long[64][];
     private long[] @Nullable [] coarse = new long[64][];
 
     /// Chunks in each directory, by its shift.
@@ -145,27 +150,70 @@ abstract class OwnerTable {
         return (int) owner & (MAX_ROUTES - 1);
     }
 
-    /// Takes a live record away.
-    ///
-    /// @return its owner, or [#NONE] if there is no live record of that address
-    static long take(long[] chunk, int at, long address) {
-        return take(chunk, at, address | LIVE, address | FREEING);
-    }
-
-    /// Takes a record away that [#drain] marked.
+    /// Takes a live record away that bears no mark.
     ///
     /// @return its owner, or [#NONE] if there is no such record of that address
-    static long takeDraining(long[] chunk, int at, long address) {
-        return take(chunk, at, address | DRAINING, address | FREEING);
+    static long take(long[] chunk, int at, long address) {
+        return take(chunk, at, address, LIVE);
     }
 
-    private static long take(long[] chunk, int at, long expected, long freeing) {
-        if (!KEY.compareAndSet(chunk, at, expected, freeing)) {
+    /// Takes a record away that is in the given state.
+    ///
+    /// @return its owner, or [#NONE] if there is no such record of that address
+    static long take(long[] chunk, int at, long address, int state) {
+        if (!KEY.compareAndSet(chunk, at, address | state, address | FREEING)) {
             return NONE;
         }
         long owner = chunk[at + 1];
         KEY.setRelease(chunk, at, 0L);
         return owner;
+    }
+
+    /// The state of a record, for [#take], or 0 if it is no live record of that address.
+    static int stateOf(long[] chunk, int at, long address) {
+        long state = (long) KEY.getAcquire(chunk, at) - address;
+        return isLive(state) ? (int) state : 0;
+    }
+
+    private static boolean isLive(long state) {
+        long kind = state & ~USED;
+        return kind == LIVE || kind == DRAINING;
+    }
+
+    /// The owner of a live block, or [#NONE]; whoever frees it meanwhile makes the answer stale.
+    final synchronized long ownerOf(long address) {
+        long[] chunk = chunkOf(address, FINE_SHIFT);
+        if (chunk != null) {
+            return chunk[slotOf(address, FINE_SHIFT) + 1];
+        }
+        chunk = chunkOf(address, COARSE_SHIFT);
+        return chunk != null ? chunk[slotOf(address, COARSE_SHIFT) + 1] : NONE;
+    }
+
+    /// Marks a live block as used on other streams.
+    ///
+    /// @return false if there is none
+    final synchronized boolean markUsed(long address) {
+        return markUsed(address, FINE_SHIFT) || markUsed(address, COARSE_SHIFT);
+    }
+
+    private boolean markUsed(long address, int shift) {
+        long[] chunk = chunkOf(address, shift);
+        if (chunk == null) {
+            return false;
+        }
+        int at = slotOf(address, shift);
+        int state;
+        do {
+            state = stateOf(chunk, at, address);
+        } while (state != 0 && !KEY.compareAndSet(chunk, at, address | state, address | state | USED));
+        return state != 0;
+    }
+
+    /// The chunk with the live record of an address in one table, or null.
+    private long @Nullable [] chunkOf(long address, int shift) {
+        long[] chunk = find(directory(shift), address >>> (shift + SLOT_BITS));
+        return chunk != null && stateOf(chunk, slotOf(address, shift), address) != 0 ? chunk : null;
     }
 
     /// Marks the live blocks of a route so that their frees are counted.
@@ -179,15 +227,22 @@ abstract class OwnerTable {
         long marked = 0;
         for (long[] chunk : directory) {
             for (int at = HEADER; chunk != null && at < chunk.length; at += RECORD) {
-                long key = (long) KEY.getAcquire(chunk, at);
-                if ((key & STATE_MASK) == LIVE
-                        && routeOf(chunk[at + 1]) == route
-                        && KEY.compareAndSet(chunk, at, key, (key & ~STATE_MASK) | DRAINING)) {
-                    marked++;
-                }
+                marked += drain(chunk, at, route) ? 1 : 0;
             }
         }
         return marked;
+    }
+
+    private static boolean drain(long[] chunk, int at, int route) {
+        while (true) {
+            long key = (long) KEY.getAcquire(chunk, at);
+            if ((key & STATE_MASK & ~USED) != LIVE || routeOf(chunk[at + 1]) != route) {
+                return false;
+            }
+            if (KEY.compareAndSet(chunk, at, key, key - LIVE + DRAINING)) {
+                return true;
+            }
+        }
     }
 
     /// Is told of live records.
@@ -205,7 +260,7 @@ abstract class OwnerTable {
         for (long[] chunk : directory) {
             for (int at = HEADER; chunk != null && at < chunk.length; at += RECORD) {
                 long key = (long) KEY.getAcquire(chunk, at);
-                if ((key & STATE_MASK) == LIVE || (key & STATE_MASK) == DRAINING) {
+                if (isLive(key & STATE_MASK)) {
                     visitor.record(key & ~STATE_MASK, chunk[at + 1]);
                 }
             }

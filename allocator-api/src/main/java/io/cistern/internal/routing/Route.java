@@ -2,6 +2,7 @@ package io.cistern.internal.routing;
 
 import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// One allocator on one device, and the budgets that its blocks are charged to: where a block came from, and
@@ -14,6 +15,7 @@ public final class Route {
     final DeviceAllocator maker;
     final Meter meter;
     final Lanes lanes;
+    private final Consumer<Route> retire;
     private final Runnable whenDrained;
 
     /// Changes only while the route has no live block and no allocation under way.
@@ -22,6 +24,9 @@ public final class Route {
 
     /// Where allocations go: the maker, or null after closing. Frees always go to the maker.
     volatile @Nullable DeviceAllocator entrance;
+
+    /// Whether the route has drained and its index may be another's.
+    boolean retired;
 
     /// Blocks that were alive when the route closed and still are; below zero while the closing thread is still
     /// counting.
@@ -35,7 +40,9 @@ public final class Route {
             Meter meter,
             @Nullable Budgets budgets,
             Lanes lanes,
+            Consumer<Route> retire,
             Runnable whenDrained) {
+        this.retire = retire;
         this.index = index;
         this.device = device;
         this.name = name;
@@ -44,7 +51,7 @@ public final class Route {
         this.meter = meter;
         this.lanes = lanes;
         this.whenDrained = whenDrained;
-        meter.counts(index);
+        meter.counts(this);
         charge(budgets);
     }
 
@@ -83,6 +90,7 @@ public final class Route {
         if (budgets != null) {
             budgets.detach(this);
         }
+        retire.accept(this);
         whenDrained.run();
     }
 

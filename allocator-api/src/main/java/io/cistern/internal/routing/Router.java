@@ -3,8 +3,11 @@ package io.cistern.internal.routing;
 import io.cistern.AllocatorContractException;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.UnknownAddressException;
+import io.cistern.UnusableStreamException;
+import io.cistern.cuda.Streams;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Lends;
+import java.util.ArrayDeque;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -38,10 +41,24 @@ public final class Router extends OwnerTable {
     /// What [#allocate] returns when the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
 
+    /// An index rests until so many others have come after it. So whoever frees a block twice, and looks at its
+    /// record while it is freed and its route drains, does not meet the next route of that index.
+    private static final int RESTING = 1024;
+
     private final Lanes lanes = new Lanes();
 
+    /// Uses of blocks on other streams than that of their free; there before the first record is marked.
+    @Nullable
+    BlockUses uses;
+
     /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
-    private Route[] routes = {};
+    private Route[] routes = new Route[16];
+
+    /// Indices that were ever in use: those of open and draining routes, and those in `idle`.
+    private int indices;
+
+    /// Indices of routes that have drained, the one longest ago first.
+    private final ArrayDeque<Integer> idle = new ArrayDeque<>();
 
     /// Has every entry into a region and every exit told to a watch; before the first of them.
     public void watch(ScopeWatch watch) {
@@ -69,14 +86,36 @@ public final class Router extends OwnerTable {
             Meter meter,
             @Nullable Budgets budgets,
             Runnable whenDrained) {
-        if (routes.length == MAX_ROUTES) {
-            throw new IllegalStateException("more than " + MAX_ROUTES + " allocators opened in one DeviceMemory");
-        }
-        Route[] more = Arrays.copyOf(routes, routes.length + 1);
-        Route route = new Route(routes.length, device, name, allocator, meter, budgets, lanes, whenDrained);
-        more[route.index] = route;
-        routes = more;
+        int index = takeIndex();
+        Route route = new Route(index, device, name, allocator, meter, budgets, lanes, this::retire, whenDrained);
+        routes[index] = route;
         return route;
+    }
+
+    private int takeIndex() {
+        if (idle.size() > RESTING || (indices == MAX_ROUTES && !idle.isEmpty())) {
+            return idle.removeFirst();
+        }
+        if (indices == MAX_ROUTES) {
+            throw new IllegalStateException("more than " + MAX_ROUTES
+                    + " allocators, one for each device and limit, are open or have live blocks in one DeviceMemory");
+        }
+        if (indices == routes.length) {
+            routes = Arrays.copyOf(routes, 2 * indices);
+        }
+        return indices++;
+    }
+
+    /// Takes the index of a route that has drained. A free that was counted down may not have counted itself yet.
+    private void retire(Route route) {
+        while (lanes.sum(route).live() != 0) {
+            Lanes.pause();
+        }
+        route.meter.retire(route);
+        synchronized (this) {
+            route.retired = true;
+            idle.addLast(route.index);
+        }
     }
 
     /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is
@@ -90,7 +129,7 @@ public final class Router extends OwnerTable {
         route.refuse();
         lanes.awaitAllocations(route);
         long marked = drain(route.index);
-        while (lanes.sum(route.index).live() > route.draining(marked)) {
+        while (lanes.sum(route).live() > route.draining(marked)) {
             Lanes.pause();
         }
         route.expectDraining(marked);
@@ -101,11 +140,11 @@ public final class Router extends OwnerTable {
     ///
     /// @return false if it has live blocks
     public boolean recharge(Route route, Budgets budgets) {
-        if (lanes.sum(route.index).live() != 0) {
+        if (lanes.sum(route).live() != 0) {
             return false;
         }
         lanes.awaitAllocations(route);
-        if (lanes.sum(route.index).live() != 0) {
+        if (lanes.sum(route).live() != 0) {
             return false;
         }
         route.charge(budgets);
@@ -142,13 +181,14 @@ public final class Router extends OwnerTable {
         if (lease != null) {
             take(lease, tally, byteSize);
         }
-        long address;
+        long address = 0;
         try {
             address = entrance.allocate(byteSize, route.device, stream);
             if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
         } catch (Throwable failure) {
+            giveBack(route, address, byteSize, stream, failure);
             throw undone(route, tally, byteSize, failure);
         }
         tally.allocated(byteSize);
@@ -163,6 +203,18 @@ public final class Router extends OwnerTable {
         } finally {
             if (!taken) {
                 tally.failed();
+            }
+        }
+    }
+
+    /// Gives back a block that could not be recorded, for want of heap most likely; one that must not be recorded
+    /// was dealt with before.
+    private static void giveBack(Route route, long address, long byteSize, long stream, Throwable failure) {
+        if (address != 0 && !(failure instanceof AllocatorContractException)) {
+            try {
+                route.maker.free(address, byteSize, route.device, stream);
+            } catch (Throwable second) {
+                failure.addSuppressed(second);
             }
         }
     }
@@ -221,6 +273,9 @@ public final class Router extends OwnerTable {
     /// @param from the route's allocator, or a view of it
     private long allocateSlowly(Route route, DeviceAllocator from, long byteSize, long stream) {
         Lane own = lanes.own();
+        if (own == null) {
+            refuseThreadStream(route.device, stream);
+        }
         Lane lane = own != null ? own : lanes.enterShared();
         Tally tally = lane.of(route);
         tally.begins();
@@ -253,13 +308,15 @@ public final class Router extends OwnerTable {
         if (budgets != null) {
             budgets.take(route, byteSize);
         }
+        long address = 0;
         try {
-            long address = from.allocate(byteSize, route.device, stream);
+            address = from.allocate(byteSize, route.device, stream);
             if (!isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
             return address;
         } catch (Throwable failure) {
+            giveBack(route, address, byteSize, stream, failure);
             if (budgets != null) {
                 budgets.giveBack(byteSize);
             }
@@ -300,6 +357,7 @@ public final class Router extends OwnerTable {
         Route route = routes[routeOf(owner)];
         Lane lane = lanes.own();
         if (lane == null) {
+            refuseThreadStream(route.device, stream);
             return freeSlowly(chunk, at, address, stream, take(chunk, at, address));
         }
         Tally tally = lane.of(route);
@@ -320,15 +378,23 @@ public final class Router extends OwnerTable {
         return true;
     }
 
-    /// The way of virtual threads, closing routes and lost races.
+    /// The way of virtual threads, of closing routes, of blocks that other streams used, and of lost races.
     private boolean freeSlowly(long[] chunk, int at, long address, long stream, long taken) {
-        boolean draining = taken == NONE;
-        long owner = draining ? takeDraining(chunk, at, address) : taken;
-        if (owner == NONE) {
-            return false;
+        int state = LIVE;
+        long owner = taken;
+        while (owner == NONE) {
+            state = stateOf(chunk, at, address);
+            if (state == 0) {
+                return false;
+            }
+            owner = take(chunk, at, address, state);
         }
         Route route = routes[routeOf(owner)];
+        boolean draining = (state & DRAINING) != 0;
         try {
+            if (uses != null && (state & USED) != 0) {
+                uses.await(address, route.device, stream);
+            }
             route.maker.free(address, byteSizeOf(owner), route.device, stream);
         } finally {
             // Before it is counted: whoever closes takes what is counted alive beyond the marked blocks
@@ -340,6 +406,35 @@ public final class Router extends OwnerTable {
             }
         }
         return true;
+    }
+
+    /// A virtual thread changes its carrier, and with it which stream the per-thread default stream is.
+    static void refuseThreadStream(int device, long stream) {
+        if (stream == Streams.PER_THREAD_DEFAULT && Thread.currentThread().isVirtual()) {
+            throw new UnusableStreamException(
+                    device,
+                    stream,
+                    "the per-thread default stream is another one whenever a virtual thread changes its carrier: name"
+                            + " a stream of your own, or work on a platform thread");
+        }
+    }
+
+    /// The device of a live block.
+    ///
+    /// @throws UnknownAddressException if no live block begins there
+    public int deviceOf(long address) {
+        return routeOfBlock(address).device;
+    }
+
+    /// The route that a live block came through.
+    ///
+    /// @throws UnknownAddressException if no live block begins there
+    Route routeOfBlock(long address) {
+        long owner = isLegal(address) ? ownerOf(address) : NONE;
+        if (owner == NONE) {
+            throw new UnknownAddressException(address);
+        }
+        return routes[routeOf(owner)];
     }
 
     private void countFree(Route route, long byteSize) {
@@ -387,12 +482,23 @@ public final class Router extends OwnerTable {
         forEachLive((address, owner) -> visitor.block(address, byteSizeOf(owner), routes[routeOf(owner)]));
     }
 
+    /// Lets the peak of a route and of those beside it begin at what is requested now.
+    public void resetPeak(Route route) {
+        Lane own = lanes.own();
+        Lane lane = own != null ? own : lanes.enterShared();
+        route.meter.resetPeak();
+        lane.of(route).restartPeak();
+        if (own == null) {
+            lane.leave();
+        }
+    }
+
     /// The counters of a route and of those beside it; weakly consistent while other threads allocate, exact at
     /// rest.
     public RouteStatistics statistics(Route route) {
-        TallySum sum = lanes.sum(route.meter.routes());
+        TallySum sum = route.meter.sum();
         long requested = Math.max(0, route.meter.leased() - sum.credit);
-        long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak()));
+        long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak().bytes()));
         return new RouteStatistics(sum.allocations, sum.frees, requested, peak, sum.totalBytes);
     }
 }

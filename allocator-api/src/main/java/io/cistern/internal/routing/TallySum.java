@@ -9,6 +9,15 @@ final class TallySum {
         return allocations - frees;
     }
 
+    /// Adds another sum, of other tallies.
+    void add(TallySum other) {
+        allocations += other.allocations;
+        frees += other.frees;
+        totalBytes += other.totalBytes;
+        credit += other.credit;
+        peak = Math.max(peak, other.peak);
+    }
+
     long totalBytes;
     long credit;
 

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 public class LaneModelTests {
     private final Lane lane = new Lane();
     private final Route route =
-            new Route(0, 0, "route", new Addresses(1 << 20, 1), new Meter(), null, new Lanes(), () -> {});
+            new Route(0, 0, "route", new Addresses(1 << 20, 1), new Meter(), null, new Lanes(), _ -> {}, () -> {});
     private int expectedBlocks;
     private long expectedBytes;
 
@@ -37,11 +37,11 @@ public class LaneModelTests {
     @Validate
     public void countsAddUp() {
         TallySum sum = new TallySum();
-        lane.addTo(sum, route.index);
+        lane.addTo(sum, route);
         check(sum.allocations == expectedBlocks, "allocations", sum.allocations);
         check(sum.totalBytes == expectedBytes, "total bytes", sum.totalBytes);
         check(route.meter.leased() - sum.credit == expectedBytes, "credit", sum.credit);
-        check(!lane.isAllocating(route.index), "attempts under way", 1);
+        check(!lane.isAllocating(route), "attempts under way", 1);
     }
 
     private static void check(boolean holds, String what, long found) {

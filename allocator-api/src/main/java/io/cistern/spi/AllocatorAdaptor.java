@@ -1,6 +1,5 @@
-package io.cistern.adaptors;
+package io.cistern.spi;
 
-import io.cistern.spi.DeviceAllocator;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -10,8 +9,7 @@ import java.util.OptionalLong;
 /// The upstream is closed by whoever opened it, after the adaptor: for an adaptor opened from a spec, the framework.
 ///
 /// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the upstream's
-/// `free`:
-/// from within that call on, the address may be handed out again, on another thread.
+/// `free`: from within that call on, the address may be handed out again, on another thread.
 ///
 /// **Threads and streams.** As [DeviceAllocator] says.
 public abstract class AllocatorAdaptor implements DeviceAllocator {
@@ -42,7 +40,9 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
         upstream.streamClosing(device, stream);
     }
 
-    /// Asks this allocator first, then its upstream; the type of an adaptor finds that adaptor.
+    /// Asks this allocator first, then its upstream; the type of an adaptor finds that adaptor. An adaptor that
+    /// hands out other addresses than its upstream overrides this for abilities that name blocks by them, such as
+    /// [io.cistern.spi.RecordsUse] and [io.cistern.spi.Lends].
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : upstream.extension(type);

@@ -1,0 +1,102 @@
+package io.cistern.internal.context;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
+import java.util.ArrayList;
+import java.util.List;
+
+/// Streams that only wait for events of the program: a free on one of them is a free after the event. So every
+/// allocator can free after an event, and the event may be recorded again or destroyed at once, since a stream waits
+/// for what it had recorded when it was told to.
+///
+/// An event is given to a stream that has nothing to wait for, if there is one: so blocks wait for each other's
+/// events only where very many are under way.
+///
+/// **Threads.** Any; one lock, which only frees of this kind take.
+public final class EventStreams {
+    /// Streams a device: more events than that are rarely under way at a time.
+    private static final int MOST = 16;
+
+    private final CudaDriver driver;
+    private final List<List<Long>> streams = new ArrayList<>();
+    private int last;
+    private boolean closed;
+
+    /// Prepares for the devices of a driver.
+    public EventStreams(CudaDriver driver, int deviceCount) {
+        this.driver = driver;
+        for (int device = 0; device < deviceCount; device++) {
+            streams.add(new ArrayList<>());
+        }
+    }
+
+    /// A stream that is past an event when it is past its present end.
+    ///
+    /// @throws CudaException if the driver refuses the event
+    public synchronized long after(int device, long event) {
+        try {
+            return closed ? waitOnHost(device, event) : waitOnStream(device, event);
+        } catch (CudaException failure) {
+            if (failure.result().endsContext()) {
+                return Streams.LEGACY_DEFAULT; // nothing runs any more, and the free is book-keeping
+            }
+            throw failure;
+        }
+    }
+
+    private long waitOnHost(int device, long event) {
+        driver.events().synchronize(device, event);
+        return Streams.LEGACY_DEFAULT;
+    }
+
+    private long waitOnStream(int device, long event) {
+        long stream = streamFor(device);
+        driver.streams().await(device, stream, event);
+        return stream;
+    }
+
+    private long streamFor(int device) {
+        List<Long> present = streams.get(device);
+        for (long stream : present) {
+            if (driver.streams().isIdle(device, stream)) {
+                return stream;
+            }
+        }
+        if (present.size() == MOST) {
+            last = (last + 1) % MOST;
+            return present.get(last);
+        }
+        long stream = driver.streams().create(device);
+        present.add(stream);
+        return stream;
+    }
+
+    /// Is told that a stream ends.
+    public interface Ending {
+        /// The stream is still there.
+        void ends(int device, long stream);
+    }
+
+    /// Ends the streams; later frees wait for their events on the host. Doing it twice does nothing.
+    ///
+    /// @param ending is told of each stream before it is destroyed
+    public synchronized void close(Ending ending) {
+        closed = true;
+        for (int device = 0; device < streams.size(); device++) {
+            for (long stream : streams.get(device)) {
+                close(ending, device, stream);
+            }
+            streams.get(device).clear();
+        }
+    }
+
+    private void close(Ending ending, int device, long stream) {
+        ending.ends(device, stream);
+        try {
+            driver.streams().destroy(device, stream);
+        } catch (CudaException dead) {
+            // It went with its context.
+        }
+    }
+}

@@ -1,0 +1,171 @@
+package io.cistern.internal.routing;
+
+import io.cistern.UnknownAddressException;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
+import io.cistern.spi.RecordsUse;
+import io.cistern.spi.StreamOrder;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
+
+/// Takes care of blocks that are used on other streams than that of their free, for allocators that can't themselves.
+///
+/// **Idea.** Any allocator is right about the stream of the free. So at the free that stream is made to wait for the
+/// present ends of the others, and the allocator needs to know nothing of them.
+///
+/// **Steps.** 1. A use is offered to the allocator ([RecordsUse]). 2. If it does not take it, it is noted here, and
+/// the owner record is marked. 3. The free of a marked record comes here before it goes to the allocator; the frees
+/// of all other blocks know nothing of this. 4. When a stream ends, its fence is taken once for all blocks that it
+/// uses, and waited for at their frees.
+///
+/// **Invariant**: the blocks of a stream = the blocks noted here with it; a fence is open exactly while its stream
+/// has ended and has blocks.
+///
+/// **Threads.** Any; one lock, held also across driver calls, so that no stream ends between being looked up and
+/// being recorded on.
+public final class BlockUses {
+    private final Router router;
+    private final StreamOrder order;
+    private final IntConsumer waitForDevice;
+
+    /// Streams that exist and use blocks.
+    private final Map<StreamUse.Name, StreamUse> streams = new HashMap<>();
+
+    private final Map<Long, Set<StreamUse>> usesOfBlocks = new HashMap<>();
+
+    /// Takes care of the blocks of a router.
+    ///
+    /// @param waitForDevice waits on the host for all work of a device: for streams that can't be recorded on
+    public BlockUses(Router router, StreamOrder order, IntConsumer waitForDevice) {
+        this.router = router;
+        this.order = order;
+        this.waitForDevice = waitForDevice;
+        router.uses = this;
+    }
+
+    /// Notes that a live block is used on a stream too, by work enqueued until it is freed.
+    ///
+    /// @throws UnknownAddressException if no live block begins there
+    /// @throws io.cistern.UnusableStreamException for the per-thread default stream on a virtual thread
+    public void recordUse(long address, long stream) {
+        Route route = router.routeOfBlock(address);
+        Router.refuseThreadStream(route.device, stream);
+        RecordsUse maker = route.maker.extension(RecordsUse.class).orElse(null);
+        if (maker == null || !maker.recordUse(address, route.device, stream)) {
+            note(address, name(route.device, stream));
+        }
+    }
+
+    private synchronized void note(long address, StreamUse.Name name) {
+        StreamUse use = streams.computeIfAbsent(name, StreamUse::new);
+        if (usesOfBlocks.computeIfAbsent(address, _ -> new HashSet<>()).add(use)) {
+            use.blocks++;
+        }
+        if (!router.markUsed(address)) {
+            take(address).forEach(this::forget);
+            throw new UnknownAddressException(address);
+        }
+    }
+
+    private Set<StreamUse> take(long address) {
+        Set<StreamUse> uses = usesOfBlocks.remove(address);
+        return uses != null ? uses : Set.of();
+    }
+
+    /// Makes the stream of a free wait for the other uses of the block. Does not throw: where an order between
+    /// streams can't be had, the host waits.
+    synchronized void await(long address, int device, long stream) {
+        StreamUse.Name freeing = name(device, stream);
+        for (StreamUse use : take(address)) {
+            if (use.ended) {
+                await(device, stream, use.fence);
+            } else if (!use.name.equals(freeing)) {
+                awaitPresentEnd(use.name, stream);
+            }
+            forget(use);
+        }
+    }
+
+    private void awaitPresentEnd(StreamUse.Name used, long stream) {
+        Long fence = record(used);
+        if (fence != null) {
+            await(used.device(), stream, fence);
+            release(used.device(), fence);
+        }
+    }
+
+    private void await(int device, long stream, long fence) {
+        try {
+            order.await(device, stream, fence);
+        } catch (CudaException endedUnannounced) {
+            waitForDevice(device);
+        }
+    }
+
+    /// Marks the present end of a stream.
+    ///
+    /// @return null if it could not be marked; then its work is done
+    private @Nullable Long record(StreamUse.Name stream) {
+        if (stream.thread() == 0 || stream.thread() == Thread.currentThread().threadId()) {
+            try {
+                return order.record(stream.device(), stream.stream());
+            } catch (CudaException endedUnannounced) {
+                // As below.
+            }
+        }
+        waitForDevice(stream.device());
+        return null;
+    }
+
+    private void waitForDevice(int device) {
+        try {
+            waitForDevice.accept(device);
+        } catch (CudaException dead) {
+            // Nothing runs any more in a context that failed.
+        }
+    }
+
+    private void release(int device, long fence) {
+        try {
+            order.release(device, fence);
+        } catch (CudaException dead) {
+            // It went with its context.
+        }
+    }
+
+    /// One block fewer is used on a stream.
+    private void forget(StreamUse use) {
+        if (--use.blocks > 0) {
+            return;
+        }
+        if (use.ended) {
+            release(use.name.device(), use.fence);
+        } else {
+            streams.remove(use.name);
+        }
+    }
+
+    /// Takes the fence of a stream that ends, for the blocks that it uses.
+    public synchronized void streamClosing(int device, long stream) {
+        StreamUse use = streams.remove(name(device, stream));
+        if (use != null) {
+            Long fence = record(use.name);
+            if (fence == null) {
+                usesOfBlocks.values().forEach(uses -> uses.remove(use));
+            } else {
+                use.fence = fence;
+                use.ended = true;
+            }
+        }
+    }
+
+    private static StreamUse.Name name(int device, long stream) {
+        long thread =
+                stream == Streams.PER_THREAD_DEFAULT ? Thread.currentThread().threadId() : 0;
+        return new StreamUse.Name(device, stream == Streams.LEGACY_DEFAULT ? 0 : stream, thread);
+    }
+}

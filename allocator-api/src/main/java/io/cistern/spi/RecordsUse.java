@@ -1,0 +1,19 @@
+package io.cistern.spi;
+
+/// An optional ability of a [DeviceAllocator]: it keeps a freed block to itself until streams other than that of the
+/// free have got past it. For an allocator without it the framework makes the stream of the free wait for the others,
+/// which is always right, but holds up that stream.
+///
+/// An adaptor that hands out other addresses than its upstream must not pass its upstream's ability on as it is.
+public interface RecordsUse {
+    /// Says that a live block is also used on another stream, by work enqueued there until the block is freed.
+    ///
+    /// @implSpec After the free, whenever that is and on whichever stream, the memory is handed out only to work
+    ///     that runs after all that the stream had been given by then; or by its end, if
+    ///     [DeviceAllocator#streamClosing] comes first. Saying it twice is as good as once.
+    /// @param address where a live block of this allocator begins
+    /// @param device the device of the block and the stream
+    /// @param stream a stream that exists
+    /// @return false if this allocator can't for this block: then the framework does
+    boolean recordUse(long address, int device, long stream);
+}

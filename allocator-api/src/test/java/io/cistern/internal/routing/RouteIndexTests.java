@@ -1,0 +1,179 @@
+package io.cistern.internal.routing;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import io.cistern.UnknownAddressException;
+import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+/// Routes come and go without end; as many as an owner record can name may be there at once.
+class RouteIndexTests {
+    private static final long BASE = 0x7f00_0000_0000L;
+
+    private final Router router = new Router();
+    private final Recycling recycling = new Recycling();
+
+    private Route open() {
+        return router.open("recycling", 3, recycling, null, () -> {});
+    }
+
+    /// Gives the same few addresses again and again: closing a route looks at all that were ever seen.
+    private static final class Recycling implements DeviceAllocator {
+        private final ConcurrentLinkedQueue<Long> idle = new ConcurrentLinkedQueue<>();
+        private final AtomicLong next = new AtomicLong(BASE);
+        final AtomicInteger frees = new AtomicInteger();
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            Long address = idle.poll();
+            return address != null ? address : next.getAndAdd(1 << 16);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            frees.incrementAndGet();
+            idle.add(address);
+        }
+    }
+
+    @Test
+    void moreRoutesComeAndGoThanARecordCanName() {
+        Route lasting = open();
+        long block = router.allocate(lasting, 1000, 7);
+        for (int i = 0; i < OwnerTable.MAX_ROUTES + 5000; i++) {
+            Route route = open();
+            long address = router.allocate(route, 100, 7);
+            router.close(route);
+            router.free(address, 7);
+            assertThat(router.allocate(route, 1, 7)).isEqualTo(Router.REFUSED);
+        }
+        assertThat(router.statistics(lasting).requestedBytes()).isEqualTo(1000);
+        router.free(block, 7);
+        assertThat(router.statistics(lasting).frees()).isOne();
+    }
+
+    @Test
+    void whatADrainedRouteCountedStaysKnownWhenItsIndexIsAnothers() {
+        Route first = open();
+        router.free(router.allocate(first, 1000, 7), 7);
+        router.free(router.allocate(first, 500, 7), 7);
+        router.close(first);
+        RouteStatistics counted = router.statistics(first);
+        assertThat(counted).isEqualTo(new RouteStatistics(2, 2, 0, 1000, 1500));
+        Route successor = first;
+        while (successor == first || successor.index != first.index) {
+            successor = open();
+            router.free(router.allocate(successor, 64, 7), 7);
+            assertThat(router.statistics(successor)).isEqualTo(new RouteStatistics(1, 1, 0, 64, 64));
+            router.close(successor);
+        }
+        assertThat(router.statistics(first)).isEqualTo(counted);
+    }
+
+    @Test
+    void routesBesideADrainedOneKeepItsCounts() {
+        Route route = open();
+        Route beside = router.openBeside(route, null, () -> {});
+        router.free(router.allocate(beside, 1000, 7), 7);
+        long block = router.allocate(route, 100, 7);
+        router.close(beside);
+        RouteStatistics counted = router.statistics(route);
+        assertThat(counted.allocations()).isEqualTo(2);
+        assertThat(counted.requestedBytes()).isEqualTo(100);
+        assertThat(counted.requestedTotalBytes()).isEqualTo(1100);
+        router.free(block, 7);
+        assertThat(router.statistics(route).requestedBytes()).isZero();
+    }
+
+    @Test
+    void onlyRoutesThatAreThereCountAgainstTheMost() {
+        List<Route> open = new ArrayList<>();
+        for (int i = 0; i < OwnerTable.MAX_ROUTES; i++) {
+            open.add(open());
+        }
+        assertThatIllegalStateException()
+                .isThrownBy(this::open)
+                .withMessageStartingWith("more than 65536 allocators, one for each device and limit, are open");
+        router.close(open.getFirst());
+        router.close(open());
+    }
+
+    @Test
+    void threadsAllocateWhileRoutesAreExchanged() throws InterruptedException {
+        AtomicReference<Route> current = new AtomicReference<>(open());
+        AtomicInteger done = new AtomicInteger();
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            Thread.Builder builder = i % 2 == 0 ? Thread.ofPlatform() : Thread.ofVirtual();
+            threads.add(builder.start(() -> {
+                for (int round = 0; round < 20_000; round++) {
+                    long address = router.allocate(current.get(), 1 + round % 1000, 7);
+                    if (address != Router.REFUSED) {
+                        router.free(address, 7);
+                        done.incrementAndGet();
+                    }
+                }
+            }));
+        }
+        List<Route> former = new ArrayList<>();
+        for (int i = 0; i < 2500; i++) {
+            Route before = current.getAndSet(open());
+            router.close(before);
+            former.add(before);
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        router.close(current.get());
+        former.add(current.get());
+        long allocations = 0;
+        for (Route route : former) {
+            RouteStatistics counted = router.statistics(route);
+            assertThat(counted.frees()).isEqualTo(counted.allocations());
+            assertThat(counted.requestedBytes()).isZero();
+            allocations += counted.allocations();
+        }
+        assertThat(allocations).isEqualTo(done.get());
+        assertThat(recycling.frees).hasValue(done.get());
+    }
+
+    @Test
+    void aBlockThatCannotBeRecordedIsGivenBack() {
+        Ledger ledger = new Ledger(BASE);
+        Route route = router.open("ledger", 3, ledger, null, () -> {});
+        long[][] table = router.fine;
+        router.fine = new long[0][]; // as if the heap ran out in the middle of the record
+        assertThatExceptionOfType(ArrayIndexOutOfBoundsException.class)
+                .isThrownBy(() -> router.allocate(route, 1000, 7));
+        assertThat(onVirtualThread(() -> router.allocate(route, 2000, 7)))
+                .isInstanceOf(ArrayIndexOutOfBoundsException.class);
+        router.fine = table;
+
+        assertThat(ledger.freed).extracting(Ledger.Freed::byteSize).containsExactly(1000L, 2000L);
+        assertThat(router.statistics(route)).isEqualTo(new RouteStatistics(0, 0, 0, 0, 0));
+        assertThatExceptionOfType(UnknownAddressException.class)
+                .isThrownBy(() -> router.free(ledger.freed.getFirst().address(), 7));
+        router.close(route);
+    }
+
+    private static Throwable onVirtualThread(Runnable task) {
+        AtomicReference<Throwable> failure = new AtomicReference<>();
+        Thread thread = Thread.ofVirtual().unstarted(task);
+        thread.setUncaughtExceptionHandler((_, thrown) -> failure.set(thrown));
+        thread.start();
+        try {
+            thread.join();
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return failure.get();
+    }
+}

@@ -1,0 +1,50 @@
+package io.cistern.benchmarks;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaDrivers;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.SegmentSourceProvider;
+import java.util.List;
+import java.util.ServiceLoader;
+
+/// Device memory on the GPU, or on a simulated one where there is none, with one allocator of those on the class path
+/// as the current one.
+final class OpenMemory implements AutoCloseable {
+    private final CudaDriver driver;
+    private final DeviceMemory memory;
+
+    /// @param spec the allocator
+    OpenMemory(String spec) {
+        driver = CudaDrivers.openBest();
+        memory = DeviceMemory.open(driver, Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)));
+        memory.setCurrent(spec);
+    }
+
+    private static <T> List<T> all(Class<T> service) {
+        return ServiceLoader.load(service).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
+    }
+
+    DeviceMemory memory() {
+        return memory;
+    }
+
+    CudaDriver driver() {
+        return driver;
+    }
+
+    long newStream() {
+        return driver.streams().create(0);
+    }
+
+    /// Waits for the device, closes the memory and ends the driver, and with it the streams.
+    @Override
+    public void close() {
+        driver.devices().synchronize(0);
+        memory.close();
+        driver.close();
+    }
+}

@@ -1,0 +1,33 @@
+package io.cistern.benchmarks.charts;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/// Draws the charts of `docs/charts` from raw measurements. `benchmarks/charts` runs it.
+///
+/// | files in the raw folder | charts |
+/// |---|---|
+/// | `series*.csv` | `reserved-TRACE.png`: reserved against requested over time |
+/// | `bench*.jsonl` | `pair.png`, `live.png`, `threads.png`: what a pair costs by size and live blocks, scaling |
+/// | `latency.jsonl` | `latency.png`: percentiles beside a neighbour that grows and trims |
+/// | `slack.jsonl` | `slack-memory.png`, `slack-calls.png`: what slack costs and saves |
+///
+/// What has no files has no chart.
+public final class MakeCharts {
+    private MakeCharts() {}
+
+    /// Arguments: the raw folder, the folder of the charts.
+    public static void main(String[] arguments) throws IOException {
+        if (arguments.length != 2) {
+            System.err.println("usage: MakeCharts RAW-FOLDER CHARTS-FOLDER");
+            System.exit(2);
+        }
+        Path raw = Path.of(arguments[0]);
+        Path charts = Files.createDirectories(Path.of(arguments[1]));
+        ReservedCharts.draw(raw, charts);
+        BenchCharts.draw(raw, charts);
+        LatencyChart.draw(raw, charts);
+        SlackCharts.draw(raw, charts);
+    }
+}

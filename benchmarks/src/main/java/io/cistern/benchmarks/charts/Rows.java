@@ -1,0 +1,91 @@
+package io.cistern.benchmarks.charts;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/// Rows of raw measurements: the fields of flat JSON objects, one a line, or of CSV with a header. Lines that are
+/// neither, such as messages of a program, are passed over.
+final class Rows {
+    private static final Pattern FIELD = Pattern.compile("\"(\\w+)\":(?:\"((?:[^\"\\\\]|\\\\.)*)\"|([-+.\\w]+))");
+    private static final Pattern CELL = Pattern.compile("\"([^\"]*)\"|([^,]+)");
+
+    private Rows() {}
+
+    /// One row.
+    record Row(Map<String, String> fields) {
+        String text(String name) {
+            return Objects.requireNonNull(fields.get(name), () -> "no field " + name + " in " + fields);
+        }
+
+        double number(String name) {
+            return Double.parseDouble(text(name));
+        }
+    }
+
+    /// The rows of all files of a folder whose names match a glob.
+    static List<Row> json(Path folder, String glob) throws IOException {
+        List<Row> rows = new ArrayList<>();
+        for (Path file : files(folder, glob)) {
+            for (String line : Files.readAllLines(file)) {
+                if (line.startsWith("{")) {
+                    rows.add(json(line));
+                }
+            }
+        }
+        return rows;
+    }
+
+    private static Row json(String line) {
+        Map<String, String> fields = new HashMap<>();
+        for (Matcher field = FIELD.matcher(line); field.find(); ) {
+            fields.putIfAbsent(field.group(1), field.group(2) == null ? field.group(3) : field.group(2));
+        }
+        return new Row(fields);
+    }
+
+    /// The rows of all files of a folder whose names match a glob.
+    static List<Row> csv(Path folder, String glob) throws IOException {
+        List<Row> rows = new ArrayList<>();
+        for (Path file : files(folder, glob)) {
+            List<String> lines = Files.readAllLines(file);
+            List<String> names = cells(lines.getFirst());
+            for (String line : lines.subList(1, lines.size())) {
+                rows.add(csv(names, cells(line)));
+            }
+        }
+        return rows;
+    }
+
+    private static Row csv(List<String> names, List<String> cells) {
+        Map<String, String> fields = new HashMap<>();
+        for (int i = 0; i < names.size(); i++) {
+            fields.put(names.get(i), cells.get(i));
+        }
+        return new Row(fields);
+    }
+
+    private static List<String> cells(String line) {
+        return CELL.matcher(line)
+                .results()
+                .map(cell -> cell.group(1) == null ? cell.group(2) : cell.group(1))
+                .toList();
+    }
+
+    private static List<Path> files(Path folder, String glob) throws IOException {
+        List<Path> files = new ArrayList<>();
+        try (DirectoryStream<Path> matching = Files.newDirectoryStream(folder, glob)) {
+            matching.forEach(files::add);
+        }
+        files.sort(null);
+        return files;
+    }
+}

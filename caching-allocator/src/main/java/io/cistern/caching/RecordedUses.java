@@ -1,0 +1,70 @@
+package io.cistern.caching;
+
+import java.util.Arrays;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.function.LongSupplier;
+
+/// The streams, by [key][Fences], that live blocks of one device are used on besides that of their free.
+///
+/// **Threads.** Any. Where no uses are recorded, a free pays a look at a number.
+final class RecordedUses {
+    /// No streams.
+    static final long[] NONE = {};
+
+    private final ConcurrentMap<Long, long[]> streamsOfBlocks = new ConcurrentHashMap<>();
+
+    /// Adds a stream to those of a block.
+    void add(long address, long key) {
+        streamsOfBlocks.merge(address, new long[] {key}, (before, _) -> with(before, key));
+    }
+
+    /// The streams in ascending order, each once.
+    private static long[] with(long[] keys, long key) {
+        int at = Arrays.binarySearch(keys, key);
+        if (at >= 0) {
+            return keys;
+        }
+        long[] more = Arrays.copyOf(keys, keys.length + 1);
+        more[keys.length] = key;
+        Arrays.sort(more);
+        return more;
+    }
+
+    /// The streams without one of them.
+    static long[] without(long[] keys, long key) {
+        int at = Arrays.binarySearch(keys, key);
+        if (at < 0) {
+            return keys;
+        }
+        long[] fewer = Arrays.copyOf(keys, keys.length - 1);
+        System.arraycopy(keys, at + 1, fewer, at, fewer.length - at);
+        return fewer.length == 0 ? NONE : fewer;
+    }
+
+    /// Takes the streams of a block that is being freed.
+    long[] take(long address) {
+        long[] keys = streamsOfBlocks.isEmpty() ? null : streamsOfBlocks.remove(address);
+        return keys != null ? keys : NONE;
+    }
+
+    /// Whether other streams use a block.
+    boolean contains(long address) {
+        return !streamsOfBlocks.isEmpty() && streamsOfBlocks.containsKey(address);
+    }
+
+    /// Replaces a stream, wherever it is, by what its end is known by.
+    ///
+    /// @param end asked once, if the stream uses a block
+    void replace(long key, LongSupplier end) {
+        long ended = 0;
+        for (Map.Entry<Long, long[]> block : streamsOfBlocks.entrySet()) {
+            if (Arrays.binarySearch(block.getValue(), key) >= 0) {
+                long replacement = ended != 0 ? ended : end.getAsLong();
+                ended = replacement;
+                streamsOfBlocks.computeIfPresent(block.getKey(), (_, keys) -> with(without(keys, key), replacement));
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+package io.cistern.cli;
+
+import io.cistern.spi.Catalog;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.OptionalLong;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/// `cistern bench`: what an allocation and a free cost on this machine.
+@Command(
+        name = "bench",
+        description =
+                "Measures what an allocation and a free cost through allocators: each scenario in a JVM of its own,"
+                        + " warmed up, over several rounds, through the public raw calls with metering on.",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false)
+final class BenchCommand implements Callable<Integer> {
+    @Spec
+    private @Nullable CommandSpec command;
+
+    @Option(
+            names = "--allocator",
+            paramLabel = "SPEC",
+            description =
+                    "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can run; on a"
+                            + " simulated GPU, where others are as slow as the simulation, the one with the highest"
+                            + " priority.")
+    private List<String> allocators = new ArrayList<>();
+
+    @Option(
+            names = "--device",
+            paramLabel = "DEVICE",
+            defaultValue = "auto",
+            description = "auto, simulated or cuda:N. auto: the GPU if there is one.")
+    private String device = "auto";
+
+    @Option(
+            names = "--scenario",
+            paramLabel = "NAME",
+            split = ",",
+            defaultValue = "pair,mixed,threads,handoff,scale",
+            description = "pair, mixed, threads, handoff, scale, or several with commas. Default: all.")
+    private List<BenchScenario> scenarios = new ArrayList<>();
+
+    @Option(
+            names = "--rounds",
+            paramLabel = "N",
+            defaultValue = "5",
+            description = "Rounds that are timed in each JVM; default ${DEFAULT-VALUE}.")
+    private int rounds = 5;
+
+    @Option(
+            names = "--round-millis",
+            paramLabel = "N",
+            defaultValue = "50",
+            description = "How long a round lasts, about; default ${DEFAULT-VALUE}.")
+    private int roundMillis = 50;
+
+    @Option(
+            names = "--forks",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "JVMs for each scenario and allocator, one after the other; default ${DEFAULT-VALUE}.")
+    private int forks = 1;
+
+    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
+    private OutputFormat format = OutputFormat.TEXT;
+
+    private int exitCode = ExitCode.OK;
+
+    @Override
+    public Integer call() {
+        checkRange("--rounds", rounds, 1_000);
+        checkRange("--round-millis", roundMillis, 60_000);
+        checkRange("--forks", forks, 100);
+        List<String> specs;
+        String label;
+        try (ReplayDevice gpu = DeviceChoice.open(device, OptionalLong.empty())) { // Closed before others need it.
+            specs = specs(gpu);
+            label = gpu.label();
+        }
+        List<BenchResult> results = measureAll(specs, label);
+        if (format == OutputFormat.TEXT && !results.isEmpty()) {
+            out().print(BenchTable.format(results));
+            out().flush();
+        }
+        return exitCode;
+    }
+
+    private List<String> specs(ReplayDevice gpu) {
+        Catalog catalog = Plugins.catalog();
+        List<String> specs = new AllocatorChoice(gpu, catalog).specs(allocators);
+        boolean firstOnly = allocators.isEmpty() && gpu instanceof ReplayDevice.Simulated;
+        return firstOnly ? specs.subList(0, 1) : specs;
+    }
+
+    private static void checkRange(String option, int value, int most) {
+        if (value < 1 || value > most) {
+            throw new UsageException(option + " must be 1 to " + most + ", not " + value);
+        }
+    }
+
+    private List<BenchResult> measureAll(List<String> specs, String label) {
+        int processors = Runtime.getRuntime().availableProcessors();
+        long cases = scenarios.stream()
+                .mapToLong(scenario -> scenario.cases(processors).size())
+                .sum();
+        List<BenchResult> results = new ArrayList<>();
+        try (Progress progress = new Progress("bench", cases * specs.size() * forks)) {
+            for (BenchScenario scenario : scenarios) {
+                for (String spec : specs) {
+                    progress.message(scenario.label() + " " + spec);
+                    List<BenchResult> measured = measure(spec, label, scenario, processors, progress);
+                    results.addAll(measured);
+                    print(measured);
+                }
+            }
+        }
+        return results;
+    }
+
+    private List<BenchResult> measure(
+            String spec, String label, BenchScenario scenario, int processors, Progress progress) {
+        Map<BenchCase, List<BenchRow>> rows = new LinkedHashMap<>();
+        for (int fork = 0; fork < forks; fork++) {
+            int ended = BenchFork.run(
+                    BenchForkCommand.arguments(spec, label, scenario, processors, rounds, roundMillis),
+                    row -> {
+                        rows.computeIfAbsent(row.measured(), _ -> new ArrayList<>())
+                                .add(row);
+                        progress.step();
+                    },
+                    err());
+            exitCode = exitCode == ExitCode.OK ? ended : exitCode;
+        }
+        return rows.values().stream()
+                .map(each -> new BenchResult(spec, label, each))
+                .toList();
+    }
+
+    private void print(List<BenchResult> results) {
+        if (format == OutputFormat.JSON) {
+            results.forEach(result -> out().println(result.toJson()));
+            out().flush();
+        }
+    }
+
+    private PrintWriter out() {
+        return Objects.requireNonNull(command).commandLine().getOut();
+    }
+
+    private PrintWriter err() {
+        return Objects.requireNonNull(command).commandLine().getErr();
+    }
+}

@@ -1,0 +1,78 @@
+package io.cistern.cli;
+
+import java.io.PrintWriter;
+import java.util.Arrays;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/// `cistern trace`: writes a generated trace for other programs.
+@Command(
+        name = "trace",
+        description = "Writes a generated allocation trace that fragments memory, as CSV of format 2.",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false)
+final class TraceCommand implements Callable<Integer> {
+    @Spec
+    private @Nullable CommandSpec command;
+
+    @Parameters(paramLabel = "NAME", description = "long_lived, drifting, short_streams or sawtooth.")
+    private String name = "";
+
+    @Option(
+            names = "--capacity",
+            paramLabel = "BYTES",
+            converter = ByteSizeConverter.class,
+            description = "Memory of the device that it is made for; default 16GiB.")
+    private long capacity = GeneratedTrace.USUAL_CAPACITY_BYTES;
+
+    @Option(
+            names = "--seed",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Another seed, another trace; default ${DEFAULT-VALUE}.")
+    private long seed = GeneratedTrace.USUAL_SEED;
+
+    @Override
+    public Integer call() {
+        GeneratedTrace trace = GeneratedTrace.named(name)
+                .orElseThrow(() -> new UsageException("no generated trace is"
+                        + " named '" + name + "'; known: "
+                        + Arrays.stream(GeneratedTrace.values())
+                                .map(GeneratedTrace::label)
+                                .collect(Collectors.joining(", "))));
+        PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
+        out.print("op,id,bytes,stream,device,thread,nanos\n");
+        trace.write(seed, capacity, new Rows(out));
+        out.flush();
+        return ExitCode.OK;
+    }
+
+    private record Rows(PrintWriter out) implements TraceSink {
+        @Override
+        public void allocate(long id, long byteSize, long stream) {
+            row('a', id, byteSize, stream);
+        }
+
+        @Override
+        public void free(long id, long stream) {
+            row('f', id, 0, stream);
+        }
+
+        @Override
+        public void end(long stream) {
+            row('e', 0, 0, stream);
+        }
+
+        private void row(char op, long id, long byteSize, long stream) {
+            out.print(op + "," + id + "," + byteSize + "," + stream + ",0,0,0\n");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+package io.cistern.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/// What `cistern bench` prints and how it ends, on the simulated GPU. That its figures are right, only a quiet machine
+/// can tell; that they are there, consistent, and of the case they name, is told here.
+final class BenchCommandTests {
+    @Test
+    void everyScenarioHasARowForEachCase() {
+        ProgramRun run = bench("--scenario=mixed,handoff", "--allocator=caching", "--format=json");
+
+        assertThat(run.err()).isEmpty();
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out().lines()).hasSize(2);
+        assertThat(run.out())
+                .contains("{\"scenario\":\"mixed\",\"variant\":\"exchange\",\"allocator\":\"caching\","
+                        + "\"device\":\"simulated\",\"threads\":1,\"byteSize\":1048576,\"liveBlocks\":64,")
+                .contains("{\"scenario\":\"handoff\",\"variant\":\"handoff\",\"allocator\":\"caching\","
+                        + "\"device\":\"simulated\",\"threads\":2,\"byteSize\":4096,\"liveBlocks\":0,");
+        assertThat(run.out().lines())
+                .allMatch(line -> line.matches(".*\"nanosPerPair\":[1-9].*\"rounds\":2,\"forks\":1,"
+                        + "\"pairsPerSecond\":[1-9].*\"p999Nanos\":[1-9].*\"garbageBytesPerPair\":[0-9].*"));
+    }
+
+    @Test
+    void theTableNamesTheCasesAndTheMethod() {
+        ProgramRun run = bench("--scenario=mixed");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines().skip(2).findFirst().orElseThrow())
+                .startsWith("mixed     exchange     caching          1  1.00 MiB      64");
+        assertThat(run.out()).contains("On a simulated GPU the driver takes virtual time", "2 rounds", "p99.9");
+        assertThat(run.out().lines()).allMatch(line -> line.length() <= 130);
+    }
+
+    @Test
+    void allocatorsAreMeasuredInTheOrderGiven() {
+        ProgramRun run = bench("--scenario=mixed", "--allocator=direct", "--allocator=caching", "--format=json");
+
+        assertThat(run.out().lines().map(line -> line.replaceAll(".*\"allocator\":\"(\\w+)\".*", "$1")))
+                .containsExactly("direct", "caching");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            --allocator=cachin      | caching
+            --scenario=pairs        | pairs
+            --device=cuda:99        | cuda:99
+            --rounds=0              | --rounds
+            --round-millis=-1       | --round-millis
+            --forks=0               | --forks
+            --format=xml            | xml
+            """)
+    void badUsageIsOneLineThatNamesTheMistake(String argument, String named) {
+        ProgramRun run = ProgramRun.inProcess("bench", argument);
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().lines()).singleElement().asString().contains(named);
+    }
+
+    @Test
+    void aJvmThatFailsGivesItsExitCodeAndMessage() {
+        ProgramRun run = bench("--scenario=mixed", "--allocator=limit:bytes=64KiB,upstream=direct", "--format=json");
+
+        assertThat(run.exitCode()).isEqualTo(ExitCode.ALLOCATION_FAILED);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err()).contains("cistern: mixed through limit:bytes=64KiB,upstream=direct: ");
+    }
+
+    @Test
+    void theJvmsThatMeasureAreNoCommandsForPeople() {
+        assertThat(ProgramRun.inProcess("--help").out()).contains("bench").doesNotContain("bench-fork");
+    }
+
+    private static ProgramRun bench(String... options) {
+        return ProgramRun.inProcess(java.util.stream.Stream.concat(
+                        java.util.stream.Stream.of("bench", "--device=simulated", "--rounds=2", "--round-millis=2"),
+                        java.util.stream.Stream.of(options))
+                .toArray(String[]::new));
+    }
+}
