@@ -123,7 +123,9 @@ public class CachingPairBenchmark {
         int step = mixed.step++ & (Mixed.STEPS - 1);
         int place = mixed.places[step];
         MEMORY.free(mixed.live[place], stream.handle);
-        return mixed.live[place] = MEMORY.allocate(mixed.byteSizes[step], 0, stream.handle);
+        long address = MEMORY.allocate(mixed.byteSizes[step], 0, stream.handle);
+        mixed.live[place] = address;
+        return address;
     }
 
     /// A queue for one producer and one consumer.
@@ -173,12 +175,13 @@ public class CachingPairBenchmark {
     @Benchmark
     @Group("handoff")
     public void consume(Queue queue, Control control) {
-        long address;
-        while ((address = (long) Queue.SLOT.getAcquire(queue.slots, queue.read)) == 0) {
+        long address = (long) Queue.SLOT.getAcquire(queue.slots, queue.read);
+        while (address == 0) {
             if (control.stopMeasurement) {
                 return;
             }
             Thread.onSpinWait();
+            address = (long) Queue.SLOT.getAcquire(queue.slots, queue.read);
         }
         Queue.SLOT.setRelease(queue.slots, queue.read, 0L);
         queue.read = (queue.read + 8) & (queue.slots.length - 1);
