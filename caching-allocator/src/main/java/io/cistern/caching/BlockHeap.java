@@ -15,29 +15,23 @@ import org.jspecify.annotations.Nullable;
 final class BlockHeap {
     final Blocks blocks = new Blocks();
     private final SizeBins bins = new SizeBins(blocks);
-    private final Holes holes = new Holes(blocks);
     private final List<Region> regions = new ArrayList<>();
     private final Cutting cutting;
+    private final MissClock clock;
     private long liveBytes;
     private long liveBlocks;
 
-    BlockHeap(Cutting cutting) {
+    BlockHeap(Cutting cutting, MissClock clock) {
         this.cutting = cutting;
+        this.clock = clock;
     }
 
     /// What a request that must grow its shard can have.
-    sealed interface Room permits Found, Gap {}
+    sealed interface Room permits Found, Window {}
 
     /// A block that fits after all, handed out: frees take no driver lock, so one came since the search that
     /// failed.
     record Found(long address) implements Room {}
-
-    /// A hole and the free blocks beside it, claimed: mapping `mapBytes` at `address` makes room for a request.
-    ///
-    /// @param hole the hole; its start is where pages are missing
-    /// @param before a claimed free block in front of it, or [Blocks#NONE]
-    /// @param after a claimed free block behind it, or [Blocks#NONE]
-    record Gap(PageArena arena, int hole, int before, int after, long address, long mapBytes) implements Room {}
 
     /// Takes a free block, whole or its first part.
     ///
@@ -85,7 +79,7 @@ final class BlockHeap {
     private long handOut(int block, long byteSize) {
         blocks.state[block] = Blocks.LIVE; // first, so that the rest does not join it again
         if (cutting.splits() && blocks.byteSize[block] > byteSize) {
-            makeFree(blocks.split(block, byteSize));
+            join(blocks.split(block, byteSize));
         }
         long address = blocks.address[block];
         blocks.region[block].live.put(address, block);
@@ -94,16 +88,24 @@ final class BlockHeap {
         return address;
     }
 
-    /// Makes a block free, one with the free blocks beside it.
+    /// Makes a block free from now on, one with the free blocks beside it.
     void makeFree(int block) {
+        blocks.freedAt[block] = clock.now();
+        join(block);
+    }
+
+    /// Puts a block among the free ones, one with those beside it; it has been free since its stamp.
+    private void join(int block) {
         int next = blocks.next[block];
         if (blocks.is(next, Blocks.FREE)) {
             bins.remove(next);
+            blocks.freedAt[block] = Math.max(blocks.freedAt[block], blocks.freedAt[next]);
             blocks.absorbNext(block);
         }
         int previous = blocks.previous[block];
         if (blocks.is(previous, Blocks.FREE)) {
             bins.remove(previous);
+            blocks.freedAt[previous] = Math.max(blocks.freedAt[block], blocks.freedAt[previous]);
             blocks.absorbNext(previous);
             block = previous;
         }
@@ -113,7 +115,7 @@ final class BlockHeap {
 
     void addHole(PageArena arena) {
         regions.add(arena);
-        holes.insert(blocks.add(arena, Blocks.HOLE));
+        blocks.add(arena, Blocks.HOLE);
     }
 
     long addAndAllocate(Region region, long byteSize) {
@@ -121,58 +123,92 @@ final class BlockHeap {
         return handOut(blocks.add(region, Blocks.CLAIMED), byteSize);
     }
 
-    /// Searches once more, and claims a gap if that fails; so bytes are missing in every gap.
+    /// Searches once more, and claims a window if that fails.
     @Nullable
-    Room findOrClaimGap(long byteSize, long unit) {
+    Room findOrClaimWindow(long byteSize, IdlePages idle) {
         long address = allocate(byteSize);
         if (address != 0) {
             return new Found(address);
         }
-        int hole = holes.fewestMissing(byteSize);
-        return hole == Blocks.NONE ? null : claim(hole, holes.missingAt(hole, byteSize), unit);
-    }
-
-    private Gap claim(int hole, long missing, long unit) {
-        holes.remove(hole);
-        blocks.state[hole] = Blocks.CLAIMED;
-        long mapBytes = Math.min(Sizes.roundUp(missing, unit), blocks.byteSize[hole]);
-        int after = mapBytes == blocks.byteSize[hole] ? claimFree(blocks.next[hole]) : Blocks.NONE;
-        int before = claimFree(blocks.previous[hole]);
-        return new Gap((PageArena) blocks.region[hole], hole, before, after, blocks.address[hole], mapBytes);
-    }
-
-    private int claimFree(int block) {
-        if (!blocks.is(block, Blocks.FREE)) {
-            return Blocks.NONE;
+        Window window = new WindowSearch(blocks, idle, byteSize).best(regions);
+        if (window != null) {
+            window.forEach((block, _) -> claim(block));
         }
-        bins.remove(block);
+        return window;
+    }
+
+    private void claim(int block) {
+        if (blocks.state[block] == Blocks.FREE) {
+            bins.remove(block);
+        }
         blocks.state[block] = Blocks.CLAIMED;
-        return block;
     }
 
-    long fillAndAllocate(Gap gap, long byteSize) {
-        int block = gap.hole;
-        if (gap.mapBytes < blocks.byteSize[block]) {
-            holes.insert(blocks.split(block, gap.mapBytes));
-        }
-        if (gap.after != Blocks.NONE) {
+    /// Makes a claimed window one block, whose bytes have pages up to `end`, and takes a block from it.
+    ///
+    /// @return the block's address
+    long fillAndAllocate(Window window, long end, long byteSize) {
+        int block = window.first();
+        for (int i = 1; i < window.count(); i++) {
             blocks.absorbNext(block);
         }
-        if (gap.before != Blocks.NONE) {
-            blocks.absorbNext(gap.before);
-            block = gap.before;
+        if (end < blocks.end(block)) {
+            makeHole(blocks.split(block, end - blocks.address[block]));
         }
+        blocks.freedAt[block] = clock.now(); // fences that others wait for must come after those awaited here
         return handOut(block, byteSize);
     }
 
-    void abandon(Gap gap) {
-        holes.insert(gap.hole);
-        if (gap.after != Blocks.NONE) {
-            makeFree(gap.after);
+    /// Makes the blocks of a window what they were.
+    void abandon(Window window) {
+        window.forEach((block, state) -> {
+            if (state == Blocks.FREE) {
+                join(block);
+            } else {
+                blocks.state[block] = state;
+            }
+        });
+    }
+
+    /// Shows all pages that lie in free blocks.
+    void findIdle(IdlePages idle) {
+        bins.forEachFrom(Sizes.SLOT, block -> {
+            if (blocks.region[block] instanceof PageArena arena) {
+                idle.addAll(arena, block, blocks.address[block], blocks.end(block), blocks.freedAt[block]);
+            }
+        });
+    }
+
+    /// Takes the addresses of an idle page out of the free blocks: its home will be elsewhere.
+    ///
+    /// @return whether the page is still idle
+    boolean lend(Mapping home) {
+        int block = home.page.idleBlock;
+        while (isBefore(block, home)) {
+            block = blocks.next[block];
         }
-        if (gap.before != Blocks.NONE) {
-            makeFree(gap.before);
+        if (!blocks.is(block, Blocks.FREE)
+                || blocks.region[block] != home.arena
+                || blocks.address[block] > home.address
+                || blocks.end(block) < home.end()) {
+            return false;
         }
+        home.block = claimPart(block, home.address, home.end());
+        blocks.state[home.block] = Blocks.LENT;
+        return true;
+    }
+
+    private boolean isBefore(int block, Mapping home) {
+        return block != Blocks.NONE
+                && blocks.state[block] != Blocks.UNUSED
+                && blocks.region[block] == home.arena
+                && blocks.end(block) <= home.address;
+    }
+
+    /// A page has come home: its block is free.
+    void returned(Mapping home) {
+        makeFree(home.block);
+        home.block = Blocks.NONE;
     }
 
     /// Claims what could go back to the driver, of the youngest regions first.
@@ -188,14 +224,13 @@ final class BlockHeap {
     private long claimIdle(Region region, long wanted, IntStream.Builder claimed) {
         long bytes = 0;
         for (int block = region.firstBlock; block != Blocks.NONE && bytes < wanted; block = blocks.next[block]) {
-            if (blocks.state[block] == Blocks.FREE) {
-                long end = region.returnableEnd(blocks.address[block], blocks.end(block));
-                long start = region.returnableStart(blocks.address[block], blocks.end(block), wanted - bytes);
-                if (start < end) {
-                    block = claimPart(block, start, end);
-                    claimed.add(block);
-                    bytes += end - start;
+            while (bytes < wanted && blocks.state[block] == Blocks.FREE) {
+                Region.Range range = region.lastReturnable(blocks.address[block], blocks.end(block));
+                if (range == null) {
+                    break;
                 }
+                claimed.add(claimPart(block, range.from(), range.to()));
+                bytes += range.to() - range.from();
             }
         }
         return bytes;
@@ -215,33 +250,75 @@ final class BlockHeap {
         return part;
     }
 
-    /// A claimed block whose memory went back.
+    /// A claimed block without memory now.
     void gaveBack(int block) {
         Region region = blocks.region[block];
-        if (region.keepsAddresses()) {
-            holes.publish(block);
+        if (!region.reusesAddresses() && region.keepsAddresses()) {
+            blocks.state[block] = Blocks.SPENT;
+        } else if (region.keepsAddresses()) {
+            makeHole(block);
         } else {
             blocks.remove(block);
             regions.remove(region);
         }
     }
 
+    /// Makes a block a hole, one with the holes beside it.
+    private void makeHole(int block) {
+        blocks.state[block] = Blocks.HOLE;
+        if (blocks.is(blocks.next[block], Blocks.HOLE)) {
+            blocks.absorbNext(block);
+        }
+        if (blocks.is(blocks.previous[block], Blocks.HOLE)) {
+            blocks.absorbNext(blocks.previous[block]);
+        }
+    }
+
+    /// Takes a part of a hole out of use, because a mapping is stuck there.
+    void spend(Mapping stuck) {
+        int block = stuck.arena.firstBlock;
+        while (blocks.end(block) <= stuck.address) {
+            block = blocks.next[block];
+        }
+        if (blocks.end(block) > stuck.end()) {
+            blocks.split(block, stuck.end() - blocks.address[block]);
+        }
+        if (blocks.address[block] < stuck.address) {
+            block = blocks.split(block, stuck.address - blocks.address[block]);
+        }
+        blocks.state[block] = Blocks.SPENT;
+        stuck.block = block;
+    }
+
     /// Takes the regions out of a heap without memory.
     ///
-    /// @return the regions, or null if there is memory left, in use or not
+    /// @return the regions, or null if there are mappings left, in use or not
     @Nullable
     List<Region> removeEmptyRegions() {
-        if (!regions.stream().allMatch(this::isOneHole)) {
+        if (!regions.stream().allMatch(this::isEmpty)) {
             return null;
         }
         List<Region> ended = List.copyOf(regions);
-        ended.forEach(region -> holes.remove(region.firstBlock));
+        ended.forEach(this::removeBlocks);
         regions.clear();
         return ended;
     }
 
-    private boolean isOneHole(Region region) {
-        return blocks.is(region.firstBlock, Blocks.HOLE) && blocks.next[region.firstBlock] == Blocks.NONE;
+    private boolean isEmpty(Region region) {
+        for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+            if (blocks.state[block] != Blocks.HOLE && blocks.state[block] != Blocks.SPENT) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void removeBlocks(Region region) {
+        for (int block = region.firstBlock; block != Blocks.NONE; ) {
+            int next = blocks.next[block];
+            blocks.remove(block);
+            block = next;
+        }
     }
 
     long liveBytes() {
@@ -257,6 +334,6 @@ final class BlockHeap {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
-        return new ShardCheck(blocks, regions).check(bins.checkInvariants(), holes.count(), liveBytes, liveBlocks);
+        return new ShardCheck(blocks, regions).check(bins.checkInvariants(), liveBytes, liveBlocks);
     }
 }

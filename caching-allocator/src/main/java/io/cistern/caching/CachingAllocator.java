@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /// physical memory in [PageArena] and [PhysicalPages].
 final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
     private final CudaDriver driver;
-    private final StreamOrder order;
+    private final StreamOrder streams;
     private final EventSink events;
     private final SegmentSource source;
     private final CachingOptions options;
@@ -31,7 +31,7 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
         this.driver = context.extension(CudaDriver.class)
                 .orElseThrow(
                         () -> new ConfigurationException("caching needs the driver, which this environment hides"));
-        this.order = context.streams();
+        this.streams = context.streams();
         this.events = context.events();
         this.source = context.segments(options.source());
         this.options = options;
@@ -61,22 +61,32 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
         if (cache == null) {
             Reserved reserved = new Reserved(device, events);
             RegionMap regions = new RegionMap();
-            Fences fences = new Fences(device, driver, order);
+            Fences fences = new Fences(device, driver, streams);
+            MissClock clock = new MissClock();
+            CrossStreamOrder order = new CrossStreamOrder(fences, clock, options.reuse());
+            Growth growth = growth(device, reserved, regions, clock, order);
             cache = new DeviceCache(
-                    device, reserved, growth(device, reserved, regions), options.blockUnit(), fences, regions);
+                    device, reserved, growth, options.blockUnit(), clock, fences, order, regions);
             caches.set(device, cache);
         }
         return cache;
     }
 
-    private Growth growth(int device, Reserved reserved, RegionMap regions) {
+    private Growth growth(
+            int device, Reserved reserved, RegionMap regions, MissClock clock, CrossStreamOrder order) {
         long deviceBytes = driver.devices().totalBytes(device);
         return switch (source) {
             case PageSource physical
             when options.splits() ->
                 new PageGrowth(
-                        new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
-                        regions,
+                        new PageTable(
+                                new PhysicalPages(
+                                        device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
+                                regions,
+                                options.stableMapping()),
+                        clock,
+                        order,
+                        new Purchases(options.slack()),
                         deviceBytes);
             case PageSource physical -> {
                 RangeSource mapped = new MappedRanges(driver.virtualMemory(), physical);

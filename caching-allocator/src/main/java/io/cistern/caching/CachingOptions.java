@@ -4,6 +4,8 @@ import io.cistern.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorOptions;
 import io.cistern.spi.DeviceEnvironment;
+import java.util.List;
+import java.util.Locale;
 
 /// The options of `caching`.
 ///
@@ -11,9 +13,22 @@ import io.cistern.spi.DeviceEnvironment;
 /// @param pageBytes the size of every page, or 0 for sizes that follow what is reserved
 /// @param alignment what all addresses are multiples of, a power of two
 /// @param splits whether blocks are cut for smaller requests; if not, each is a segment of its own
-record CachingOptions(String source, long pageBytes, long alignment, boolean splits) {
+/// @param reuse whether idle pages of one stream serve another
+/// @param slack how much more than the peak of live bytes may be reserved to save moving pages, as a share of it
+/// @param stableMapping whether every virtual page keeps its physical page for life
+record CachingOptions(
+        String source,
+        long pageBytes,
+        long alignment,
+        boolean splits,
+        PageReuse reuse,
+        double slack,
+        boolean stableMapping) {
     /// What every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
+
+    /// A tenth of the peak settles every trace we have within three passes.
+    static final double USUAL_SLACK = 0.1;
 
     /// Handles larger than this save no calls worth speaking of.
     private static final long LARGEST_PAGE = 1L << 30;
@@ -28,7 +43,16 @@ record CachingOptions(String source, long pageBytes, long alignment, boolean spl
                 options.text("source").orElseGet(() -> usualSource(context.devices())),
                 pageBytes,
                 readAlignment(options),
-                options.flag("splits").orElse(true));
+                options.flag("splits").orElse(true),
+                readReuse(options),
+                options.fraction("slack").orElse(USUAL_SLACK),
+                options.flag("stable_mapping").orElse(false));
+    }
+
+    private static PageReuse readReuse(AllocatorOptions options) {
+        return options.choice("reuse", List.of("never", "passed", "wait"))
+                .map(word -> PageReuse.valueOf(word.toUpperCase(Locale.ROOT)))
+                .orElse(PageReuse.WAIT);
     }
 
     /// Up to what pages are aligned to.

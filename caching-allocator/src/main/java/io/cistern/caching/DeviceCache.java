@@ -4,7 +4,9 @@ import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /// The cache of one device: its shards, and what they share.
 ///
@@ -20,7 +22,11 @@ final class DeviceCache {
     private final Growth growth;
     private final long blockUnit;
     private final Fences fences;
+    private final CrossStreamOrder order;
     private final RegionMap regions;
+    /// Of the streams that have shards. Guarded by itself.
+    private final Map<Long, StreamTimeline> timelines = new HashMap<>();
+
     private final ShardTable small;
     private final ShardTable large;
     /// Shards whose streams have ended; dropped once their memory is gone. Guarded by itself.
@@ -29,14 +35,23 @@ final class DeviceCache {
     /// Makes an empty cache.
     ///
     /// @param blockUnit all block sizes are multiples of it, and so, counted from their regions, all addresses
-    DeviceCache(int device, Reserved reserved, Growth growth, long blockUnit, Fences fences, RegionMap regions) {
+    DeviceCache(
+            int device,
+            Reserved reserved,
+            Growth growth,
+            long blockUnit,
+            MissClock clock,
+            Fences fences,
+            CrossStreamOrder order,
+            RegionMap regions) {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;
         this.blockUnit = blockUnit;
-        this.small = new ShardTable(true, growth.cutting());
-        this.large = new ShardTable(false, growth.cutting());
+        this.small = new ShardTable(true, growth.cutting(), clock);
+        this.large = new ShardTable(false, growth.cutting(), clock);
         this.fences = fences;
+        this.order = order;
         this.regions = regions;
     }
 
@@ -92,7 +107,13 @@ final class DeviceCache {
             return shard;
         }
         fences.opened(key);
-        return table(ofSmall).open(key);
+        return table(ofSmall).open(timeline(key));
+    }
+
+    private StreamTimeline timeline(long key) {
+        synchronized (timelines) {
+            return timelines.computeIfAbsent(key, StreamTimeline::new);
+        }
     }
 
     /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
@@ -175,6 +196,13 @@ final class DeviceCache {
         }
         close(small.remove(key), key);
         close(large.remove(key), key);
+        StreamTimeline ended;
+        synchronized (timelines) {
+            ended = timelines.remove(key);
+        }
+        if (ended != null) {
+            order.closing(ended);
+        }
         fences.closed(key);
         sweepClosed();
     }
@@ -214,6 +242,9 @@ final class DeviceCache {
     private boolean dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
+            if (shard.quiet(fences, false)) {
+                growth.unmapLent(shard);
+            }
             return shard.dispose(fences);
         } finally {
             shard.driverLock.unlock();
@@ -240,6 +271,14 @@ final class DeviceCache {
         for (StreamShard shard : shards()) {
             try {
                 giveBack(shard, Long.MAX_VALUE, true);
+            } catch (CudaException failure) {
+                if (!failure.result().endsContext()) {
+                    throw failure;
+                }
+            }
+        }
+        for (StreamShard shard : shards()) {
+            try {
                 dispose(shard);
             } catch (CudaException failure) {
                 if (!failure.result().endsContext()) {
@@ -248,6 +287,7 @@ final class DeviceCache {
             }
         }
         growth.releaseRefused();
+        order.close();
     }
 
     /// Checks the shards, and that what is reserved is what they have.
@@ -258,7 +298,7 @@ final class DeviceCache {
         for (StreamShard shard : shards()) {
             mapped += shard.checkInvariants();
         }
-        long known = mapped + growth.refusedBytes();
+        long known = mapped + growth.otherBytes();
         Invariant.check(known == reserved.bytes(), "reserved bytes are those of the shards", known - reserved.bytes());
     }
 }

@@ -65,6 +65,14 @@ final class Fences {
         }
     }
 
+    /// Makes later work of a stream wait for a fence, on the device. The stream is the calling thread's, if it has a
+    /// default stream of its own.
+    void await(long key, long fence) {
+        if (fence != PASSED) {
+            order.await(device, key < 0 ? Streams.PER_THREAD_DEFAULT : key, fence);
+        }
+    }
+
     void release(long fence) {
         if (fence != PASSED) {
             order.release(device, fence);
@@ -104,7 +112,8 @@ final class Fences {
         closed.remove(key);
     }
 
-    private synchronized boolean recordable(long key) {
+    /// Whether the calling thread can record a fence on a stream.
+    synchronized boolean recordable(long key) {
         return key < 0 ? key == ~Thread.currentThread().threadId() : !closed.contains(key);
     }
 

@@ -10,11 +10,19 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @throws io.cistern.cuda.CudaException for what else a driver call says; everything is as it was before
     long growAndAllocate(StreamShard shard, long byteSize);
 
-    /// Bytes that belong to no shard, because the driver would not take them back.
-    long refusedBytes();
+    /// Checks its own books.
+    ///
+    /// @return bytes reserved that belong to no shard, because the driver would not take them back
+    /// @throws IllegalStateException if an invariant does not hold
+    long otherBytes();
 
     /// Tries again to give those back.
     void releaseRefused();
+
+    /// Drops what a shard without work still has of memory that others use now. Under its driver lock.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses
+    void unmapLent(StreamShard shard);
 
     /// How the free blocks of such memory are cut.
     Cutting cutting();

@@ -37,6 +37,11 @@ final class Reserved {
         events.segmentReleased(device, address, byteSize);
     }
 
+    /// A page got another address besides those that it had.
+    void announceMoved(long former, long address, long byteSize) {
+        events.pageMoved(device, former, address, byteSize);
+    }
+
     /// Both at once, for a segment that comes whole.
     void acquired(long address, long byteSize) {
         created(byteSize);

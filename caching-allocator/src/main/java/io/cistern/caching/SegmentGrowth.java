@@ -61,12 +61,16 @@ final class SegmentGrowth implements Growth {
 
     /// None: such a segment stays with its shard.
     @Override
-    public long refusedBytes() {
+    public long otherBytes() {
         return 0;
     }
 
     @Override
     public void releaseRefused() {}
+
+    /// A segment has one address.
+    @Override
+    public void unmapLent(StreamShard shard) {}
 
     /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
     /// it from every other use.

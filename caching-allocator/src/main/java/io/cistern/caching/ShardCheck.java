@@ -11,7 +11,6 @@ final class ShardCheck {
     private long liveBytes;
     private long live;
     private long free;
-    private long holes;
 
     ShardCheck(Blocks blocks, List<Region> regions) {
         this.blocks = blocks;
@@ -21,16 +20,11 @@ final class ShardCheck {
     /// Checks all of it against the counters given.
     ///
     /// @return bytes that have memory
-    long check(int listedFree, int listedHoles, long countedLiveBytes, long countedLive) {
+    long check(int listedFree, long countedLiveBytes, long countedLive) {
         for (Region region : regions) {
-            long before = mapped;
             checkRegion(region);
-            if (region instanceof PageArena arena) {
-                Invariant.check(arena.checkInvariants() == mapped - before, "pages lie under blocks", region.address);
-            }
         }
         Invariant.check(free == listedFree, "free blocks are in bins", free - listedFree);
-        Invariant.check(holes == listedHoles, "holes are listed", holes - listedHoles);
         Invariant.check(liveBytes == countedLiveBytes, "live bytes", liveBytes);
         Invariant.check(live == countedLive, "live blocks", live);
         return mapped;
@@ -55,9 +49,12 @@ final class ShardCheck {
         byte state = blocks.state[block];
         boolean merges = state == Blocks.FREE || state == Blocks.HOLE;
         Invariant.check(!merges || !blocks.is(previous, state), "neighbours were merged", blocks.address[block]);
-        mapped += state == Blocks.HOLE ? 0 : blocks.byteSize[block];
+        boolean hasMemory = state == Blocks.FREE || state == Blocks.LIVE || state == Blocks.FENCED;
+        mapped += hasMemory ? blocks.byteSize[block] : 0;
         free += state == Blocks.FREE ? 1 : 0;
-        holes += state == Blocks.HOLE ? 1 : 0;
+        if (region instanceof PageArena arena) {
+            checkPages(arena, block, hasMemory);
+        }
         if (state == Blocks.LIVE) {
             live++;
             liveBytes += blocks.byteSize[block];
@@ -68,5 +65,23 @@ final class ShardCheck {
                 state != Blocks.UNUSED && state != Blocks.CLAIMED,
                 "a block at rest is not claimed",
                 blocks.address[block]);
+    }
+
+    private void checkPages(PageArena arena, int block, boolean hasMemory) {
+        long end = blocks.end(block);
+        for (long at = blocks.address[block]; at < end; at = arena.slotStart(at + 1)) {
+            Mapping mapping = arena.mappingAt(at);
+            if (hasMemory) {
+                Invariant.check(mapping != null && mapping.isHome(), "a block lies on pages at home there", at);
+            } else if (blocks.state[block] == Blocks.HOLE) {
+                Invariant.check(mapping == null, "a hole has no mappings", at);
+            } else if (blocks.state[block] == Blocks.LENT) {
+                boolean whole = mapping != null
+                        && mapping.block == block
+                        && mapping.address == blocks.address[block]
+                        && mapping.end() == end;
+                Invariant.check(whole && !mapping.isHome(), "a lent block is one mapping of a page elsewhere", at);
+            }
+        }
     }
 }

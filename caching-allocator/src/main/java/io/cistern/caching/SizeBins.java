@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import java.util.Arrays;
+import java.util.function.IntConsumer;
 
 /// Free blocks by size: an array of lists with a bitmap in two levels above it.
 ///
@@ -142,6 +143,17 @@ final class SizeBins {
             here = occupied[word];
         }
         return (word << 6) + Long.numberOfTrailingZeros(here);
+    }
+
+    /// Goes through the free blocks of a size and more.
+    void forEachFrom(long byteSize, IntConsumer action) {
+        for (int bin = nextOccupied(binOf(byteSize)); bin >= 0; bin = nextOccupied(bin + 1)) {
+            for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
+                if (blocks.byteSize[block] >= byteSize) {
+                    action.accept(block);
+                }
+            }
+        }
     }
 
     /// The size of the largest block, or 0.

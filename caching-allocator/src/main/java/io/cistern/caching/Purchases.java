@@ -1,0 +1,42 @@
+package io.cistern.caching;
+
+/// When new pages are made although others are idle.
+///
+/// 1. While less is reserved than was ever live at once, counting what is asked for now: that much is needed anyway.
+/// 2. Above, idle pages are moved; but after every [#MOVES_A_PAGE] moves one page is bought, as skis are after they were
+/// rented often enough, up to `1 + slack` times the peak of live bytes. So a workload that repeats comes to rest with few
+/// moves.
+///
+/// Guarded by the lock of the [PageTable].
+final class Purchases {
+    /// A move costs two thirds of a new page, so buying earlier makes first passes faster; what it costs in memory
+    /// stays small while moves are few.
+    private static final int MOVES_A_PAGE = 4;
+
+    private final double slack;
+    private long peakBytes;
+    private int moves;
+
+    Purchases(double slack) {
+        this.slack = slack;
+    }
+
+    /// So many bytes are live at once.
+    void needed(long liveBytes) {
+        peakBytes = Math.max(peakBytes, liveBytes);
+    }
+
+    /// Whether a page of a size is to be bought now.
+    boolean buys(long reservedBytes, long byteSize) {
+        return reservedBytes < peakBytes
+                || (moves >= MOVES_A_PAGE && reservedBytes + byteSize <= peakBytes + (long) (peakBytes * slack));
+    }
+
+    void bought() {
+        moves = 0;
+    }
+
+    void moved() {
+        moves++;
+    }
+}

@@ -1,0 +1,30 @@
+package io.cistern.caching;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a later stream
+/// of the same handle has another timeline. Guarded by [CrossStreamOrder].
+final class StreamTimeline {
+    /// See [Fences#key].
+    final long key;
+
+    /// A fence on the stream that covers everything freed up to [#fenceTime], or [Fences#PASSED] if there is none.
+    long fence = Fences.PASSED;
+
+    long fenceTime = -1;
+    /// The stream's work on what was freed up to then has finished.
+    long passedTime = -1;
+    /// The stream has ended; its fence covers all that was ever freed.
+    boolean closed;
+    /// For other streams, the time up to which this one waits for them.
+    final Map<StreamTimeline, Long> awaited = new HashMap<>();
+
+    StreamTimeline(long key) {
+        this.key = key;
+    }
+
+    void forgetAwaited() {
+        awaited.clear();
+    }
+}
