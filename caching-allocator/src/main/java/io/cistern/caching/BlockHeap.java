@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.UnknownAddressException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -15,9 +16,11 @@ import org.jspecify.annotations.Nullable;
 final class BlockHeap {
     final Blocks blocks = new Blocks();
     private final SizeBins bins = new SizeBins(blocks);
+    private final SizeBins open = new SizeBins(blocks);
     private final List<Region> regions = new ArrayList<>();
     private final Cutting cutting;
     private final MissClock clock;
+    static final boolean NOOP = Boolean.getBoolean("noop"), SMOP = Boolean.getBoolean("smop");
     private long liveBytes;
     private long liveBlocks;
 
@@ -49,9 +52,12 @@ final class BlockHeap {
     long allocateFromAny(long byteSize) {
         int block = bins.bestFit(byteSize);
         if (block == Blocks.NONE) {
+            block = open.bestFit(byteSize);
+        }
+        if (block == Blocks.NONE) {
             return 0;
         }
-        bins.remove(block);
+        take(block);
         return handOut(block, byteSize);
     }
 
@@ -98,19 +104,38 @@ final class BlockHeap {
     private void join(int block) {
         int next = blocks.next[block];
         if (blocks.is(next, Blocks.FREE)) {
-            bins.remove(next);
+            take(next);
             blocks.freedAt[block] = Math.max(blocks.freedAt[block], blocks.freedAt[next]);
             blocks.absorbNext(block);
         }
         int previous = blocks.previous[block];
         if (blocks.is(previous, Blocks.FREE)) {
-            bins.remove(previous);
+            take(previous);
             blocks.freedAt[previous] = Math.max(blocks.freedAt[block], blocks.freedAt[previous]);
             blocks.absorbNext(previous);
             block = previous;
         }
         blocks.state[block] = Blocks.FREE;
-        bins.insert(block);
+        put(block);
+    }
+
+    private void put(int block) {
+        boolean isOpen = besideLent(blocks.previous[block]) || besideLent(blocks.next[block]);
+        if (NOOP || !SMOP && blocks.region[block].shard.small) isOpen = false;
+        blocks.open[block] = isOpen;
+        (isOpen ? open : bins).insert(block);
+    }
+
+    private void take(int block) {
+        (blocks.open[block] ? open : bins).remove(block);
+    }
+
+    private void reput(int block) {
+        if (blocks.is(block, Blocks.FREE)) { take(block); put(block); }
+    }
+
+    private boolean besideLent(int block) {
+        return block != Blocks.NONE && (blocks.state[block] == Blocks.LENT || blocks.state[block] == Blocks.HOLE);
     }
 
     void addHole(PageArena arena) {
@@ -139,7 +164,7 @@ final class BlockHeap {
 
     private void claim(int block) {
         if (blocks.state[block] == Blocks.FREE) {
-            bins.remove(block);
+            take(block);
         }
         blocks.state[block] = Blocks.CLAIMED;
     }
@@ -156,6 +181,8 @@ final class BlockHeap {
             makeHole(blocks.split(block, end - blocks.address[block]));
         }
         blocks.freedAt[block] = clock.now(); // fences that others wait for must come after those awaited here
+        reput(blocks.next[block]);
+        reput(blocks.previous[block]);
         return handOut(block, byteSize);
     }
 
@@ -172,11 +199,13 @@ final class BlockHeap {
 
     /// Shows all pages that lie in free blocks.
     void findIdle(IdlePages idle) {
-        bins.forEachFrom(Sizes.SLOT, block -> {
+        IntConsumer show = block -> {
             if (blocks.region[block] instanceof PageArena arena) {
                 idle.addAll(arena, block, blocks.address[block], blocks.end(block), blocks.freedAt[block]);
             }
-        });
+        };
+        bins.forEachFrom(Sizes.SLOT, show);
+        open.forEachFrom(Sizes.SLOT, show);
     }
 
     /// Takes the addresses of an idle page out of the free blocks: its home will be elsewhere.
@@ -195,6 +224,8 @@ final class BlockHeap {
         }
         home.block = claimPart(block, home.address, home.end());
         blocks.state[home.block] = Blocks.LENT;
+        reput(blocks.previous[home.block]);
+        reput(blocks.next[home.block]);
         return true;
     }
 
@@ -237,16 +268,19 @@ final class BlockHeap {
     }
 
     private int claimPart(int block, long start, long end) {
-        bins.remove(block);
-        if (end < blocks.end(block)) {
-            bins.insert(blocks.split(block, end - blocks.address[block]));
-        }
+        take(block);
         int part = block;
         if (start > blocks.address[block]) {
             part = blocks.split(block, start - blocks.address[block]);
-            bins.insert(block);
         }
+        int rest = end < blocks.end(part) ? blocks.split(part, end - blocks.address[part]) : Blocks.NONE;
         blocks.state[part] = Blocks.CLAIMED;
+        if (part != block) {
+            put(block);
+        }
+        if (rest != Blocks.NONE) {
+            put(rest);
+        }
         return part;
     }
 
@@ -326,7 +360,7 @@ final class BlockHeap {
     }
 
     long largestFreeBytes() {
-        return bins.largest();
+        return Math.max(bins.largest(), open.largest());
     }
 
     /// Checks the invariants above.
@@ -334,6 +368,6 @@ final class BlockHeap {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
-        return new ShardCheck(blocks, regions).check(bins.checkInvariants(), liveBytes, liveBlocks);
+        return new ShardCheck(blocks, regions).check(bins.checkInvariants() + open.checkInvariants(), liveBytes, liveBlocks);
     }
 }

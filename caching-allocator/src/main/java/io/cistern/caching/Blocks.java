@@ -39,6 +39,8 @@ final class Blocks {
     int[] listPrevious = new int[FIRST_CAPACITY];
     int[] listNext = new int[FIRST_CAPACITY];
     byte[] state = new byte[FIRST_CAPACITY];
+    /// Whether a free block has a lent neighbour.
+    boolean[] open = new boolean[FIRST_CAPACITY];
     /// When a free block, or the part of it that was freed last, became free, by the [MissClock].
     long[] freedAt = new long[FIRST_CAPACITY];
 
@@ -131,5 +133,6 @@ final class Blocks {
         listNext = Arrays.copyOf(listNext, capacity);
         state = Arrays.copyOf(state, capacity);
         freedAt = Arrays.copyOf(freedAt, capacity);
+        open = Arrays.copyOf(open, capacity);
     }
 }

@@ -15,12 +15,13 @@ final class IdlePages {
     private long liveBytes;
     private long newest;
     private long covered;
-    private boolean sorted;
+    private boolean sorted; private StreamShard taker;
 
     /// Looks at shards on behalf of one of them.
     void look(List<StreamShard> shards, StreamShard taker, CrossStreamOrder order) {
         number++;
         pages.clear();
+        this.taker = taker;
         sorted = false;
         liveBytes = 0;
         for (StreamShard shard : shards) {
@@ -53,6 +54,9 @@ final class IdlePages {
     }
 
     private void add(Page page, int block, long freedAt) {
+        if (page.census != number - 1) {
+            page.idleSince = number;
+        }
         page.census = number;
         page.idleBlock = block;
         page.freedAt = freedAt;
@@ -84,9 +88,12 @@ final class IdlePages {
     List<Page> bySize() {
         if (!sorted) {
             sorted = true;
-            pages.sort(Comparator.<Page>comparingLong(page -> -page.byteSize)
-                    .thenComparing(page -> page.waits)
-                    .thenComparingLong(page -> page.freedAt));
+            String o = System.getProperty("o", "si");
+            Comparator<Page> c = (x, y) -> 0;
+            for (char k : o.toCharArray()) {
+                c = switch (k) { case 's' -> c.thenComparingLong(page -> -page.byteSize); case 'w' -> c.thenComparing(page -> page.waits); case 'f' -> c.thenComparingLong(page -> page.freedAt); case 'i' -> c.thenComparingLong(page -> page.idleSince); case 'm' -> c.thenComparingLong(page -> -page.mappings.size());  case 'n' -> c.thenComparingLong(page -> page.mappings.size()); default -> c.thenComparing(page -> page.home.arena.shard != taker); };
+            }
+            pages.sort(c);
         }
         return pages;
     }

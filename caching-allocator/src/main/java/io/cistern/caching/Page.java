@@ -37,6 +37,7 @@ final class Page {
     long census;
 
     int idleBlock = Blocks.NONE;
+    long idleSince;
     long freedAt;
     /// Whether the taker must be made to wait for the stream that freed it.
     boolean waits;

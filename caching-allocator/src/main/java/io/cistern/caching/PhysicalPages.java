@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /// page is 2 MiB while little is reserved and grows with what is reserved, to 1/128 of it and at most 512 MiB.
 final class PhysicalPages {
     /// Where pages stop growing: 512 MiB cost three times as much to create and map as 2 MiB do.
-    private static final long LARGEST_PAGE = 512L << 20;
+    private static final long LARGEST_PAGE = Long.getLong("cap", 512) << 20;
 
     private static final int SHARE_SHIFT = Integer.getInteger("share", 7);
     private static final System.Logger LOG = System.getLogger(PhysicalPages.class.getName());
@@ -55,11 +55,13 @@ final class PhysicalPages {
     }
 
     /// The size of the next page.
-    long pageBytes(boolean small) {
+    ///
+    /// @param peakBytes the most that was ever live
+    long pageBytes(long peakBytes, boolean small) {
         if (fixedPageBytes != 0) {
             return fixedPageBytes;
         }
-        long page = small ? slotBytes : Math.min(LARGEST_PAGE, reserved.bytes() >> SHARE_SHIFT);
+        long page = small ? slotBytes : Math.min(LARGEST_PAGE, peakBytes >> SHARE_SHIFT);
         return Math.max(slotBytes, page / slotBytes * slotBytes);
     }
 

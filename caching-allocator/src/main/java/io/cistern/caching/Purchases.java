@@ -11,11 +11,11 @@ package io.cistern.caching;
 final class Purchases {
     /// A move costs two thirds of a new page, so buying earlier makes first passes faster; what it costs in memory
     /// stays small while moves are few.
-    private static final int MOVES_A_PAGE = 4;
+    private static final long MOVES_A_PAGE = Integer.getInteger("K", 16);
 
     private final double slack;
     private long peakBytes;
-    private int moves;
+    private long movedBytes;
 
     Purchases(double slack) {
         this.slack = slack;
@@ -29,14 +29,18 @@ final class Purchases {
     /// Whether a page of a size is to be bought now.
     boolean buys(long reservedBytes, long byteSize) {
         return reservedBytes < peakBytes
-                || (moves >= MOVES_A_PAGE && reservedBytes + byteSize <= peakBytes + (long) (peakBytes * slack));
+                || (movedBytes >= MOVES_A_PAGE * byteSize && reservedBytes + byteSize <= peakBytes + (long) (peakBytes * slack));
     }
 
-    void bought() {
-        moves = 0;
+    void bought(long byteSize) {
+        movedBytes = Math.max(0, movedBytes - MOVES_A_PAGE * byteSize);
     }
 
-    void moved() {
-        moves++;
+    void moved(long byteSize) {
+        movedBytes += byteSize;
+    }
+
+    long peakBytes() {
+        return peakBytes;
     }
 }

@@ -103,20 +103,26 @@ final class WindowFill {
     }
 
     private Piece piece(long at, long missing, long space) {
-        long size = Math.min(table.pages.pageBytes(shard.small), space);
-        if (!moves || purchases.buys(table.pages.reserved().bytes() + planned, size)) {
-            return buy(at, size);
+        long reserved = table.pages.reserved().bytes() + planned;
+        long size = Math.min(table.pages.pageBytes(purchases.peakBytes(), shard.small), space);
+        long cut = table.pages.cut(size, missing);
+        if (!moves || reserved < purchases.peakBytes()) {
+            return buy(at, CUT ? cut : size);
+        }
+        if (purchases.buys(reserved, cut)) {
+            purchases.bought(cut);
+            return buy(at, cut);
         }
         Page page = takeIdle(missing, space);
         if (page == null) {
-            return buy(at, table.pages.cut(size, missing));
+            return buy(at, cut);
         }
-        purchases.moved();
+        purchases.moved(page.byteSize);
         return new Piece(at, page.byteSize, page);
     }
+    private static final boolean CUT = Boolean.getBoolean("cut");
 
     private Piece buy(long at, long size) {
-        purchases.bought();
         planned += size;
         return new Piece(at, size, null);
     }

@@ -51,24 +51,32 @@ final class WindowSearch {
     }
 
     private void search(PageArena arena) {
-        empty();
+        empty(); endRange();
         for (int block = arena.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
             switch (blocks.state[block]) {
                 case Blocks.FREE -> takeInFree(block);
                 case Blocks.HOLE -> takeIn(block);
                 case Blocks.LENT -> takeInLent(block, arena);
-                default -> empty();
+                default -> { empty(); endRange(); }
             }
-            while (first != Blocks.NONE && length >= byteSize) {
-                compare(block);
-                drop(arena);
-            }
-            if (length == 0) {
-                first = Blocks.NONE;
+            if (first != Blocks.NONE && length >= byteSize && candFirst == Blocks.NONE) {
+                candidate(block);
             }
         }
+        empty(); endRange();
     }
+    private int candFirst = Blocks.NONE, candLast, candWaits; private long candMissing;
 
+    private void endRange() {
+        if (candFirst != Blocks.NONE) {
+            boolean tail = lastTaken != Blocks.NONE && blocks.next[lastTaken] == Blocks.NONE;
+            long used = tail ? Long.MAX_VALUE : runLength;
+            boolean better = candMissing < bestMissing || candMissing == bestMissing && (candWaits < bestWaits || candWaits == bestWaits && used < bestLength);
+            if (better) { bestFirst = candFirst; bestLast = candLast; bestMissing = candMissing; bestWaits = candWaits; bestLength = used; }
+            candFirst = Blocks.NONE;
+        }
+        runLength = 0; lastTaken = Blocks.NONE;
+    }
     private void empty() {
         first = Blocks.NONE;
         length = 0;
@@ -82,7 +90,7 @@ final class WindowSearch {
             first = block;
         }
         long size = blocks.byteSize[block];
-        length += size;
+        length += size; runLength += size; lastTaken = block;
         holes += blocks.state[block] == Blocks.HOLE ? size : 0;
     }
 
@@ -101,6 +109,7 @@ final class WindowSearch {
         Mapping lent = mapping(block);
         Page page = lent.page;
         if (!idle.has(page)) {
+            runLength += blocks.byteSize[block]; lastTaken = block;
             empty();
             return;
         }
@@ -152,7 +161,8 @@ final class WindowSearch {
         return java.util.Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
     }
 
-    private void compare(int last) {
+    private long runLength; private int lastTaken = Blocks.NONE;
+    private void candidate(int last) {
         long used = length;
         long missing = holes;
         if (blocks.state[last] == Blocks.HOLE) {
@@ -162,14 +172,6 @@ final class WindowSearch {
             missing += needed - inLast;
             used = before + needed;
         }
-        boolean better = missing < bestMissing
-                || (missing == bestMissing && (waits < bestWaits || (waits == bestWaits && used < bestLength)));
-        if (better) {
-            bestFirst = first;
-            bestLast = last;
-            bestMissing = missing;
-            bestWaits = waits;
-            bestLength = used;
-        }
+        candFirst = first; candLast = last; candMissing = missing; candWaits = Boolean.getBoolean("nw") ? 0 : waits;
     }
 }
