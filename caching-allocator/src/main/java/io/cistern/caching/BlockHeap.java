@@ -3,7 +3,6 @@ package io.cistern.caching;
 import io.cistern.UnknownAddressException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -15,12 +14,10 @@ import org.jspecify.annotations.Nullable;
 /// blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 final class BlockHeap {
     final Blocks blocks = new Blocks();
-    private final SizeBins bins = new SizeBins(blocks);
-    private final SizeBins open = new SizeBins(blocks);
+    private final Gaps gaps = new Gaps(blocks);
     private final List<Region> regions = new ArrayList<>();
     private final Cutting cutting;
     private final MissClock clock;
-    static final boolean NOOP = Boolean.getBoolean("noop"), SMOP = Boolean.getBoolean("smop");
     private long liveBytes;
     private long liveBlocks;
 
@@ -40,25 +37,17 @@ final class BlockHeap {
     ///
     /// @return its address, or 0 if none fits
     long allocate(long byteSize) {
-        int block = bins.bestFit(byteSize);
+        int block = gaps.bins.bestFit(byteSize);
         if (block == Blocks.NONE || wastes(block, byteSize)) {
             return 0;
         }
-        bins.remove(block);
         return handOut(block, byteSize);
     }
 
     /// As [#allocate], also from a block that is worth more whole: nobody has anything else.
     long allocateFromAny(long byteSize) {
-        int block = bins.bestFit(byteSize);
-        if (block == Blocks.NONE) {
-            block = open.bestFit(byteSize);
-        }
-        if (block == Blocks.NONE) {
-            return 0;
-        }
-        take(block);
-        return handOut(block, byteSize);
+        int block = gaps.bins.bestFit(byteSize);
+        return block == Blocks.NONE ? 0 : handOut(block, byteSize);
     }
 
     /// Whether a request would spoil a block that is worth more whole.
@@ -82,11 +71,14 @@ final class BlockHeap {
         return block;
     }
 
+    /// Hands out a free block that begins a gap, or its first part.
     private long handOut(int block, long byteSize) {
-        blocks.state[block] = Blocks.LIVE; // first, so that the rest does not join it again
-        if (cutting.splits() && blocks.byteSize[block] > byteSize) {
-            join(blocks.split(block, byteSize));
-        }
+        gaps.takeFirst(block, cutting.splits() ? byteSize : blocks.byteSize[block]);
+        return live(block);
+    }
+
+    private long live(int block) {
+        blocks.state[block] = Blocks.LIVE;
         long address = blocks.address[block];
         blocks.region[block].live.put(address, block);
         liveBytes += blocks.byteSize[block];
@@ -97,55 +89,19 @@ final class BlockHeap {
     /// Makes a block free from now on, one with the free blocks beside it.
     void makeFree(int block) {
         blocks.freedAt[block] = clock.now();
-        join(block);
-    }
-
-    /// Puts a block among the free ones, one with those beside it; it has been free since its stamp.
-    private void join(int block) {
-        int next = blocks.next[block];
-        if (blocks.is(next, Blocks.FREE)) {
-            take(next);
-            blocks.freedAt[block] = Math.max(blocks.freedAt[block], blocks.freedAt[next]);
-            blocks.absorbNext(block);
-        }
-        int previous = blocks.previous[block];
-        if (blocks.is(previous, Blocks.FREE)) {
-            take(previous);
-            blocks.freedAt[previous] = Math.max(blocks.freedAt[block], blocks.freedAt[previous]);
-            blocks.absorbNext(previous);
-            block = previous;
-        }
-        blocks.state[block] = Blocks.FREE;
-        put(block);
-    }
-
-    private void put(int block) {
-        boolean isOpen = besideLent(blocks.previous[block]) || besideLent(blocks.next[block]);
-        if (NOOP || !SMOP && blocks.region[block].shard.small) isOpen = false;
-        blocks.open[block] = isOpen;
-        (isOpen ? open : bins).insert(block);
-    }
-
-    private void take(int block) {
-        (blocks.open[block] ? open : bins).remove(block);
-    }
-
-    private void reput(int block) {
-        if (blocks.is(block, Blocks.FREE)) { take(block); put(block); }
-    }
-
-    private boolean besideLent(int block) {
-        return block != Blocks.NONE && (blocks.state[block] == Blocks.LENT || blocks.state[block] == Blocks.HOLE);
+        gaps.add(block, Blocks.FREE);
     }
 
     void addHole(PageArena arena) {
         regions.add(arena);
-        blocks.add(arena, Blocks.HOLE);
+        gaps.add(blocks.add(arena, Blocks.CLAIMED), Blocks.HOLE);
     }
 
     long addAndAllocate(Region region, long byteSize) {
         regions.add(region);
-        return handOut(blocks.add(region, Blocks.CLAIMED), byteSize);
+        int block = blocks.add(region, Blocks.CLAIMED);
+        makeFree(block);
+        return handOut(block, byteSize);
     }
 
     /// Searches once more, and claims a window if that fails.
@@ -157,16 +113,9 @@ final class BlockHeap {
         }
         Window window = new WindowSearch(blocks, idle, byteSize).best(regions);
         if (window != null) {
-            window.forEach((block, _) -> claim(block));
+            gaps.claim(window.first(), window.last());
         }
         return window;
-    }
-
-    private void claim(int block) {
-        if (blocks.state[block] == Blocks.FREE) {
-            take(block);
-        }
-        blocks.state[block] = Blocks.CLAIMED;
     }
 
     /// Makes a claimed window one block, whose bytes have pages up to `end`, and takes a block from it.
@@ -178,34 +127,26 @@ final class BlockHeap {
             blocks.absorbNext(block);
         }
         if (end < blocks.end(block)) {
-            makeHole(blocks.split(block, end - blocks.address[block]));
+            gaps.add(blocks.split(block, end - blocks.address[block]), Blocks.HOLE);
         }
-        blocks.freedAt[block] = clock.now(); // fences that others wait for must come after those awaited here
-        reput(blocks.next[block]);
-        reput(blocks.previous[block]);
-        return handOut(block, byteSize);
+        if (byteSize < blocks.byteSize[block]) {
+            makeFree(blocks.split(block, byteSize)); // its stamp is new: fences come after those awaited for it
+        }
+        return live(block);
     }
 
     /// Makes the blocks of a window what they were.
     void abandon(Window window) {
-        window.forEach((block, state) -> {
-            if (state == Blocks.FREE) {
-                join(block);
-            } else {
-                blocks.state[block] = state;
-            }
-        });
+        window.forEach(gaps::add);
     }
 
     /// Shows all pages that lie in free blocks.
     void findIdle(IdlePages idle) {
-        IntConsumer show = block -> {
+        gaps.forEachFree(Sizes.SLOT, block -> {
             if (blocks.region[block] instanceof PageArena arena) {
                 idle.addAll(arena, block, blocks.address[block], blocks.end(block), blocks.freedAt[block]);
             }
-        };
-        bins.forEachFrom(Sizes.SLOT, show);
-        open.forEachFrom(Sizes.SLOT, show);
+        });
     }
 
     /// Takes the addresses of an idle page out of the free blocks: its home will be elsewhere.
@@ -223,9 +164,7 @@ final class BlockHeap {
             return false;
         }
         home.block = claimPart(block, home.address, home.end());
-        blocks.state[home.block] = Blocks.LENT;
-        reput(blocks.previous[home.block]);
-        reput(blocks.next[home.block]);
+        gaps.add(home.block, Blocks.LENT);
         return true;
     }
 
@@ -238,8 +177,8 @@ final class BlockHeap {
 
     /// A page has come home: its block is free.
     void returned(Mapping home) {
+        gaps.claim(home.block, home.block);
         makeFree(home.block);
-        home.block = Blocks.NONE;
     }
 
     /// Claims what could go back to the driver, of the youngest regions first.
@@ -268,20 +207,29 @@ final class BlockHeap {
     }
 
     private int claimPart(int block, long start, long end) {
-        take(block);
+        gaps.claim(block, block);
         int part = block;
         if (start > blocks.address[block]) {
             part = blocks.split(block, start - blocks.address[block]);
+            gaps.add(block, Blocks.FREE);
         }
-        int rest = end < blocks.end(part) ? blocks.split(part, end - blocks.address[part]) : Blocks.NONE;
-        blocks.state[part] = Blocks.CLAIMED;
-        if (part != block) {
-            put(block);
-        }
-        if (rest != Blocks.NONE) {
-            put(rest);
+        if (end < blocks.end(part)) {
+            gaps.add(blocks.split(part, end - blocks.address[part]), Blocks.FREE);
         }
         return part;
+    }
+
+    /// Claims a lent block, or one that is spent but still has its mapping.
+    void claim(int block) {
+        if (blocks.state[block] == Blocks.LENT) {
+            gaps.claim(block, block);
+        }
+        blocks.state[block] = Blocks.CLAIMED;
+    }
+
+    /// Makes a claimed block lent or spent again.
+    void unclaim(int block, byte state) {
+        gaps.add(block, state);
     }
 
     /// A claimed block without memory now.
@@ -290,21 +238,10 @@ final class BlockHeap {
         if (!region.reusesAddresses() && region.keepsAddresses()) {
             blocks.state[block] = Blocks.SPENT;
         } else if (region.keepsAddresses()) {
-            makeHole(block);
+            gaps.add(block, Blocks.HOLE);
         } else {
             blocks.remove(block);
             regions.remove(region);
-        }
-    }
-
-    /// Makes a block a hole, one with the holes beside it.
-    private void makeHole(int block) {
-        blocks.state[block] = Blocks.HOLE;
-        if (blocks.is(blocks.next[block], Blocks.HOLE)) {
-            blocks.absorbNext(block);
-        }
-        if (blocks.is(blocks.previous[block], Blocks.HOLE)) {
-            blocks.absorbNext(blocks.previous[block]);
         }
     }
 
@@ -314,14 +251,17 @@ final class BlockHeap {
         while (blocks.end(block) <= stuck.address) {
             block = blocks.next[block];
         }
+        gaps.claim(block, block);
         if (blocks.end(block) > stuck.end()) {
-            blocks.split(block, stuck.end() - blocks.address[block]);
+            gaps.add(blocks.split(block, stuck.end() - blocks.address[block]), Blocks.HOLE);
         }
         if (blocks.address[block] < stuck.address) {
-            block = blocks.split(block, stuck.address - blocks.address[block]);
+            stuck.block = blocks.split(block, stuck.address - blocks.address[block]);
+            gaps.add(block, Blocks.HOLE);
+        } else {
+            stuck.block = block;
         }
-        blocks.state[block] = Blocks.SPENT;
-        stuck.block = block;
+        blocks.state[stuck.block] = Blocks.SPENT;
     }
 
     /// Takes the regions out of a heap without memory.
@@ -360,7 +300,9 @@ final class BlockHeap {
     }
 
     long largestFreeBytes() {
-        return Math.max(bins.largest(), open.largest());
+        long[] largest = {0};
+        gaps.forEachFree(0, block -> largest[0] = Math.max(largest[0], blocks.byteSize[block]));
+        return largest[0];
     }
 
     /// Checks the invariants above.
@@ -368,6 +310,6 @@ final class BlockHeap {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
-        return new ShardCheck(blocks, regions).check(bins.checkInvariants() + open.checkInvariants(), liveBytes, liveBlocks);
+        return new ShardCheck(blocks, gaps, regions).check(liveBytes, liveBlocks);
     }
 }

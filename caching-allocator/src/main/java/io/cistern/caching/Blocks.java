@@ -39,8 +39,10 @@ final class Blocks {
     int[] listPrevious = new int[FIRST_CAPACITY];
     int[] listNext = new int[FIRST_CAPACITY];
     byte[] state = new byte[FIRST_CAPACITY];
-    /// Whether a free block has a lent neighbour.
-    boolean[] open = new boolean[FIRST_CAPACITY];
+    /// For the first block of a gap its last, and for the last the first; see [Gaps].
+    int[] gapEnd = new int[FIRST_CAPACITY];
+    /// The bytes of the gap that a free block in a bin begins.
+    long[] gapBytes = new long[FIRST_CAPACITY];
     /// When a free block, or the part of it that was freed last, became free, by the [MissClock].
     long[] freedAt = new long[FIRST_CAPACITY];
 
@@ -133,6 +135,7 @@ final class Blocks {
         listNext = Arrays.copyOf(listNext, capacity);
         state = Arrays.copyOf(state, capacity);
         freedAt = Arrays.copyOf(freedAt, capacity);
-        open = Arrays.copyOf(open, capacity);
+        gapEnd = Arrays.copyOf(gapEnd, capacity);
+        gapBytes = Arrays.copyOf(gapBytes, capacity);
     }
 }

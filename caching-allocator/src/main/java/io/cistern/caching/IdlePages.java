@@ -15,13 +15,12 @@ final class IdlePages {
     private long liveBytes;
     private long newest;
     private long covered;
-    private boolean sorted; private StreamShard taker;
+    private boolean sorted;
 
     /// Looks at shards on behalf of one of them.
     void look(List<StreamShard> shards, StreamShard taker, CrossStreamOrder order) {
         number++;
         pages.clear();
-        this.taker = taker;
         sorted = false;
         liveBytes = 0;
         for (StreamShard shard : shards) {
@@ -88,12 +87,7 @@ final class IdlePages {
     List<Page> bySize() {
         if (!sorted) {
             sorted = true;
-            String o = System.getProperty("o", "si");
-            Comparator<Page> c = (x, y) -> 0;
-            for (char k : o.toCharArray()) {
-                c = switch (k) { case 's' -> c.thenComparingLong(page -> -page.byteSize); case 'w' -> c.thenComparing(page -> page.waits); case 'f' -> c.thenComparingLong(page -> page.freedAt); case 'i' -> c.thenComparingLong(page -> page.idleSince); case 'm' -> c.thenComparingLong(page -> -page.mappings.size());  case 'n' -> c.thenComparingLong(page -> page.mappings.size()); default -> c.thenComparing(page -> page.home.arena.shard != taker); };
-            }
-            pages.sort(c);
+            pages.sort(Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.idleSince));
         }
         return pages;
     }

@@ -62,7 +62,7 @@ final class PageGrowth implements Growth {
             purchases.needed(idle.liveBytes() + byteSize);
             return switch (shard.findOrClaimWindow(byteSize, idle)) {
                 case BlockHeap.Found found -> new Block(found.address());
-                case Window window -> { misses++; if (DBG) dbg(shard, window, byteSize); yield plan(shard, window, byteSize); }
+                case Window window -> { misses++; yield plan(shard, window, byteSize); }
                 case null -> new NoWindow();
             };
         } finally {
@@ -70,17 +70,7 @@ final class PageGrowth implements Growth {
         }
     }
 
-    static final boolean DBG = Boolean.getBoolean("dbg");
     static long misses;
-    static long n0, n1, miss, lent, free, sm;
-    void dbg(StreamShard shard, Window w, long size) {
-        long m = 0, l = 0, f = 0, lastEnd = w.address() + size;
-        for (int i = 0; i < w.count(); i++) { long b = Math.min(w.ends()[i], Math.max(w.start(i), lastEnd)) - w.start(i); if (w.states()[i] == Blocks.HOLE) m += b; else if (w.states()[i] == Blocks.LENT) l += b; else f += b; }
-        if (DBG) { int tr = 0; for (int i = 0; i < w.count(); i++) if (w.states()[i] == Blocks.LENT) tr++; long mm = 0; for (int i = 0; i < w.count(); i++) if (w.states()[i] == Blocks.HOLE) mm += Math.min(w.ends()[i], w.arena().slotStart(lastEnd)) - w.start(i); System.err.println((shard.stream - 0x550000000080L) / 64 + " " + size + " need " + mm / (2 << 20) + " tr " + tr + (shard.small ? " s" : "")); }
-        if (m == 0) n0++; else n1++; miss += m; lent += l; free += f; if (shard.small) sm++;
-        if (false) System.err.printf("stream %x size %.1f miss %.1f lent %.1f free %.1f idle %d live %.1f res %.1f | n0 %d n1 %d miss %.1f lent %.1f free %.1f small %d%n", shard.stream, size / 1048576., m / 1048576., l / 1048576., f / 1048576., idle.bySize().size(), idle.liveBytes() / 1048576., table.pages.reserved().bytes() / 1048576., n0, n1, miss / 1048576., lent / 1048576., free / 1048576., sm);
-    }
-
     private Step plan(StreamShard shard, Window window, long byteSize) {
         WindowFill fill = new WindowFill(table, idle, purchases, shard, window, byteSize, !table.stable);
         if (fill.plan()) {

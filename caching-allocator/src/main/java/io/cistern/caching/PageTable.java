@@ -138,7 +138,7 @@ final class PageTable {
                     .toList();
             boolean free = lent.stream().noneMatch(mapping -> mapping.arena.shard.isClaimed(mapping));
             if (free) {
-                lent.forEach(mapping -> mapping.arena.shard.mark(mapping, Blocks.CLAIMED));
+                lent.forEach(mapping -> mapping.arena.shard.claim(mapping));
             }
             return free ? lent : null;
         } finally {
@@ -176,7 +176,7 @@ final class PageTable {
         lock.lock();
         try {
             for (Mapping mapping : claimed) {
-                mapping.arena.shard.mark(mapping, stuck.contains(mapping) ? Blocks.SPENT : Blocks.LENT);
+                mapping.arena.shard.unclaim(mapping, stuck.contains(mapping) ? Blocks.SPENT : Blocks.LENT);
             }
         } finally {
             lock.unlock();
@@ -193,7 +193,7 @@ final class PageTable {
             for (Page page : all) {
                 for (Mapping mapping : page.mappings) {
                     if (mapping.arena.shard == shard && !mapping.isHome() && !shard.isClaimed(mapping)) {
-                        shard.mark(mapping, Blocks.CLAIMED);
+                        shard.claim(mapping);
                         lent.add(mapping);
                     }
                 }

@@ -5,6 +5,7 @@ import java.util.List;
 /// Walks all blocks of a shard and compares them with what the other structures say.
 final class ShardCheck {
     private final Blocks blocks;
+    private final Gaps gaps;
     private final List<Region> regions;
 
     private long mapped;
@@ -12,7 +13,8 @@ final class ShardCheck {
     private long live;
     private long free;
 
-    ShardCheck(Blocks blocks, List<Region> regions) {
+    ShardCheck(Blocks blocks, Gaps gaps, List<Region> regions) {
+        this.gaps = gaps;
         this.blocks = blocks;
         this.regions = regions;
     }
@@ -20,11 +22,11 @@ final class ShardCheck {
     /// Checks all of it against the counters given.
     ///
     /// @return bytes that have memory
-    long check(int listedFree, long countedLiveBytes, long countedLive) {
+    long check(long countedLiveBytes, long countedLive) {
         for (Region region : regions) {
             checkRegion(region);
         }
-        Invariant.check(free == listedFree, "free blocks are in bins", free - listedFree);
+        Invariant.check(free == gaps.checkInvariants(), "free blocks are listed", free);
         Invariant.check(liveBytes == countedLiveBytes, "live bytes", liveBytes);
         Invariant.check(live == countedLive, "live blocks", live);
         return mapped;
@@ -39,6 +41,7 @@ final class ShardCheck {
             Invariant.check(blocks.previous[block] == previous, "neighbours know each other", at);
             Invariant.check(blocks.region[block] == region, "a block knows its region", at);
             checkState(region, block, previous);
+            gaps.check(block);
             at = blocks.end(block);
             previous = block;
         }

@@ -3,7 +3,8 @@ package io.cistern.caching;
 import java.util.Arrays;
 import java.util.function.IntConsumer;
 
-/// Free blocks by size: an array of lists with a bitmap in two levels above it.
+/// Free blocks by the size of the [gap][Gaps] that they begin, mostly their own: an array of lists with a bitmap in two
+/// levels above it.
 ///
 /// ```
 /// bin      0 … 2047      2048 … 2111      2112 … 2175      …
@@ -15,9 +16,9 @@ import java.util.function.IntConsumer;
 /// fit.
 /// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too small:
 ///    up to [#SCAN] of them are looked at and the smallest that fits is taken, the lowest address among equals.
-/// 3. If none fits, the bitmaps lead to the next bin that is not empty, all of whose blocks fit; again the smallest
-/// of the first [#SCAN]. Only if there is no such bin, all of the request's own is looked at before the search
-/// fails.
+/// 3. If none fits, the bitmaps lead to the next bin that is not empty; again the smallest of the first [#SCAN]. A block
+/// may be shorter than its gap, and so not fit after all; then the next bin is looked at, up to [#MOST_BINS]. Before the
+/// search fails, all of the request's own bin is looked at.
 ///
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {
@@ -31,6 +32,8 @@ final class SizeBins {
     private static final int BINS = EXACT + (DOUBLINGS << STEP_SHIFT);
     /// Blocks looked at in one bin. Bounds the time of a search when many blocks have nearly the same size.
     private static final int SCAN = 16;
+    /// Bins looked at. What is not found there, the search for windows finds.
+    private static final int MOST_BINS = 32;
 
     private final Blocks blocks;
     private final int[] heads = new int[BINS];
@@ -55,8 +58,12 @@ final class SizeBins {
         return EXACT + ((doubling - EXACT_SHIFT) << STEP_SHIFT) + step;
     }
 
-    void insert(int block) {
-        int bin = binOf(blocks.byteSize[block]);
+    /// Adds a free block.
+    ///
+    /// @param gapBytes the bytes of the gap that it begins, at least its own
+    void insert(int block, long gapBytes) {
+        blocks.gapBytes[block] = gapBytes;
+        int bin = binOf(gapBytes);
         int head = heads[bin];
         blocks.listPrevious[block] = Blocks.NONE;
         blocks.listNext[block] = head;
@@ -78,7 +85,7 @@ final class SizeBins {
         if (before != Blocks.NONE) {
             blocks.listNext[before] = after;
         } else {
-            setHead(binOf(blocks.byteSize[block]), after);
+            setHead(binOf(blocks.gapBytes[block]), after);
         }
     }
 
@@ -95,30 +102,29 @@ final class SizeBins {
 
     /// The free block to take for a request, still in its bin, or [Blocks#NONE].
     int bestFit(long byteSize) {
-        int bin = nextOccupied(binOf(byteSize));
-        if (bin < 0) {
-            return Blocks.NONE;
+        int own = binOf(byteSize);
+        int bin = nextOccupied(own);
+        for (int seen = 0; bin >= 0 && seen < MOST_BINS; seen++, bin = nextOccupied(bin + 1)) {
+            int found = bestIn(bin, byteSize, SCAN);
+            if (found != Blocks.NONE) {
+                return found;
+            }
         }
-        int found = bestIn(bin, byteSize, SCAN);
-        if (found != Blocks.NONE) {
-            return found;
-        }
-        int larger = nextOccupied(bin + 1);
-        return larger < 0 ? bestIn(bin, byteSize, Integer.MAX_VALUE) : bestIn(larger, byteSize, SCAN);
+        return bestIn(own, byteSize, Integer.MAX_VALUE);
     }
 
     private int bestIn(int bin, long byteSize, int scan) {
-        if (bin < EXACT) {
-            return heads[bin];
-        }
         int best = Blocks.NONE;
-        long bestSize = Long.MAX_VALUE;
+        long bestGap = Long.MAX_VALUE;
         int block = heads[bin];
         for (int seen = 0; block != Blocks.NONE && seen < scan; seen++, block = blocks.listNext[block]) {
-            long size = blocks.byteSize[block];
-            if (size >= byteSize && (size < bestSize || (size == bestSize && lower(block, best)))) {
+            long gap = blocks.gapBytes[block];
+            if (blocks.byteSize[block] >= byteSize && (gap < bestGap || (gap == bestGap && lower(block, best)))) {
+                if (bin < EXACT) {
+                    return block;
+                }
                 best = block;
-                bestSize = size;
+                bestGap = gap;
             }
         }
         return best;
@@ -145,29 +151,13 @@ final class SizeBins {
         return (word << 6) + Long.numberOfTrailingZeros(here);
     }
 
-    /// Goes through the free blocks of a size and more.
-    void forEachFrom(long byteSize, IntConsumer action) {
-        for (int bin = nextOccupied(binOf(byteSize)); bin >= 0; bin = nextOccupied(bin + 1)) {
+    /// Goes through the blocks whose gaps have a size or more.
+    void forEachFrom(long gapBytes, IntConsumer action) {
+        for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
             for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
-                if (blocks.byteSize[block] >= byteSize) {
-                    action.accept(block);
-                }
+                action.accept(block);
             }
         }
-    }
-
-    /// The size of the largest block, or 0.
-    long largest() {
-        if (summary == 0) {
-            return 0;
-        }
-        int word = 63 - Long.numberOfLeadingZeros(summary);
-        int bin = (word << 6) + 63 - Long.numberOfLeadingZeros(occupied[word]);
-        long largest = 0;
-        for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
-            largest = Math.max(largest, blocks.byteSize[block]);
-        }
-        return largest;
     }
 
     /// Checks lists and bitmaps against each other: every block listed is free and in the bin of its size.
@@ -182,7 +172,7 @@ final class SizeBins {
             int before = Blocks.NONE;
             for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
                 Invariant.check(blocks.state[block] == Blocks.FREE, "a listed block is free", block);
-                Invariant.check(binOf(blocks.byteSize[block]) == bin, "a block is in the bin of its size", block);
+                Invariant.check(binOf(blocks.gapBytes[block]) == bin, "a block is in the bin of its gap", block);
                 Invariant.check(blocks.listPrevious[block] == before, "lists are linked both ways", block);
                 before = block;
                 count++;

@@ -257,11 +257,21 @@ final class StreamShard {
         }
     }
 
-    /// Sets what a mapping's block is: claimed while it is unmapped, else as it was.
-    void mark(Mapping mapping, byte state) {
+    /// Claims the block of a mapping that is to be unmapped.
+    void claim(Mapping mapping) {
         lock.lock();
         try {
-            heap.blocks.state[mapping.block] = state;
+            heap.claim(mapping.block);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Makes a claimed block what it was, lent or spent.
+    void unclaim(Mapping mapping, byte state) {
+        lock.lock();
+        try {
+            heap.unclaim(mapping.block, state);
         } finally {
             lock.unlock();
         }

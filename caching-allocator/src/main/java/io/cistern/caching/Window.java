@@ -34,6 +34,10 @@ record Window(PageArena arena, long address, int[] blocks, byte[] states, long[]
         return blocks[0];
     }
 
+    int last() {
+        return blocks[blocks.length - 1];
+    }
+
     long start(int i) {
         return i == 0 ? address : ends[i - 1];
     }

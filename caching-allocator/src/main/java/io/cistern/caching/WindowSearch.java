@@ -2,17 +2,19 @@ package io.cistern.caching;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Finds the window for a request: the run of neighbouring free blocks, holes and lent blocks with idle pages that is
-/// long enough and for which the fewest bytes of pages are missing; among equals the one whose pages need the fewest
-/// waits for other streams, then the shortest, then the lowest.
+/// Finds the window for a request: in each [gap][Gaps], the first run of free blocks, holes and lent blocks with idle
+/// pages that is long enough; of these the one for which the fewest bytes of pages are missing, among equals the one in
+/// the smallest gap. The end of an arena counts as the largest gap.
 ///
-/// 1. Two ends go over an arena's blocks: the back one takes blocks in, one by one; a block that can't be used empties
-/// the window.
-/// 2. While the window is long enough it is compared with the best so far and loses its first block.
-/// 3. No page may count twice. So a lent block whose page is at home or lent once more inside the window, and a free
-/// block in which pages lie that are lent inside the window, first push the front end past the other place.
+/// 1. A run takes in the blocks of a gap, one by one, until it is long enough. A lent block whose page is in use elsewhere
+/// ends it, and the next one begins behind.
+/// 2. No page may count twice. So a lent block whose page is at home or lent once more inside the run, and a free block
+/// with pages that are lent inside the run, first push the run's start past the other place.
+///
+/// Windows begin where gaps do, if possible, so that a workload that repeats finds the ones that it made before.
 ///
 /// Under the shard's lock and the page table's. Takes time in the number of blocks.
 final class WindowSearch {
@@ -23,16 +25,14 @@ final class WindowSearch {
     private int first = Blocks.NONE;
     private long length;
     private long holes;
-    private int waits;
-    /// Lent blocks of the window whose pages are at home at higher addresses of the arena.
+    /// Lent blocks of the run whose pages are at home at higher addresses of the arena.
     private int[] ahead = new int[8];
     private int aheadCount;
 
     private int bestFirst = Blocks.NONE;
-    private int bestLast;
+    private int bestLast = Blocks.NONE;
     private long bestMissing = Long.MAX_VALUE;
-    private int bestWaits;
-    private long bestLength;
+    private long bestGap = Long.MAX_VALUE;
 
     WindowSearch(Blocks blocks, IdlePages idle, long byteSize) {
         this.blocks = blocks;
@@ -51,81 +51,89 @@ final class WindowSearch {
     }
 
     private void search(PageArena arena) {
-        empty(); endRange();
-        for (int block = arena.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
-            switch (blocks.state[block]) {
-                case Blocks.FREE -> takeInFree(block);
-                case Blocks.HOLE -> takeIn(block);
-                case Blocks.LENT -> takeInLent(block, arena);
-                default -> { empty(); endRange(); }
+        int block = arena.firstBlock;
+        while (block != Blocks.NONE) {
+            if (Gaps.isGap(blocks.state[block])) {
+                int last = blocks.gapEnd[block];
+                searchGap(arena, block, last);
+                block = last;
             }
-            if (first != Blocks.NONE && length >= byteSize && candFirst == Blocks.NONE) {
-                candidate(block);
-            }
+            block = blocks.next[block];
         }
-        empty(); endRange();
     }
-    private int candFirst = Blocks.NONE, candLast, candWaits; private long candMissing;
 
-    private void endRange() {
-        if (candFirst != Blocks.NONE) {
-            boolean tail = lastTaken != Blocks.NONE && blocks.next[lastTaken] == Blocks.NONE;
-            long used = tail ? Long.MAX_VALUE : runLength;
-            boolean better = candMissing < bestMissing || candMissing == bestMissing && (candWaits < bestWaits || candWaits == bestWaits && used < bestLength);
-            if (better) { bestFirst = candFirst; bestLast = candLast; bestMissing = candMissing; bestWaits = candWaits; bestLength = used; }
-            candFirst = Blocks.NONE;
+    private void searchGap(PageArena arena, int gapFirst, int gapLast) {
+        boolean tail = blocks.next[gapLast] == Blocks.NONE;
+        long gap = tail ? Long.MAX_VALUE : blocks.end(gapLast) - blocks.address[gapFirst];
+        if (gap < byteSize) {
+            return;
         }
-        runLength = 0; lastTaken = Blocks.NONE;
+        empty();
+        int end = blocks.next[gapLast];
+        for (int block = gapFirst; block != end; block = blocks.next[block]) {
+            takeIn(block, arena);
+            if (length >= byteSize) {
+                compare(block, gap);
+                return;
+            }
+        }
     }
+
     private void empty() {
         first = Blocks.NONE;
         length = 0;
         holes = 0;
-        waits = 0;
         aheadCount = 0;
     }
 
-    private void takeIn(int block) {
+    private void takeIn(int block, PageArena arena) {
+        byte state = blocks.state[block];
+        if (state == Blocks.LENT && !clearForLent(block, arena)) {
+            empty();
+            return;
+        }
+        if (state == Blocks.FREE && aheadCount > 0) {
+            clearForFree(block);
+        }
         if (first == Blocks.NONE) {
             first = block;
         }
-        long size = blocks.byteSize[block];
-        length += size; runLength += size; lastTaken = block;
-        holes += blocks.state[block] == Blocks.HOLE ? size : 0;
+        length += blocks.byteSize[block];
+        holes += state == Blocks.HOLE ? blocks.byteSize[block] : 0;
     }
 
-    private void takeInFree(int block) {
+    /// Pushes the run's start past other places of a lent block's page.
+    ///
+    /// @return false if the page is in use
+    private boolean clearForLent(int block, PageArena arena) {
+        Mapping lent = mapping(block);
+        Page page = lent.page;
+        if (!idle.has(page)) {
+            return false;
+        }
+        Mapping home = page.home;
+        if (home.arena == arena && home.address < lent.address) {
+            dropUpTo(home.address);
+        }
+        if (page.search == idle.number() && page.searchedAt < lent.address) {
+            dropUpTo(page.searchedAt);
+        }
+        page.search = idle.number();
+        page.searchedAt = lent.address;
+        if (home.arena == arena && home.address > lent.address) {
+            addAhead(block);
+        }
+        return true;
+    }
+
+    private void clearForFree(int block) {
         for (int i = 0; i < aheadCount; i++) {
             Mapping lent = mapping(ahead[i]);
             long home = lent.page.home.address;
             if (home >= blocks.address[block] && home < blocks.end(block)) {
-                dropUpTo(lent.address, lent.arena);
+                dropUpTo(lent.address);
             }
         }
-        takeIn(block);
-    }
-
-    private void takeInLent(int block, PageArena arena) {
-        Mapping lent = mapping(block);
-        Page page = lent.page;
-        if (!idle.has(page)) {
-            runLength += blocks.byteSize[block]; lastTaken = block;
-            empty();
-            return;
-        }
-        if (page.home.arena == arena && page.home.address < lent.address) {
-            dropUpTo(page.home.address, arena);
-        }
-        if (page.search == idle.number() && page.searchedAt < lent.address) {
-            dropUpTo(page.searchedAt, arena);
-        }
-        page.search = idle.number();
-        page.searchedAt = lent.address;
-        if (page.home.arena == arena && page.home.address > lent.address) {
-            addAhead(block);
-        }
-        takeIn(block);
-        waits += idle.needsWait(page) ? 1 : 0;
     }
 
     private void addAhead(int block) {
@@ -135,43 +143,32 @@ final class WindowSearch {
         ahead[aheadCount++] = block;
     }
 
-    /// Pushes the front end past an address, if it is in the window.
-    private void dropUpTo(long address, PageArena arena) {
-        while (first != Blocks.NONE && length > 0 && blocks.address[first] <= address) {
-            drop(arena);
+    private void dropUpTo(long address) {
+        while (first != Blocks.NONE && blocks.address[first] <= address) {
+            length -= blocks.byteSize[first];
+            holes -= blocks.state[first] == Blocks.HOLE ? blocks.byteSize[first] : 0;
+            first = length == 0 ? Blocks.NONE : blocks.next[first];
         }
-        if (length == 0) {
-            first = Blocks.NONE;
-        }
-    }
-
-    private void drop(PageArena arena) {
-        long size = blocks.byteSize[first];
-        length -= size;
-        if (blocks.state[first] == Blocks.HOLE) {
-            holes -= size;
-        } else if (blocks.state[first] == Blocks.LENT && idle.needsWait(mapping(first).page)) {
-            waits--;
-        }
-        first = length == 0 ? Blocks.NONE : blocks.next[first];
     }
 
     private Mapping mapping(int block) {
         PageArena arena = (PageArena) blocks.region[block];
-        return java.util.Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
+        return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
     }
 
-    private long runLength; private int lastTaken = Blocks.NONE;
-    private void candidate(int last) {
-        long used = length;
+    private void compare(int last, long gap) {
         long missing = holes;
         if (blocks.state[last] == Blocks.HOLE) {
             long inLast = blocks.byteSize[last];
-            long before = length - inLast;
-            long needed = Math.min(inLast, Sizes.roundUp(byteSize - before, ((PageArena) blocks.region[last]).slotBytes));
-            missing += needed - inLast;
-            used = before + needed;
+            PageArena arena = (PageArena) blocks.region[last];
+            long needed = Sizes.roundUp(byteSize - (length - inLast), arena.slotBytes);
+            missing += Math.min(inLast, needed) - inLast;
         }
-        candFirst = first; candLast = last; candMissing = missing; candWaits = Boolean.getBoolean("nw") ? 0 : waits;
+        if (missing < bestMissing || (missing == bestMissing && gap < bestGap)) {
+            bestFirst = first;
+            bestLast = last;
+            bestMissing = missing;
+            bestGap = gap;
+        }
     }
 }
