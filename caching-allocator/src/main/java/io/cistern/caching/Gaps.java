@@ -74,6 +74,8 @@ final class Gaps {
             if (merge(state, after)) {
                 absorb(block);
                 last = last == after ? block : last;
+            } else if (blocks.state[after] == Blocks.FREE) {
+                enlist(after);
             }
         }
         if (inGap(before) && merge(state, before)) {
