@@ -111,9 +111,9 @@ final class BlockHeap {
         if (address != 0) {
             return new Found(address);
         }
-        Window window = new WindowSearch(blocks, idle, byteSize).best(regions);
+        Window window = new WindowSearch(blocks, idle, byteSize).best(gaps);
         if (window != null) {
-            gaps.claim(window.first(), window.last());
+            gaps.claim(window.gap(), window.first(), window.last());
         }
         return window;
     }
@@ -163,8 +163,7 @@ final class BlockHeap {
                 || blocks.end(block) < home.end()) {
             return false;
         }
-        home.block = claimPart(block, home.address, home.end());
-        gaps.add(home.block, Blocks.LENT);
+        home.block = gaps.lend(block, home.address, home.end());
         return true;
     }
 
@@ -290,6 +289,9 @@ final class BlockHeap {
     private void removeBlocks(Region region) {
         for (int block = region.firstBlock; block != Blocks.NONE; ) {
             int next = blocks.next[block];
+            if (blocks.state[block] == Blocks.HOLE) {
+                gaps.claim(block, block);
+            }
             blocks.remove(block);
             block = next;
         }

@@ -27,8 +27,8 @@ record CachingOptions(
     /// What every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
 
-    /// A tenth of the peak settles every trace we have within three passes.
-    static final double USUAL_SLACK = 0.1;
+    /// A twentieth of the peak settles every trace we have within three passes.
+    static final double USUAL_SLACK = 0.05;
 
     /// Handles larger than this save no calls worth speaking of.
     private static final long LARGEST_PAGE = 1L << 30;

@@ -50,7 +50,9 @@ final class CrossStreamOrder {
         return Math.max(giver.passedTime, taker.awaited.getOrDefault(giver, -1L));
     }
 
-    /// Marks the streams whose pages could not be had yet, so that they can be had later.
+    /// A stream's pages could not be had yet: a fence now, if none is under way, so that they can be had later.
+    ///
+    /// @param freedAt the newest stamp among them, or -1 if all could be had
     synchronized void mark(StreamTimeline giver, long freedAt) {
         if (!giver.closed && giver.fence == Fences.PASSED && freedAt > giver.passedTime && fences.recordable(giver.key)) {
             record(giver);

@@ -128,9 +128,8 @@ final class DeviceCache {
     }
 
     private long allocateAfterMiss(StreamShard shard, long size, long asked) {
-        sweepClosed();
         try {
-            return grow(shard, size);
+            return grow(shard, size, false);
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             if (!FailureLadder.outOfMemory(failure)) {
                 throw failure;
@@ -140,12 +139,14 @@ final class DeviceCache {
     }
 
     /// Searches once more, frees whose fences have passed included, and then grows.
-    long grow(StreamShard shard, long size) {
+    ///
+    /// @param idleFirst see [Growth#growAndAllocate]
+    long grow(StreamShard shard, long size, boolean idleFirst) {
         shard.driverLock.lock();
         try {
             shard.settle(fences, false);
             long address = shard.allocate(size);
-            return address != 0 ? address : growth.growAndAllocate(shard, size);
+            return address != 0 ? address : growth.growAndAllocate(shard, size, idleFirst);
         } finally {
             shard.driverLock.unlock();
         }

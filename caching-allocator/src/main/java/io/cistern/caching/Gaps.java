@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import java.util.function.IntConsumer;
+import java.util.function.IntPredicate;
 
 /// The gaps between the blocks in use: the longest runs of neighbouring free blocks, holes and lent blocks.
 ///
@@ -23,12 +24,16 @@ import java.util.function.IntConsumer;
 /// Guarded by the shard's lock.
 final class Gaps {
     final SizeBins bins;
+    /// The gaps that begin with a hole or a lent block, by their first block.
+    private final SizeBins others;
+
     private final Blocks blocks;
     private int inner = Blocks.NONE;
 
     Gaps(Blocks blocks) {
         this.blocks = blocks;
         this.bins = new SizeBins(blocks);
+        this.others = new SizeBins(blocks);
     }
 
     private boolean inGap(int block) {
@@ -102,6 +107,11 @@ final class Gaps {
         while (inGap(blocks.previous[first])) {
             first = blocks.previous[first];
         }
+        claim(first, from, to);
+    }
+
+    /// The same where the gap's first block is known.
+    void claim(int first, int from, int to) {
         int last = blocks.gapEnd[first];
         unlistFirst(first);
         int before = blocks.previous[from];
@@ -123,17 +133,66 @@ final class Gaps {
         }
     }
 
+    /// Makes a part of a free block lent. The gap stays as it is.
+    ///
+    /// @return the part
+    int lend(int block, long from, long to) {
+        boolean begins = !inGap(blocks.previous[block]);
+        boolean ends = !inGap(blocks.next[block]);
+        int first = ends ? blocks.gapEnd[block] : Blocks.NONE;
+        if (begins) {
+            bins.remove(block);
+        } else {
+            unlist(block);
+        }
+        int part = from > blocks.address[block] ? blocks.split(block, from - blocks.address[block]) : block;
+        int rest = to < blocks.end(part) ? blocks.split(part, to - blocks.address[part]) : Blocks.NONE;
+        blocks.state[part] = Blocks.LENT;
+        if (begins) {
+            binsOf(block).insert(block, blocks.gapBytes[block]);
+        } else if (part != block) {
+            enlist(block);
+        }
+        if (rest != Blocks.NONE) {
+            enlist(rest);
+        }
+        if (ends) {
+            int last = rest == Blocks.NONE ? part : rest;
+            blocks.gapEnd[first] = last;
+            blocks.gapEnd[last] = first;
+        }
+        return part;
+    }
+
     private void form(int first, int last) {
         blocks.gapEnd[first] = last;
         blocks.gapEnd[last] = first;
-        if (blocks.state[first] == Blocks.FREE) {
-            bins.insert(first, blocks.end(last) - blocks.address[first]);
-        }
+        binsOf(first).insert(first, blocks.end(last) - blocks.address[first]);
     }
 
     private void unlistFirst(int first) {
-        if (blocks.state[first] == Blocks.FREE) {
-            bins.remove(first);
+        binsOf(first).remove(first);
+    }
+
+    private SizeBins binsOf(int first) {
+        return blocks.state[first] == Blocks.FREE ? bins : others;
+    }
+
+    /// Goes through the gaps of about a size and more, smaller ones first.
+    ///
+    /// @param seen told of each gap's first block; answers whether that is enough, once all of its bin are seen
+    void forEachGap(long byteSize, IntPredicate seen) {
+        int bin = SizeBins.binOf(byteSize);
+        boolean enough = false;
+        while (!enough) {
+            int next = bins.nextOccupied(bin);
+            int other = others.nextOccupied(bin);
+            if (next < 0 && other < 0) {
+                return;
+            }
+            bin = next < 0 || (other >= 0 && other < next) ? other : next;
+            enough = bins.forEachIn(bin, seen) | others.forEachIn(bin, seen);
+            bin++;
         }
     }
 
@@ -177,6 +236,7 @@ final class Gaps {
     /// @return how many free blocks are listed
     int checkInvariants() {
         int count = bins.checkInvariants();
+        others.checkInvariants();
         int before = Blocks.NONE;
         for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
             Invariant.check(blocks.state[block] == Blocks.FREE, "a listed block is free", block);
@@ -201,8 +261,8 @@ final class Gaps {
         Invariant.check(blocks.gapEnd[block] == last, "a gap's first block knows its last", address);
         Invariant.check(blocks.gapEnd[last] == block, "a gap's last block knows its first", address);
         Invariant.check(
-                blocks.state[block] != Blocks.FREE || blocks.gapBytes[block] == blocks.end(last) - address,
-                "a free block that begins a gap knows its size",
+                blocks.gapBytes[block] == blocks.end(last) - address,
+                "a gap's first block knows its size",
                 address);
     }
 }

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 
 /// One look at all shards of a device: which pages lie wholly in free blocks and may serve a stream, and how many bytes
 /// are live. A shard is looked at under its lock and may change at once; so whoever takes a page asks
@@ -14,7 +15,7 @@ final class IdlePages {
     private long number;
     private long liveBytes;
     private long newest;
-    private long covered;
+    private long tooNew;
     private boolean sorted;
 
     /// Looks at shards on behalf of one of them.
@@ -26,8 +27,9 @@ final class IdlePages {
         for (StreamShard shard : shards) {
             if (order.mayTake(taker.timeline, shard.timeline)) {
                 newest = order.newestTakeable(taker.timeline, shard.timeline);
-                covered = order.coveredTime(taker.timeline, shard.timeline);
+                tooNew = -1;
                 shard.findIdle(this);
+                order.mark(shard.timeline, tooNew);
             } else {
                 shard.countLive(this);
             }
@@ -41,10 +43,11 @@ final class IdlePages {
     /// Called back by a shard: one of its free blocks.
     void addAll(PageArena arena, int block, long from, long to, long freedAt) {
         if (freedAt > newest) {
+            tooNew = Math.max(tooNew, freedAt);
             return;
         }
         for (long at = arena.slotStart(from); at < to; ) {
-            Mapping mapping = java.util.Objects.requireNonNull(arena.mappingAt(at));
+            Mapping mapping = Objects.requireNonNull(arena.mappingAt(at));
             if (mapping.address >= from && mapping.end() <= to && mapping.page.pins.isEmpty()) {
                 add(mapping.page, block, freedAt);
             }
@@ -53,13 +56,12 @@ final class IdlePages {
     }
 
     private void add(Page page, int block, long freedAt) {
-        if (page.census != number - 1) {
+        if (page.seenIdle != number - 1) {
             page.idleSince = number;
         }
-        page.census = number;
+        page.seenIdle = number;
         page.idleBlock = block;
         page.freedAt = freedAt;
-        page.waits = freedAt > covered;
         pages.add(page);
     }
 
@@ -70,20 +72,16 @@ final class IdlePages {
 
     /// Whether this look found a page idle and nobody took it since.
     boolean has(Page page) {
-        return page.census == number;
-    }
-
-    boolean needsWait(Page page) {
-        return page.waits;
+        return page.seenIdle == number;
     }
 
     /// The page is somewhere else now.
     void taken(Page page) {
-        page.census = 0;
+        page.seenIdle = 0;
     }
 
-    /// All idle pages, the largest first; among equals those first that need no wait, then those that have been idle
-    /// for longest. Some may have been [taken][#has].
+    /// All idle pages, the largest first; among equals those that have been idle for longest: they are the least likely
+    /// to be wanted where they are. Some may have been [taken][#has].
     List<Page> bySize() {
         if (!sorted) {
             sorted = true;

@@ -33,14 +33,14 @@ final class Page {
     final Set<Pin> pins = EnumSet.noneOf(Pin.class);
     Mapping home;
 
-    /// The number of the [census][IdlePages] that last found it idle, the free block it lay in and when that was freed.
-    long census;
+    /// The number of the [look][IdlePages] that last found it idle, and of the first of those that found it so in a row.
+    long seenIdle;
 
-    int idleBlock = Blocks.NONE;
     long idleSince;
+    /// The free block that it lay in then, and when that was freed.
+    int idleBlock = Blocks.NONE;
+
     long freedAt;
-    /// Whether the taker must be made to wait for the stream that freed it.
-    boolean waits;
     /// The last search that came across it lent, and at what address.
     long search;
     long searchedAt;

@@ -24,12 +24,13 @@ final class PageGrowth implements Growth {
     }
 
     @Override
-    public long growAndAllocate(StreamShard shard, long byteSize) {
+    public long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst) {
+        WindowFill.Way way = way(idleFirst);
         if (byteSize > deviceBytes && table.pages.onDevice) {
             throw new DeviceOutOfMemoryException(byteSize, table.pages.device, "the device has " + deviceBytes);
         }
         while (true) {
-            switch (findOrPlan(shard, byteSize)) {
+            switch (findOrPlan(shard, byteSize, way)) {
                 case Block block -> {
                     return block.address;
                 }
@@ -43,6 +44,13 @@ final class PageGrowth implements Growth {
         }
     }
 
+    private WindowFill.Way way(boolean idleFirst) {
+        if (table.stable) {
+            return WindowFill.Way.BUY;
+        }
+        return idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
+    }
+
     private sealed interface Step {}
 
     private record Block(long address) implements Step {}
@@ -54,7 +62,7 @@ final class PageGrowth implements Growth {
     /// Another thread took a page of the window meanwhile.
     private record Changed() implements Step {}
 
-    private Step findOrPlan(StreamShard shard, long byteSize) {
+    private Step findOrPlan(StreamShard shard, long byteSize, WindowFill.Way way) {
         table.lock();
         try {
             clock.advance();
@@ -62,7 +70,7 @@ final class PageGrowth implements Growth {
             purchases.needed(idle.liveBytes() + byteSize);
             return switch (shard.findOrClaimWindow(byteSize, idle)) {
                 case BlockHeap.Found found -> new Block(found.address());
-                case Window window -> { misses++; yield plan(shard, window, byteSize); }
+                case Window window -> plan(shard, window, byteSize, way);
                 case null -> new NoWindow();
             };
         } finally {
@@ -70,9 +78,8 @@ final class PageGrowth implements Growth {
         }
     }
 
-    static long misses;
-    private Step plan(StreamShard shard, Window window, long byteSize) {
-        WindowFill fill = new WindowFill(table, idle, purchases, shard, window, byteSize, !table.stable);
+    private Step plan(StreamShard shard, Window window, long byteSize, WindowFill.Way way) {
+        WindowFill fill = new WindowFill(table, idle, purchases, shard, window, byteSize, way);
         if (fill.plan()) {
             return new Plan(fill);
         }

@@ -14,12 +14,15 @@ import org.jspecify.annotations.Nullable;
 /// handles`.
 ///
 /// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a
-/// page is 2 MiB while little is reserved and grows with what is reserved, to 1/128 of it and at most 512 MiB.
+/// page for large blocks is 1/128 of the most that was ever live at once, from 4 to 512 MiB; for small blocks 2 MiB.
 final class PhysicalPages {
     /// Where pages stop growing: 512 MiB cost three times as much to create and map as 2 MiB do.
-    private static final long LARGEST_PAGE = Long.getLong("cap", 512) << 20;
+    private static final long LARGEST_PAGE = 512L << 20;
 
-    private static final int SHARE_SHIFT = Integer.getInteger("share", 7);
+    /// Large blocks are longer than 1 MiB, mostly by far, so 2 MiB pages would only make more calls.
+    private static final long SMALLEST_LARGE_PAGE = 4L << 20;
+
+    private static final int SHARE_SHIFT = 7;
     private static final System.Logger LOG = System.getLogger(PhysicalPages.class.getName());
 
     private record Handle(long value, long byteSize) {}
@@ -62,7 +65,7 @@ final class PhysicalPages {
             return fixedPageBytes;
         }
         long page = small ? slotBytes : Math.min(LARGEST_PAGE, peakBytes >> SHARE_SHIFT);
-        return Math.max(slotBytes, page / slotBytes * slotBytes);
+        return Math.max(small ? slotBytes : Sizes.roundUp(SMALLEST_LARGE_PAGE, slotBytes), page / slotBytes * slotBytes);
     }
 
     /// A page's size, less what is not needed, if sizes are not fixed.

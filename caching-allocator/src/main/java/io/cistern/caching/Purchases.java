@@ -3,19 +3,21 @@ package io.cistern.caching;
 /// When new pages are made although others are idle.
 ///
 /// 1. While less is reserved than was ever live at once, counting what is asked for now: that much is needed anyway.
-/// 2. Above, idle pages are moved; but after every [#MOVES_A_PAGE] moves one page is bought, as skis are after they were
-/// rented often enough, up to `1 + slack` times the peak of live bytes. So a workload that repeats comes to rest with few
-/// moves.
+/// 2. Above, idle pages are moved; but moves *earn* pages, as skis are bought after they were rented often enough: one for
+/// each [#MOVES_A_PAGE] moves of its size inside a stream, and one for each between streams, up to `1 + slack` times the
+/// peak of live bytes.
 ///
 /// Guarded by the lock of the [PageTable].
 final class Purchases {
-    /// A move costs two thirds of a new page, so buying earlier makes first passes faster; what it costs in memory
-    /// stays small while moves are few.
-    private static final long MOVES_A_PAGE = Integer.getInteger("K", 16);
+    /// A workload on one stream comes to rest within a few passes with hardly a page more than its peak; fewer moves a
+    /// page would buy what it never needs.
+    private static final long MOVES_A_PAGE = 16;
 
     private final double slack;
     private long peakBytes;
-    private long movedBytes;
+    /// Bytes moved and not paid out in pages yet; between streams they count [#MOVES_A_PAGE] times, since there the one
+    /// that takes waits for the one that gives.
+    private long earnedBytes;
 
     Purchases(double slack) {
         this.slack = slack;
@@ -26,20 +28,25 @@ final class Purchases {
         peakBytes = Math.max(peakBytes, liveBytes);
     }
 
-    /// Whether a page of a size is to be bought now.
-    boolean buys(long reservedBytes, long byteSize) {
-        return reservedBytes < peakBytes
-                || (movedBytes >= MOVES_A_PAGE * byteSize && reservedBytes + byteSize <= peakBytes + (long) (peakBytes * slack));
+    /// Whether more must be reserved than is.
+    boolean isNeeded(long reservedBytes) {
+        return reservedBytes < peakBytes;
     }
 
-    void bought(long byteSize) {
-        movedBytes = Math.max(0, movedBytes - MOVES_A_PAGE * byteSize);
+    /// Whether a page of a size may be bought instead of moving others; if so, it is paid for.
+    boolean isEarned(long reservedBytes, long byteSize) {
+        boolean earned = earnedBytes >= MOVES_A_PAGE * byteSize
+                && reservedBytes + byteSize <= peakBytes + (long) (peakBytes * slack);
+        earnedBytes -= earned ? MOVES_A_PAGE * byteSize : 0;
+        return earned;
     }
 
-    void moved(long byteSize) {
-        movedBytes += byteSize;
+    /// A page was moved.
+    void moved(long byteSize, boolean fromOtherStream) {
+        earnedBytes += fromOtherStream ? MOVES_A_PAGE * byteSize : byteSize;
     }
 
+    /// The most that was ever live at once.
     long peakBytes() {
         return peakBytes;
     }

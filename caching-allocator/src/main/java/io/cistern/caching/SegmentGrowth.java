@@ -38,7 +38,7 @@ final class SegmentGrowth implements Growth {
     }
 
     @Override
-    public long growAndAllocate(StreamShard shard, long byteSize) {
+    public long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst) {
         Segment segment = acquire(segmentBytes(shard, byteSize));
         long from = Sizes.rounded(segment.address(), options.alignment());
         long usable = (segment.address() + segment.byteSize() - from) & -options.blockUnit();

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import java.util.Arrays;
 import java.util.function.IntConsumer;
+import java.util.function.IntPredicate;
 
 /// Free blocks by the size of the [gap][Gaps] that they begin, mostly their own: an array of lists with a bitmap in two
 /// levels above it.
@@ -134,7 +135,8 @@ final class SizeBins {
         return blocks.address[block] < blocks.address[other];
     }
 
-    private int nextOccupied(int bin) {
+    /// The first bin from one on that is not empty, or -1.
+    int nextOccupied(int bin) {
         if (bin >= BINS) {
             return -1;
         }
@@ -149,6 +151,17 @@ final class SizeBins {
             here = occupied[word];
         }
         return (word << 6) + Long.numberOfTrailingZeros(here);
+    }
+
+    /// Shows the blocks of a bin.
+    ///
+    /// @return whether any answer was yes
+    boolean forEachIn(int bin, IntPredicate seen) {
+        boolean any = false;
+        for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
+            any |= seen.test(block);
+        }
+        return any;
     }
 
     /// Goes through the blocks whose gaps have a size or more.
@@ -171,7 +184,7 @@ final class SizeBins {
             Invariant.check(!bit || (summary >>> (bin >>> 6) & 1) != 0, "summary bit of bin", bin);
             int before = Blocks.NONE;
             for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
-                Invariant.check(blocks.state[block] == Blocks.FREE, "a listed block is free", block);
+                Invariant.check(Gaps.isGap(blocks.state[block]), "a listed block is in a gap", block);
                 Invariant.check(binOf(blocks.gapBytes[block]) == bin, "a block is in the bin of its gap", block);
                 Invariant.check(blocks.listPrevious[block] == before, "lists are linked both ways", block);
                 before = block;

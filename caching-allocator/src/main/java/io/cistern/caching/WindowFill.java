@@ -4,6 +4,7 @@ import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.MemoryLocation;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /// Puts pages under a claimed window.
@@ -16,6 +17,16 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Nothing is unmapped, except to roll back.
 final class WindowFill {
+    /// Where pages come from.
+    enum Way {
+        /// Bought or moved, as [Purchases] say.
+        USUAL,
+        /// Moved, as long as there are idle ones.
+        MOVE,
+        /// Bought.
+        BUY
+    }
+
     /// New memory, or an idle page, at an address of a hole.
     private record Piece(long address, long byteSize, @Nullable Page taken) {}
 
@@ -27,7 +38,7 @@ final class WindowFill {
     private final Purchases purchases;
     private final StreamShard shard;
     private final Window window;
-    private final boolean moves;
+    private final Way way;
     private final long needEnd;
 
     /// Pages that come back to where they are still mapped.
@@ -51,13 +62,13 @@ final class WindowFill {
             StreamShard shard,
             Window window,
             long byteSize,
-            boolean moves) {
+            Way way) {
         this.table = table;
         this.idle = idle;
         this.purchases = purchases;
         this.shard = shard;
         this.window = window;
-        this.moves = moves;
+        this.way = way;
         this.needEnd = window.address() + byteSize;
         this.end = window.ends()[window.count() - 1];
     }
@@ -80,7 +91,7 @@ final class WindowFill {
     }
 
     private boolean comeHome(long address) {
-        Mapping mapping = java.util.Objects.requireNonNull(window.arena().mappingAt(address));
+        Mapping mapping = Objects.requireNonNull(window.arena().mappingAt(address));
         Mapping home = mapping.page.home;
         if (!idle.has(mapping.page) || !home.arena.shard.lend(home)) {
             return false;
@@ -99,28 +110,29 @@ final class WindowFill {
             pieces.add(piece);
             at += piece.byteSize;
         }
-        end = at;
+        if (holeEnd == window.ends()[window.count() - 1]) {
+            end = at;
+        }
     }
 
     private Piece piece(long at, long missing, long space) {
-        long reserved = table.pages.reserved().bytes() + planned;
-        long size = Math.min(table.pages.pageBytes(purchases.peakBytes(), shard.small), space);
-        long cut = table.pages.cut(size, missing);
-        if (!moves || reserved < purchases.peakBytes()) {
-            return buy(at, CUT ? cut : size);
+        PhysicalPages pages = table.pages;
+        long reserved = pages.reserved().bytes() + planned;
+        long whole = Math.min(pages.pageBytes(purchases.peakBytes(), shard.small), space);
+        long cut = pages.cut(whole, missing);
+        if (way == Way.USUAL && purchases.isNeeded(reserved)) {
+            return buy(at, whole);
         }
-        if (purchases.buys(reserved, cut)) {
-            purchases.bought(cut);
+        if (way == Way.BUY || (way == Way.USUAL && purchases.isEarned(reserved, cut))) {
             return buy(at, cut);
         }
         Page page = takeIdle(missing, space);
         if (page == null) {
             return buy(at, cut);
         }
-        purchases.moved(page.byteSize);
+        purchases.moved(page.byteSize, page.home.arena.shard.timeline != shard.timeline);
         return new Piece(at, page.byteSize, page);
     }
-    private static final boolean CUT = Boolean.getBoolean("cut");
 
     private Piece buy(long at, long size) {
         planned += size;

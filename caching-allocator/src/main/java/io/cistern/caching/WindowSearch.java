@@ -1,13 +1,12 @@
 package io.cistern.caching;
 
 import java.util.Arrays;
-import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the window for a request: in each [gap][Gaps], the first run of free blocks, holes and lent blocks with idle
 /// pages that is long enough; of these the one for which the fewest bytes of pages are missing, among equals the one in
-/// the smallest gap. The end of an arena counts as the largest gap.
+/// the smallest gap. The end of an arena is the largest gap.
 ///
 /// 1. A run takes in the blocks of a gap, one by one, until it is long enough. A lent block whose page is in use elsewhere
 /// ends it, and the next one begins behind.
@@ -15,6 +14,8 @@ import org.jspecify.annotations.Nullable;
 /// with pages that are lent inside the run, first push the run's start past the other place.
 ///
 /// Windows begin where gaps do, if possible, so that a workload that repeats finds the ones that it made before.
+///
+/// Smaller gaps are looked at first, and none after a window was found for which nothing is missing.
 ///
 /// Under the shard's lock and the page table's. Takes time in the number of blocks.
 final class WindowSearch {
@@ -29,6 +30,7 @@ final class WindowSearch {
     private int[] ahead = new int[8];
     private int aheadCount;
 
+    private int bestStart = Blocks.NONE;
     private int bestFirst = Blocks.NONE;
     private int bestLast = Blocks.NONE;
     private long bestMissing = Long.MAX_VALUE;
@@ -41,42 +43,28 @@ final class WindowSearch {
     }
 
     @Nullable
-    Window best(List<Region> regions) {
-        for (Region region : regions) {
-            if (region instanceof PageArena arena) {
-                search(arena);
-            }
-        }
-        return bestFirst == Blocks.NONE ? null : Window.of(blocks, bestFirst, bestLast);
+    Window best(Gaps gaps) {
+        gaps.forEachGap(byteSize, this::searchGap);
+        return bestFirst == Blocks.NONE ? null : Window.of(blocks, bestStart, bestFirst, bestLast);
     }
 
-    private void search(PageArena arena) {
-        int block = arena.firstBlock;
-        while (block != Blocks.NONE) {
-            if (Gaps.isGap(blocks.state[block])) {
-                int last = blocks.gapEnd[block];
-                searchGap(arena, block, last);
-                block = last;
-            }
-            block = blocks.next[block];
-        }
-    }
-
-    private void searchGap(PageArena arena, int gapFirst, int gapLast) {
-        boolean tail = blocks.next[gapLast] == Blocks.NONE;
-        long gap = tail ? Long.MAX_VALUE : blocks.end(gapLast) - blocks.address[gapFirst];
+    /// Returns whether nothing is missing.
+    private boolean searchGap(int gapFirst) {
+        PageArena arena = (PageArena) blocks.region[gapFirst];
+        int end = blocks.next[blocks.gapEnd[gapFirst]];
+        long gap = blocks.gapBytes[gapFirst];
         if (gap < byteSize) {
-            return;
+            return false;
         }
         empty();
-        int end = blocks.next[gapLast];
         for (int block = gapFirst; block != end; block = blocks.next[block]) {
             takeIn(block, arena);
             if (length >= byteSize) {
-                compare(block, gap);
-                return;
+                compare(block, gapFirst);
+                return bestMissing == 0;
             }
         }
+        return false;
     }
 
     private void empty() {
@@ -156,7 +144,8 @@ final class WindowSearch {
         return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
     }
 
-    private void compare(int last, long gap) {
+    private void compare(int last, int gapFirst) {
+        long gap = blocks.gapBytes[gapFirst];
         long missing = holes;
         if (blocks.state[last] == Blocks.HOLE) {
             long inLast = blocks.byteSize[last];
@@ -165,6 +154,7 @@ final class WindowSearch {
             missing += Math.min(inLast, needed) - inLast;
         }
         if (missing < bestMissing || (missing == bestMissing && gap < bestGap)) {
+            bestStart = gapFirst;
             bestFirst = first;
             bestLast = last;
             bestMissing = missing;
