@@ -122,6 +122,23 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
         return cache == null ? 0 : cache.trim(keepBytes);
     }
 
+    /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or captured its
+    /// addresses.
+    void pin(int device, long address, long byteSize, Page.Pin reason) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.pin(address, byteSize, reason);
+        }
+    }
+
+    /// Takes a reason for that away.
+    void unpin(int device, long address, long byteSize, Page.Pin reason) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.unpin(address, byteSize, reason);
+        }
+    }
+
     @Override
     public void streamClosing(int device, long stream) {
         DeviceCache cache = caches.get(device);

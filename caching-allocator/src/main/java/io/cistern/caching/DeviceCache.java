@@ -152,6 +152,16 @@ final class DeviceCache {
         }
     }
 
+    /// Keeps the pages under a range of live blocks where they are.
+    void pin(long address, long byteSize, Page.Pin reason) {
+        growth.setPinned(address, byteSize, reason, true);
+    }
+
+    /// Takes a reason for that away.
+    void unpin(long address, long byteSize, Page.Pin reason) {
+        growth.setPinned(address, byteSize, reason, false);
+    }
+
     /// Waits for the other streams that a shard's freed blocks were used on.
     void awaitFences(StreamShard shard) {
         shard.driverLock.lock();

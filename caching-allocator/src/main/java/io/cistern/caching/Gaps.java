@@ -191,7 +191,8 @@ final class Gaps {
                 return;
             }
             bin = next < 0 || (other >= 0 && other < next) ? other : next;
-            enough = bins.forEachIn(bin, seen) | others.forEachIn(bin, seen);
+            enough = bins.forEachIn(bin, seen);
+            enough |= others.forEachIn(bin, seen);
             bin++;
         }
     }

@@ -26,6 +26,9 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     void unmapLent(StreamShard shard);
 
+    /// Keeps the memory under a range where it is, or does so no longer.
+    void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned);
+
     /// How the free blocks of such memory are cut.
     Cutting cutting();
 }

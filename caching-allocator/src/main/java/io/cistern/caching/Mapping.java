@@ -5,6 +5,7 @@ final class Mapping {
     final Page page;
     final PageArena arena;
     final long address;
+    private final long end;
     /// The arena's block for exactly these addresses, while they are [Blocks#LENT] or [Blocks#SPENT].
     int block = Blocks.NONE;
 
@@ -12,10 +13,11 @@ final class Mapping {
         this.page = page;
         this.arena = arena;
         this.address = address;
+        this.end = address + page.byteSize;
     }
 
     long end() {
-        return address + page.byteSize;
+        return end;
     }
 
     boolean isHome() {

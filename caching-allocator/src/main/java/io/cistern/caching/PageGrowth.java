@@ -103,6 +103,11 @@ final class PageGrowth implements Growth {
         table.unmapLent(shard);
     }
 
+    @Override
+    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
+        table.setPinned(address, byteSize, reason, pinned);
+    }
+
     /// Without restraint: the pages of what is left over can go back to the driver.
     @Override
     public Cutting cutting() {

@@ -240,15 +240,16 @@ final class PageTable {
         pages.release(page.handle, page.byteSize);
     }
 
-    /// Pins the pages under a range of live blocks: they are not moved, unmapped or released until they are
-    /// [unpinned][#unpin].
-    void pin(long address, long byteSize, Page.Pin reason) {
-        forEachPage(address, byteSize, page -> page.pins.add(reason));
-    }
-
-    /// Takes a reason away.
-    void unpin(long address, long byteSize, Page.Pin reason) {
-        forEachPage(address, byteSize, page -> page.pins.remove(reason));
+    /// Pins the pages under a range of live blocks, or takes a reason away: while a page has one, it is not moved,
+    /// unmapped or released.
+    void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
+        forEachPage(address, byteSize, page -> {
+            if (pinned) {
+                page.pins.add(reason);
+            } else {
+                page.pins.remove(reason);
+            }
+        });
     }
 
     private void forEachPage(long address, long byteSize, Consumer<Page> action) {

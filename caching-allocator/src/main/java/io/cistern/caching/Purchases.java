@@ -11,7 +11,7 @@ package io.cistern.caching;
 final class Purchases {
     /// A workload on one stream comes to rest within a few passes with hardly a page more than its peak; fewer moves a
     /// page would buy what it never needs.
-    private static final long MOVES_A_PAGE = 16;
+    private static final long MOVES_A_PAGE = 64;
 
     private final double slack;
     private long peakBytes;

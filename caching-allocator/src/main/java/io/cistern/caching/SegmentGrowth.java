@@ -68,6 +68,10 @@ final class SegmentGrowth implements Growth {
     @Override
     public void releaseRefused() {}
 
+    /// A segment never moves, and goes only whole, once none of its blocks is live.
+    @Override
+    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {}
+
     /// A segment has one address.
     @Override
     public void unmapLent(StreamShard shard) {}

@@ -51,7 +51,18 @@ final class TestContext implements AllocatorContext, EventSink {
     }
 
     CachingAllocator open() {
-        return new CachingAllocator(this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true));
+        return open(PageReuse.WAIT, false);
+    }
+
+    CachingAllocator open(PageReuse reuse, boolean stableMapping) {
+        CachingOptions options = new CachingOptions(
+                "test", 0, CachingOptions.USUAL_ALIGNMENT, true, reuse, CachingOptions.USUAL_SLACK, stableMapping);
+        return new CachingAllocator(this, options);
+    }
+
+    /// A shard that belongs to no cache.
+    static StreamShard shard(long stream, boolean small) {
+        return new StreamShard(new StreamTimeline(stream), small, Cutting.ANY, new MissClock());
     }
 
     /// Bytes that the allocator said it has.
