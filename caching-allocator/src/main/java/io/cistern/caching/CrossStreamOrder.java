@@ -109,7 +109,13 @@ final class CrossStreamOrder {
         clock.advance();
         replace(ended, fences.record(ended.key), Long.MAX_VALUE);
         ended.closed = true;
-        ended.forgetAwaited();
+        ended.awaited.clear();
+        poll(ended);
+    }
+
+    /// All work of a stream that ended has finished.
+    synchronized void finished(StreamTimeline ended) {
+        replace(ended, Fences.PASSED, Long.MAX_VALUE);
     }
 
     /// Releases all fences.

@@ -253,9 +253,11 @@ final class DeviceCache {
     private boolean dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            if (shard.quiet(fences, false)) {
-                growth.unmapLent(shard);
+            if (!shard.quiet(fences, false)) {
+                return false;
             }
+            growth.unmapLent(shard);
+            order.finished(shard.timeline);
             return shard.dispose(fences);
         } finally {
             shard.driverLock.unlock();

@@ -57,6 +57,11 @@ final class PageArena extends Region {
         Arrays.fill(mappings, slot(mapping.address), slot(mapping.end()), null);
     }
 
+    /// Where the table ends: nothing is mapped from there on.
+    long mappedEnd() {
+        return address + mappings.length * slotBytes;
+    }
+
     private int slot(long at) {
         return (int) ((at - address) / slotBytes);
     }

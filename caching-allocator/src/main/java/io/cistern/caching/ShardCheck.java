@@ -71,12 +71,13 @@ final class ShardCheck {
     }
 
     private void checkPages(PageArena arena, int block, boolean hasMemory) {
-        long end = blocks.end(block);
+        boolean hole = blocks.state[block] == Blocks.HOLE;
+        long end = hole ? Math.min(blocks.end(block), arena.mappedEnd()) : blocks.end(block);
         for (long at = blocks.address[block]; at < end; at = arena.slotStart(at + 1)) {
             Mapping mapping = arena.mappingAt(at);
             if (hasMemory) {
                 Invariant.check(mapping != null && mapping.isHome(), "a block lies on pages at home there", at);
-            } else if (blocks.state[block] == Blocks.HOLE) {
+            } else if (hole) {
                 Invariant.check(mapping == null, "a hole has no mappings", at);
             } else if (blocks.state[block] == Blocks.LENT) {
                 boolean whole = mapping != null

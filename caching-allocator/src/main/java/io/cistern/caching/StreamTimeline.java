@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
-import java.util.HashMap;
 import java.util.Map;
+import java.util.WeakHashMap;
 
 /// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a later stream
 /// of the same handle has another timeline. Guarded by [CrossStreamOrder].
@@ -17,14 +17,10 @@ final class StreamTimeline {
     long passedTime = -1;
     /// The stream has ended; its fence covers all that was ever freed.
     boolean closed;
-    /// For other streams, the time up to which this one waits for them.
-    final Map<StreamTimeline, Long> awaited = new HashMap<>();
+    /// For other streams, as long as anything of them is left, the time up to which this one waits for them.
+    final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();
 
     StreamTimeline(long key) {
         this.key = key;
-    }
-
-    void forgetAwaited() {
-        awaited.clear();
     }
 }
