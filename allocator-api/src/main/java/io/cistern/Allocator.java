@@ -5,12 +5,14 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.ReservedPeak;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /// An allocator that was opened, as a program sees it: metered and owned by the framework whoever wrote it.
@@ -26,7 +28,12 @@ public final class Allocator implements AutoCloseable {
     private final Runnable whenClosed;
     private final AtomicInteger undrained;
     private final LimitedRoutes limited;
+
+    /// By device, what was counted before the last reset.
+    private final AtomicReferenceArray<RouteStatistics> atReset;
+
     private final Leaks leaks;
+    private final Pools pools;
     private final AtomicBoolean closing = new AtomicBoolean();
 
     Allocator(
@@ -36,6 +43,7 @@ public final class Allocator implements AutoCloseable {
             @Nullable MemoryLimit limit,
             Runnable whenClosed) {
         this.leaks = memory.leakRecords();
+        this.pools = memory.lenders();
         Router router = memory.router();
         this.spec = spec;
         this.maker = maker;
@@ -43,8 +51,10 @@ public final class Allocator implements AutoCloseable {
         this.whenClosed = whenClosed;
         this.routes = new Route[memory.environment().deviceCount()];
         this.undrained = new AtomicInteger(routes.length);
+        this.atReset = new AtomicReferenceArray<>(routes.length);
         for (int device = 0; device < routes.length; device++) {
             routes[device] = router.open(spec.text(), device, maker, memory.budgets(device, limit), this::drained);
+            atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
         }
         this.limited = new LimitedRoutes(router, routes, device -> memory.budgets(device, limit), this::drained);
     }
@@ -59,7 +69,8 @@ public final class Allocator implements AutoCloseable {
         return spec;
     }
 
-    /// Allocates memory for use on a stream, from this allocator whichever is current.
+    /// Allocates memory for use on a stream, from this allocator whichever is current; where that is out of memory,
+    /// from idle blocks of a pool that [lends][MemoryPoolBuilder#lendsToOthers].
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
@@ -72,22 +83,23 @@ public final class Allocator implements AutoCloseable {
     /// @throws AllocatorContractException if a plug-in returned an illegal address
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
-        long address = router.allocate(route(device), byteSize, stream);
-        if (address == Router.REFUSED) {
-            throw new IllegalStateException("allocator " + spec + " is closed");
+        Route route = route(device);
+        try {
+            long address = router.allocate(route, byteSize, stream);
+            if (address == Router.REFUSED) {
+                throw new IllegalStateException("allocator " + spec + " is closed");
+            }
+            return address;
+        } catch (DeviceOutOfMemoryException failure) {
+            return pools.lend(route, null, byteSize, stream, failure);
         }
-        return address;
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams.
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter() {
-        return enter(Allocator::nothing);
-    }
-
-    Scope enter(Runnable whenClosed) {
-        return enter(Region.of(router.region(), openRoutes()), whenClosed);
+        return enter(Reach.ALL, Allocator::nothing);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on one device.
@@ -95,11 +107,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device) {
-        return enter(device, Allocator::nothing);
-    }
-
-    Scope enter(int device, Runnable whenClosed) {
-        return enter(Region.of(router.region(), only(device)), whenClosed);
+        return enter(Reach.ALL.onDevice(checkedDevice(device)), Allocator::nothing);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on one stream of a device.
@@ -107,11 +115,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device, long stream) {
-        return enter(device, stream, Allocator::nothing);
-    }
-
-    Scope enter(int device, long stream, Runnable whenClosed) {
-        return enter(Region.ofStream(router.region(), only(device), stream), whenClosed);
+        return enter(Reach.ALL.onStream(checkedDevice(device), stream), Allocator::nothing);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams, and what it
@@ -121,38 +125,52 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(MemoryLimit limit) {
-        return enter(limit, Allocator::nothing);
+        return enter(Reach.ALL.within(limit), Allocator::nothing);
     }
 
-    Scope enter(MemoryLimit limit, Runnable whenClosed) {
-        synchronized (limited) {
-            openRoutes();
-            return enter(Region.of(router.region(), limited.of(limit, undrained::incrementAndGet), limit), whenClosed);
-        }
-    }
-
-    private Scope enter(Region region, Runnable whenClosed) {
-        return new Scope(router, this, region.outer(), region, whenClosed);
+    Scope enter(Reach reach, Runnable whenClosed) {
+        Region outer = router.region();
+        return new Scope(router, this, outer, region(outer, reach), whenClosed);
     }
 
     private static void nothing() {}
 
-    private @Nullable Route[] only(int device) {
-        @Nullable Route[] one = new Route[routes.length];
-        one[Objects.checkIndex(device, one.length)] = openRoutes()[device];
-        return one;
+    /// This allocator on top of a region.
+    ///
+    /// @throws IllegalStateException if this allocator is closed
+    Region region(@Nullable Region outer, Reach reach) {
+        Route[] all = openRoutes(reach.limit());
+        if (reach.device() == Reach.EVERY_DEVICE) {
+            return Region.of(outer, all, reach.stream(), reach.limit());
+        }
+        @Nullable Route[] one = new Route[all.length];
+        one[reach.device()] = all[reach.device()];
+        return Region.of(outer, one, reach.stream(), reach.limit());
     }
 
-    private Route[] openRoutes() {
-        if (closing.get()) {
+    private Route[] openRoutes(@Nullable MemoryLimit limit) {
+        if (limit == null) {
+            refuseIfClosed();
+            return routes;
+        }
+        synchronized (limited) {
+            refuseIfClosed();
+            return limited.of(limit, undrained::incrementAndGet);
+        }
+    }
+
+    private void refuseIfClosed() {
+        if (isClosed()) {
             throw new IllegalStateException("allocator " + spec + " is closed");
         }
-        return routes;
     }
 
-    /// The routes by device, for a region that checks at each allocation whether they are open.
-    Route[] routes() {
-        return routes;
+    /// The way to this allocator for blocks that are charged to a scope's limit too; one that refuses, after
+    /// closing.
+    Route route(int device, @Nullable MemoryLimit limit) {
+        synchronized (limited) {
+            return limit == null || isClosed() ? route(device) : openRoutes(limit)[device];
+        }
     }
 
     /// What the framework counted on a device.
@@ -160,13 +178,35 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
         RouteStatistics counted = router.statistics(route(device));
+        RouteStatistics before = atReset.get(device);
         return new AllocatorStatistics(
-                counted.allocations(),
-                counted.frees(),
+                counted.allocations() - before.allocations(),
+                counted.frees() - before.frees(),
+                counted.allocations() - counted.frees(),
                 counted.requestedBytes(),
                 counted.requestedPeakBytes(),
-                counted.requestedTotalBytes(),
+                counted.requestedTotalBytes() - before.requestedTotalBytes(),
                 reservedBytes(device));
+    }
+
+    /// Lets the peak of requested bytes begin at what is alive now, and that of reserved bytes where the allocator
+    /// [keeps one][ReservedPeak].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetPeak(int device) {
+        router.resetPeak(route(device));
+        if (!isDrained()) {
+            extension(ReservedPeak.class).ifPresent(peak -> peak.resetReservedPeak(device));
+        }
+    }
+
+    /// Lets all that is counted begin anew: allocations, frees and their bytes at 0, peaks as [#resetPeak]. What
+    /// is alive stays counted as alive.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetStatistics(int device) {
+        resetPeak(device);
+        atReset.set(device, router.statistics(route(device)));
     }
 
     /// Bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
@@ -182,7 +222,7 @@ public final class Allocator implements AutoCloseable {
         return isDrained() ? 0 : maker.trim(device, keepBytes);
     }
 
-    /// Asks for an optional ability of the allocator, such as [io.cistern.spi.ReservedPeak].
+    /// Asks for an optional ability of the allocator, such as [ReservedPeak].
     public <T> Optional<T> extension(Class<T> type) {
         return maker.extension(type);
     }
@@ -220,6 +260,10 @@ public final class Allocator implements AutoCloseable {
         return routes[route.device()].isBeside(route);
     }
 
+    boolean isClosed() {
+        return closing.get();
+    }
+
     /// Whether it was closed and its last block is gone, so that its memory is back with the driver.
     public boolean isDrained() {
         return undrained.get() == 0;
@@ -230,7 +274,11 @@ public final class Allocator implements AutoCloseable {
     }
 
     Route route(int device) {
-        return routes[Objects.checkIndex(device, routes.length)];
+        return routes[checkedDevice(device)];
+    }
+
+    int checkedDevice(int device) {
+        return Objects.checkIndex(device, routes.length);
     }
 
     private void drained() {

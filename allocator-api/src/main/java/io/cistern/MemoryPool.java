@@ -121,7 +121,7 @@ public final class MemoryPool implements AutoCloseable {
         return uses.get();
     }
 
-    /// Allocates from this pool: see [Allocator#allocate].
+    /// Allocates from this pool and no other, whoever lends: see [Allocator#allocate].
     ///
     /// @param byteSize bytes wanted; 0 gives address 0
     /// @param device the device's ordinal
@@ -136,7 +136,7 @@ public final class MemoryPool implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this pool is closed
     public Scope enter() {
-        return entered(() -> allocator.enter(this::endUse));
+        return entered(() -> allocator.enter(Reach.ALL, this::endUse));
     }
 
     /// Opens a scope in which this pool serves the calling thread on one device.
@@ -144,7 +144,7 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(int device) {
-        return entered(() -> allocator.enter(device, this::endUse));
+        return entered(() -> allocator.enter(Reach.ALL.onDevice(allocator.checkedDevice(device)), this::endUse));
     }
 
     /// Opens a scope in which this pool serves the calling thread on one stream of a device.
@@ -152,7 +152,8 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(int device, long stream) {
-        return entered(() -> allocator.enter(device, stream, this::endUse));
+        return entered(
+                () -> allocator.enter(Reach.ALL.onStream(allocator.checkedDevice(device), stream), this::endUse));
     }
 
     /// Opens a scope in which this pool serves the calling thread on all devices and streams, charged to a limit:
@@ -160,7 +161,7 @@ public final class MemoryPool implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(MemoryLimit limit) {
-        return entered(() -> allocator.enter(limit, this::endUse));
+        return entered(() -> allocator.enter(Reach.ALL.within(limit), this::endUse));
     }
 
     /// Opens a scope in a use of the pool.
@@ -179,6 +180,20 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
         return allocator.statistics(device);
+    }
+
+    /// Lets the peaks of a device begin at what is alive now: see [Allocator#resetPeak].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetPeak(int device) {
+        allocator.resetPeak(device);
+    }
+
+    /// Lets all that is counted on a device begin anew: see [Allocator#resetStatistics].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetStatistics(int device) {
+        allocator.resetStatistics(device);
     }
 
     /// Blocks on all devices that were not freed yet, also after closing.

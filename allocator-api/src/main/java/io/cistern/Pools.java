@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /// The pools of one [DeviceMemory], what they lend, and the scopes that were begun without lexical form.
 ///
@@ -48,7 +49,7 @@ final class Pools {
     }
 
     void begin(MemoryPool pool, int device) {
-        Scope scope = pool.entered(() -> pool.allocator().enter(device, () -> {}));
+        Scope scope = pool.entered(() -> pool.allocator().enter(device));
         begun.computeIfAbsent(here(pool, device), _ -> new ArrayDeque<>()).push(scope);
     }
 
@@ -83,17 +84,25 @@ final class Pools {
         pool.endUse();
     }
 
-    /// Serves a request that a route could not, from idle blocks of lending pools.
+    /// Serves a request that a route could not, from idle blocks of lending pools. What is lent is charged to the
+    /// lender's limits and to that of the scope that asks.
     ///
+    /// @param limit that of the scope which chose the route, or null
     /// @throws DeviceOutOfMemoryException the failure, if the route is a pool's own or no pool can help
-    long lend(Route refusing, long byteSize, int device, long stream, DeviceOutOfMemoryException failure) {
+    long lend(
+            Route refusing,
+            @Nullable MemoryLimit limit,
+            long byteSize,
+            long stream,
+            DeviceOutOfMemoryException failure) {
+        int device = refusing.device();
         for (MemoryPool pool : pools) {
             if (pool.allocator().route(device).sharesMakerWith(refusing)) {
                 throw failure;
             }
         }
         for (MemoryPool pool : pools) {
-            long address = pool.lendsNow() ? router.lend(pool.allocator().route(device), byteSize, stream) : 0;
+            long address = pool.lendsNow() ? router.lend(pool.allocator().route(device, limit), byteSize, stream) : 0;
             if (address != 0) {
                 return address;
             }

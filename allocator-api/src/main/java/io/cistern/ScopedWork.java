@@ -1,10 +1,13 @@
 package io.cistern;
 
-import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Router;
 import org.jspecify.annotations.Nullable;
 
 /// A scope in the form of code that runs in it: `memory.where(pool).run(() -> …)`.
+///
+/// ```java
+/// memory.where(pool).onStream(0, stream).within(limit).run(() -> step());
+/// ```
 ///
 /// Threads that the code forks in a [java.util.concurrent.StructuredTaskScope] are in the scope too, through a
 /// [ScopedValue]; other threads are not.
@@ -14,17 +17,42 @@ public final class ScopedWork {
     private final Router router;
     private final Allocator allocator;
     private final @Nullable MemoryPool pool;
+    private final Reach reach;
 
     /// @param pool what is in use meanwhile, or null
-    ScopedWork(Router router, Allocator allocator, @Nullable MemoryPool pool) {
+    ScopedWork(Router router, Allocator allocator, @Nullable MemoryPool pool, Reach reach) {
         this.router = router;
         this.allocator = allocator;
         this.pool = pool;
+        this.reach = reach;
+    }
+
+    /// The same for one device, on all its streams.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public ScopedWork onDevice(int device) {
+        return reaching(reach.onDevice(allocator.checkedDevice(device)));
+    }
+
+    /// The same for one stream of one device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public ScopedWork onStream(int device, long stream) {
+        return reaching(reach.onStream(allocator.checkedDevice(device), stream));
+    }
+
+    /// The same with what it allocates charged to a limit as well: see [Allocator#enter(MemoryLimit)].
+    public ScopedWork within(MemoryLimit limit) {
+        return reaching(reach.within(limit));
+    }
+
+    private ScopedWork reaching(Reach other) {
+        return new ScopedWork(router, allocator, pool, other);
     }
 
     /// Runs code in the scope.
     ///
-    /// @throws IllegalStateException if its pool is closed
+    /// @throws IllegalStateException if its allocator or pool is closed
     public void run(Runnable body) {
         call(() -> {
             body.run();
@@ -34,14 +62,14 @@ public final class ScopedWork {
 
     /// Calls code in the scope.
     ///
-    /// @throws IllegalStateException if its pool is closed
+    /// @throws IllegalStateException if its allocator or pool is closed
     /// @throws X what the code throws
     public <R, X extends Throwable> R call(ScopedValue.CallableOp<R, X> body) throws X {
         if (pool != null) {
             pool.beginUse();
         }
         try {
-            return router.callIn(Region.of(router.region(), allocator.routes()), body);
+            return router.callIn(allocator.region(router.region(), reach), body);
         } finally {
             if (pool != null) {
                 pool.endUse();

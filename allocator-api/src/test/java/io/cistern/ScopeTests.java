@@ -175,6 +175,47 @@ class ScopeTests {
     }
 
     @Test
+    void codeRunsInAScopeOfOneDeviceOrOneStream() {
+        memory.where(pool).onDevice(1).run(() -> assertThat(serving()).isSameAs(current));
+        memory.where(pool).onDevice(0).run(() -> assertThat(serving()).isSameAs(pool));
+        memory.where(pool).onStream(0, 77).run(() -> {
+            assertThat(serving()).isSameAs(current);
+            memory.free(memory.allocate(1000, 0, 77), 77);
+            assertThat(pool.statistics(0).allocations()).isEqualTo(2);
+        });
+        assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                .isThrownBy(() -> memory.where(pool).onDevice(2));
+    }
+
+    @Test
+    void codeRunsInAScopeWithALimitAndItsBlocksStayCharged() {
+        MemoryLimit limit = MemoryLimit.of("task", 3000);
+        long block = memory.where(pool).within(limit).<Long, RuntimeException>call(() -> {
+            assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                    .isThrownBy(() -> memory.allocate(3001, 0, 0))
+                    .withMessageContaining("task: limit of 3000 bytes");
+            return memory.allocate(2000, 0, 0);
+        });
+        assertThat(limit.usedBytes()).isEqualTo(2000);
+        memory.free(block, 0);
+        assertThat(limit.usedBytes()).isZero();
+        ScopedWork onStream = memory.where(pool).within(limit).onStream(0, 77);
+        long charged = onStream.<Long, RuntimeException>call(() -> {
+            memory.free(memory.allocate(5000, 0, 0), 0);
+            return memory.allocate(1000, 0, 77);
+        });
+        assertThat(limit.usedBytes()).isEqualTo(1000);
+        memory.free(charged, 77);
+    }
+
+    @Test
+    void workOfAClosedAllocatorIsRefused() {
+        ScopedWork work = memory.where(pool);
+        pool.close();
+        assertThatIllegalStateException().isThrownBy(() -> work.run(() -> {}));
+    }
+
+    @Test
     void otherThreadsAreNotInTheScope() throws Exception {
         try (Scope _ = pool.enter();
                 ExecutorService executor = Executors.newSingleThreadExecutor()) {

@@ -1,6 +1,7 @@
 package io.cistern.adaptors;
 
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 
 /// Asks a callback when memory is short, and tries again for as long as it says so. Other failures are not retried.

@@ -1,5 +1,6 @@
 package io.cistern.adaptors;
 
+import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 import java.util.Comparator;
 import java.util.List;

@@ -2,6 +2,7 @@ package io.cistern.adaptors;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 import org.junit.jupiter.api.Test;
 

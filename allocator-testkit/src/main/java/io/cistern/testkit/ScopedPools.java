@@ -3,11 +3,14 @@ package io.cistern.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
+import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DriverCall;
+import io.cistern.spi.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
@@ -17,11 +20,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Scopes and swaps over real memory: nested regions on several threads and streams, contents checked, and every byte
-/// back with the source it came from.
+/// Scopes, pools and swaps over real memory: nested regions on several threads and streams, contents checked, and every
+/// byte back with the source it came from.
 ///
-/// Two allocators stand for two pools, one over physical handles and one over plain ranges, so that the driver's own
-/// counters tell which source gave and got what.
+/// There are two pools over different sources: one over physical handles, of `vmm` where that is found and of `pages`
+/// otherwise, which the driver's own counters of `cuMemCreate` and `cuMemRelease` tell of; and one over a pair of
+/// functions that keeps books.
 public abstract class ScopedPools {
     private static final int THREADS = 4;
     private static final int ROUNDS = 200;
@@ -30,8 +34,13 @@ public abstract class ScopedPools {
     private final CudaDriver driver;
     private final DeviceMemory memory;
     private final Allocator outside;
-    private final Allocator pages;
-    private final Allocator ranges;
+    private final CountingRanges functions;
+    private final MemoryPool pages;
+    private final MemoryPool ranges;
+
+    /// Calls of `cuMemCreate` that made nothing: those with which `vmm` tries which handles it may have.
+    private long refusedHandles;
+
     private final List<Long> streams = new ArrayList<>();
 
     /// On a driver, which is closed in the end.
@@ -39,8 +48,22 @@ public abstract class ScopedPools {
         this.driver = driver;
         memory = DeviceMemory.open(driver, DiscoveredCatalog.find());
         outside = memory.open("direct");
-        pages = memory.open("caching:source=pages");
-        ranges = memory.open("caching:source=linear");
+        functions = new CountingRanges(driver);
+        pages = memory.pool(ofHandles());
+        ranges = MemoryPool.builder(memory)
+                .functions(functions, functions)
+                .tag("ranges")
+                .open();
+    }
+
+    private String ofHandles() {
+        return memory.catalog().entries().stream()
+                .filter(entry ->
+                        entry.kind() == Catalog.Kind.SOURCE && entry.problem().isEmpty())
+                .map(Catalog.Entry::name)
+                .filter("vmm"::equals)
+                .findFirst()
+                .orElse("pages");
     }
 
     @BeforeEach
@@ -49,18 +72,36 @@ public abstract class ScopedPools {
         for (int i = 0; i < 2 * THREADS; i++) {
             streams.add(driver.streams().create(0));
         }
+        long stream = streams.getFirst();
+        memory.free(pages.allocate(1, 0, stream), stream);
+        driver.streams().synchronize(0, stream);
+        pages.trim(0, 0);
+        refusedHandles = createdHandles() - driver.calls().of(DriverCall.MEM_RELEASE);
+        assertThat(pages.reservedBytes(0)).hasValue(0);
+        pages.resetStatistics(0);
     }
 
     @AfterEach
     void everyByteIsBackWithItsSource() {
         streams.forEach(stream -> driver.streams().synchronize(0, stream));
+        pages.close();
+        ranges.close();
         memory.close();
         streams.forEach(stream -> driver.streams().destroy(0, stream));
-        assertThat(driver.calls().of(DriverCall.MEM_RELEASE))
-                .isEqualTo(driver.calls().of(DriverCall.MEM_CREATE));
+        assertThat(functions.liveBytes()).isZero();
+        assertThat(functions.returnedBytes()).isEqualTo(functions.madeBytes());
+        assertThat(liveHandles()).isZero();
         assertThat(driver.calls().of(DriverCall.MEM_FREE))
                 .isEqualTo(driver.calls().of(DriverCall.MEM_ALLOC));
         driver.close();
+    }
+
+    private long liveHandles() {
+        return createdHandles() - driver.calls().of(DriverCall.MEM_RELEASE) - refusedHandles;
+    }
+
+    private long createdHandles() {
+        return driver.calls().of(DriverCall.MEM_CREATE);
     }
 
     @Test
@@ -77,9 +118,52 @@ public abstract class ScopedPools {
             }
             assertThat(patterns.mismatches()).isEmpty();
         }
-        for (Allocator allocator : List.of(outside, pages, ranges)) {
-            assertThat(allocator.statistics(0).allocations()).isEqualTo((long) THREADS * ROUNDS);
-            assertThat(allocator.statistics(0).liveBlocks()).isZero();
+        for (AllocatorStatistics counted : List.of(outside.statistics(0), pages.statistics(0), ranges.statistics(0))) {
+            assertThat(counted.allocations()).isEqualTo((long) THREADS * ROUNDS);
+            assertThat(counted.liveBlocks()).isZero();
+        }
+        assertThat(functions.liveBytes())
+                .isEqualTo(ranges.reservedBytes(0).orElseThrow())
+                .isPositive();
+    }
+
+    @Test
+    void poolsThatCloseGiveIdleMemoryBackAtOnceAndTheRestAfterTheLastFree() throws Exception {
+        try (Patterns patterns = new Patterns(driver, 0)) {
+            for (MemoryPool pool : List.of(pages, ranges)) {
+                List<long[]> live = new ArrayList<>();
+                try (Scope _ = pool.enter()) {
+                    for (int i = 0; i < THREADS; i++) {
+                        live.add(block(patterns, 7 + i, 3L << 20, streams.get(i)));
+                        end(patterns, block(patterns, 70 + i, 24L << 20, streams.get(i)));
+                    }
+                }
+                driver.devices().synchronize(0);
+                long held = pool.reservedBytes(0).orElseThrow();
+                pool.close();
+                assertThat(pool.liveBlocks()).isEqualTo(THREADS);
+                assertThat(pool.isDrained()).isFalse();
+                assertThat(pool.reservedBytes(0).orElseThrow())
+                        .as("live blocks, in whole segments or pages")
+                        .isBetween(THREADS * (3L << 20), held - THREADS * (20L << 20));
+                endOnThreads(patterns, live);
+                assertThat(pool.isDrained()).isTrue();
+                assertThat(pool.reservedBytes(0)).hasValue(0);
+            }
+            assertThat(liveHandles()).isZero();
+            assertThat(functions.liveBytes()).isZero();
+            assertThat(patterns.mismatches()).isEmpty();
+        }
+    }
+
+    /// Verifies and frees each block on a thread of its own.
+    private void endOnThreads(Patterns patterns, List<long[]> blocks) throws Exception {
+        try (ExecutorService executor = Executors.newFixedThreadPool(THREADS)) {
+            List<Future<?>> running = new ArrayList<>();
+            blocks.forEach(block -> running.add(executor.submit(() -> end(patterns, block))));
+            for (Future<?> task : running) {
+                task.get();
+            }
         }
     }
 
@@ -105,7 +189,10 @@ public abstract class ScopedPools {
     }
 
     private long[] block(Patterns patterns, int seed, long stream) {
-        long byteSize = 1 + Math.floorMod(seed * 7919L * 104_729L, LARGEST);
+        return block(patterns, seed, 1 + Math.floorMod(seed * 7919L * 104_729L, LARGEST), stream);
+    }
+
+    private long[] block(Patterns patterns, int seed, long byteSize, long stream) {
         long address = memory.allocate(byteSize, 0, stream);
         patterns.write(address, byteSize, seed, stream);
         return new long[] {address, byteSize, seed, stream};

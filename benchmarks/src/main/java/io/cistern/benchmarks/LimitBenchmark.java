@@ -2,8 +2,11 @@ package io.cistern.benchmarks;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.DeviceMemoryBuilder;
 import io.cistern.MemoryLimit;
 import io.cistern.simulated.SimulatedGpu;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -52,7 +55,7 @@ public class LimitBenchmark {
         @Setup
         public void open() {
             MemoryLimit process = MemoryLimit.of("process", 64L << 30);
-            DeviceMemory.Builder builder =
+            DeviceMemoryBuilder builder =
                     DeviceMemory.builder(SimulatedGpu.builder().build());
             memory = (setting == Setting.ONE || setting == Setting.TWO ? builder.limit(process) : builder).open();
             current = setting == Setting.TWO
@@ -68,6 +71,11 @@ public class LimitBenchmark {
         }
     }
 
+    private final SpacedAllocator provider = new SpacedAllocator();
+    private static final VarHandle OWN = MethodHandles.arrayElementVarHandle(long[].class);
+
+    /// Used in the middle alone.
+    private final long[] own = new long[64];
     private final long stream = 7;
     private final long byteSize = 4096;
 
@@ -85,5 +93,25 @@ public class LimitBenchmark {
         long address = shared.memory.allocate(byteSize, 0, stream);
         shared.memory.free(address, stream);
         return address;
+    }
+
+    /// The floor: the provider alone, called directly; whatever the setting, the same.
+    @Benchmark
+    public long providerPair() {
+        long address = provider.allocate(byteSize, 0, stream);
+        provider.free(address, byteSize, 0, stream);
+        return address;
+    }
+
+    /// What a processor of this machine can do at most with so many threads: one compare-and-set and a few stores to
+    /// memory that no other thread touches.
+    @Benchmark
+    public long ownCompareAndSet() {
+        long[] mine = own;
+        OWN.compareAndSet(mine, 32, 0L, 1L);
+        mine[33]++;
+        mine[34]++;
+        OWN.setRelease(mine, 32, 0L);
+        return mine[35]++;
     }
 }

@@ -3,7 +3,10 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.Allocator;
+import io.cistern.DeviceBuffer;
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import org.junit.jupiter.api.Test;
@@ -36,6 +39,42 @@ class PoolLendingTests extends PoolFixture {
     }
 
     @Test
+    void everyFormOfAllocationBorrows() throws InterruptedException {
+        MemoryPool lending = builder().lendsToOthers(true).open();
+        free(lending.allocate(60 * MIB, DEVICE, stream));
+
+        free(memory.current().allocate(40 * MIB, DEVICE, stream));
+        try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, 40 * MIB, DEVICE, stream)) {
+            assertThat(lending.liveBlocks()).isOne();
+            assertThat(buffer.address()).isNotZero();
+        }
+        Allocator other = memory.open("caching");
+        try (Scope _ = other.enter(DEVICE, stream)) {
+            free(allocate(40 * MIB));
+        }
+        memory.where(other).run(() -> free(allocate(40 * MIB)));
+        Thread.ofVirtual().start(() -> free(allocate(40 * MIB))).join();
+        assertThat(lending.statistics(DEVICE).allocations()).isEqualTo(6);
+        assertThat(lending.liveBlocks()).isZero();
+    }
+
+    @Test
+    void whatIsLentIsChargedToTheScopeThatAsked() {
+        MemoryPool lending = builder().lendsToOthers(true).open();
+        free(lending.allocate(60 * MIB, DEVICE, stream));
+        MemoryLimit limit = MemoryLimit.of("request", 45 * MIB);
+        long[] borrowed = new long[1];
+        memory.where(memory.current()).within(limit).run(() -> {
+            borrowed[0] = allocate(40 * MIB);
+            assertThat(limit.usedBytes()).isEqualTo(40 * MIB);
+            assertOutOfMemory(6 * MIB);
+        });
+        assertThat(lending.liveBlocks()).isOne();
+        free(borrowed);
+        assertThat(limit.usedBytes()).isZero();
+    }
+
+    @Test
     void lendingMakesNoMemory() {
         MemoryPool lending = builder().lendsToOthers(true).open();
         long before = allocate(70 * MIB);
@@ -51,6 +90,8 @@ class PoolLendingTests extends PoolFixture {
         try (MemoryPool other = memory.pool("caching");
                 Scope _ = other.enter()) {
             assertOutOfMemory(40 * MIB);
+            assertThatThrownBy(() -> other.allocate(40 * MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
         }
         free(allocate(40 * MIB));
         assertThat(lending.statistics(DEVICE).allocations()).isEqualTo(2);

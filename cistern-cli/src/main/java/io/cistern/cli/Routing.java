@@ -33,7 +33,7 @@ final class Routing {
     /// Those exchanged that still have live blocks.
     private final List<Allocator> retired = new ArrayList<>();
 
-    private AllocatorStatistics drained = new AllocatorStatistics(0, 0, 0, 0, 0, OptionalLong.of(0));
+    private AllocatorStatistics drained = new AllocatorStatistics(0, 0, 0, 0, 0, 0, OptionalLong.of(0));
     private @Nullable Scope scope;
     private int scopeStream = -1;
     private long operations;
@@ -158,6 +158,7 @@ final class Routing {
         return new AllocatorStatistics(
                 one.allocations() + other.allocations(),
                 one.frees() + other.frees(),
+                one.liveBlocks() + other.liveBlocks(),
                 one.requestedBytes() + other.requestedBytes(),
                 one.requestedPeakBytes() + other.requestedPeakBytes(),
                 one.requestedTotalBytes() + other.requestedTotalBytes(),

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.DeviceMemoryBuilder;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
@@ -46,7 +47,7 @@ class ComplaintsTests {
     }
 
     private DeviceMemory open(long limitBytes) {
-        DeviceMemory.Builder builder = DeviceMemory.builder(gpu)
+        DeviceMemoryBuilder builder = DeviceMemory.builder(gpu)
                 .catalog(ServiceLoader.load(CatalogProvider.class)
                         .findFirst()
                         .orElseThrow()
@@ -88,10 +89,9 @@ class ComplaintsTests {
         }
     }
 
-    /// 2. Statistics and peaks are dropped with a plugged allocator. (A peak is not reset for all: a phase gets
-    /// an allocator and a scope of its own, with counters that begin at zero.)
+    /// 2. Statistics, peaks and their reset are dropped with a plugged allocator.
     @Test
-    void everyAllocatorIsMeteredAndAPhaseHasAPeakOfItsOwn() {
+    void everyAllocatorIsMeteredAndItsPeakAndCountsAreReset() {
         for (Allocator allocator : ofEveryKind(memory)) {
             long one = allocator.allocate(3 * MIB, 0, 0);
             memory.free(allocator.allocate(5 * MIB, 0, 0), 0);
@@ -101,12 +101,18 @@ class ComplaintsTests {
             assertThat(allocator.statistics(0).requestedPeakBytes()).isEqualTo(8 * MIB);
             assertThat(allocator.statistics(0).requestedTotalBytes()).isEqualTo(8 * MIB);
             assertThat(allocator.statistics(0).liveBlocks()).isEqualTo(1);
+
+            memory.resetPeak(0);
+            assertThat(allocator.statistics(0).requestedPeakBytes()).isEqualTo(3 * MIB);
+            memory.free(allocator.allocate(MIB, 0, 0), 0);
+            assertThat(allocator.statistics(0).requestedPeakBytes()).isEqualTo(4 * MIB);
+
+            memory.resetStatistics(0);
             memory.free(one, 0);
-        }
-        try (Allocator phase = memory.open("phase", plugin);
-                Scope _ = phase.enter()) {
-            memory.free(memory.allocate(MIB, 0, 0), 0);
-            assertThat(phase.statistics(0).requestedPeakBytes()).isEqualTo(MIB);
+            assertThat(allocator.statistics(0).allocations()).isZero();
+            assertThat(allocator.statistics(0).frees()).isEqualTo(1);
+            assertThat(allocator.statistics(0).requestedTotalBytes()).isZero();
+            assertThat(allocator.statistics(0).liveBlocks()).isZero();
         }
     }
 

@@ -54,7 +54,7 @@ final class ReplayResultTests {
     }
 
     private static ReplayResult result(Work work, List<Replay.Pass> passes) {
-        AllocatorStatistics metered = new AllocatorStatistics(5, 4, 100, 1000, 4000, OptionalLong.empty());
+        AllocatorStatistics metered = new AllocatorStatistics(5, 4, 1, 100, 1000, 4000, OptionalLong.empty());
         return new ReplayResult(
                 "t",
                 "caching:a=b",

@@ -3,7 +3,8 @@ package io.cistern.internal.routing;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The bytes of one allocator on one device that lanes have leased, and the most that were ever requested.
+/// The bytes of one allocator on one device that lanes have leased, and the most that were requested since the last
+/// reset.
 ///
 /// **Invariant**: leased = requested bytes + the credit of all lanes. So `leased` is never too low, and at most
 /// lanes × [#MAX_CREDIT] too high.
@@ -20,7 +21,8 @@ final class Meter {
     /// The indices of the routes that count here.
     private volatile int[] routes = {};
 
-    private final AtomicLong peak = new AtomicLong();
+    /// Replaced by a reset.
+    private volatile PeakSince peak = new PeakSince();
 
     /// Leases bytes, or takes them back if negative.
     ///
@@ -40,17 +42,17 @@ final class Meter {
         return routes;
     }
 
-    void notePeak(long requestedBytes) {
-        if (requestedBytes > peak.get()) {
-            peak.accumulateAndGet(requestedBytes, Math::max);
-        }
+    /// Begins a new peak. The caller then lets its own lane begin anew, which bounds what is requested until
+    /// any lane changes the meter.
+    void resetPeak() {
+        peak = new PeakSince();
     }
 
     long leased() {
         return leased.get();
     }
 
-    long peak() {
-        return peak.get();
+    PeakSince peak() {
+        return peak;
     }
 }

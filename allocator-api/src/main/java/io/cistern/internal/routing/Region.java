@@ -1,6 +1,7 @@
 package io.cistern.internal.routing;
 
 import java.util.Objects;
+import java.util.OptionalLong;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -14,16 +15,15 @@ public final class Region {
 
     private final @Nullable Region outer;
 
-    /// What must stay reachable as long as the routes are used.
-    @SuppressWarnings("unused")
-    private final @Nullable Object held;
+    /// The limit that the choice is charged to, if any; it must stay reachable as long as the routes are used.
+    private final @Nullable Object limit;
 
     private final @Nullable Route[] own;
     private final long stream;
     private final @Nullable Route @Nullable [] flat;
 
-    private Region(@Nullable Region outer, @Nullable Route[] own, long stream, @Nullable Object held) {
-        this.held = held;
+    private Region(@Nullable Region outer, @Nullable Route[] own, long stream, @Nullable Object limit) {
+        this.limit = limit;
         this.outer = outer;
         this.own = own;
         this.stream = stream;
@@ -37,18 +37,13 @@ public final class Region {
         return new Region(outer, routes, ANY_STREAM, null);
     }
 
-    /// Puts a choice for all streams on top of a region, and keeps the owner of its routes reachable.
+    /// Puts a choice on top of a region, and keeps the limit reachable to which its routes belong.
     ///
     /// @param routes by device; null where the choice does not apply
-    public static Region of(@Nullable Region outer, @Nullable Route[] routes, Object held) {
-        return new Region(outer, routes, ANY_STREAM, held);
-    }
-
-    /// Puts a choice for one stream on top of a region.
-    ///
-    /// @param routes by device; null where the choice does not apply
-    public static Region ofStream(@Nullable Region outer, @Nullable Route[] routes, long stream) {
-        return new Region(outer, routes, stream, null);
+    /// @param stream the one stream that it is for; empty for all
+    public static Region of(
+            @Nullable Region outer, @Nullable Route[] routes, OptionalLong stream, @Nullable Object limit) {
+        return new Region(outer, routes, stream.orElse(ANY_STREAM), limit);
     }
 
     /// The region without its innermost choice.
@@ -63,10 +58,20 @@ public final class Region {
     }
 
     private @Nullable Route search(int device, long forStream) {
+        Region serving = serving(device, forStream);
+        return serving != null ? serving.own[device] : null;
+    }
+
+    /// The limit of the choice that serves a device and stream; null if it has none, or there is none.
+    public @Nullable Object limit(int device, long forStream) {
+        Region serving = serving(device, forStream);
+        return serving != null ? serving.limit : null;
+    }
+
+    private @Nullable Region serving(int device, long forStream) {
         for (Region region = this; region != null; region = region.outer) {
-            Route route = region.own[device];
-            if (route != null && (region.stream == ANY_STREAM || region.stream == forStream)) {
-                return route;
+            if (region.own[device] != null && (region.stream == ANY_STREAM || region.stream == forStream)) {
+                return region;
             }
         }
         return null;

@@ -5,8 +5,8 @@ package io.cistern.internal.routing;
 /// @param allocations successful allocations since the route was opened
 /// @param frees frees since then
 /// @param requestedBytes bytes asked for in live blocks
-/// @param requestedPeakBytes the most of them at any time: exact while one thread allocates, else never too low and
-///     at most lanes × [Meter#MAX_CREDIT] too high
+/// @param requestedPeakBytes the most of them at any time since the last reset: exact while one thread allocates and
+///     resets, else never too low and at most lanes × [Meter#MAX_CREDIT] too high
 /// @param requestedTotalBytes bytes asked for since the route was opened
 public record RouteStatistics(
         long allocations, long frees, long requestedBytes, long requestedPeakBytes, long requestedTotalBytes) {}

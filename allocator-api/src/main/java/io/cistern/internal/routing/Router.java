@@ -387,12 +387,23 @@ public final class Router extends OwnerTable {
         forEachLive((address, owner) -> visitor.block(address, byteSizeOf(owner), routes[routeOf(owner)]));
     }
 
+    /// Lets the peak of a route and of those beside it begin at what is requested now.
+    public void resetPeak(Route route) {
+        Lane own = lanes.own();
+        Lane lane = own != null ? own : lanes.enterShared();
+        route.meter.resetPeak();
+        lane.of(route).restartPeak();
+        if (own == null) {
+            lane.leave();
+        }
+    }
+
     /// The counters of a route and of those beside it; weakly consistent while other threads allocate, exact at
     /// rest.
     public RouteStatistics statistics(Route route) {
         TallySum sum = lanes.sum(route.meter.routes());
         long requested = Math.max(0, route.meter.leased() - sum.credit);
-        long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak()));
+        long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak().bytes()));
         return new RouteStatistics(sum.allocations, sum.frees, requested, peak, sum.totalBytes);
     }
 }

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /// changed it last, and
 /// **lowest credit** the least this lane had since: leased then − lowest credit bounds the requested bytes from
 /// above at every moment up to the next change of the meter by anybody, and equals their peak while no other
-/// lane has credit.
+/// lane has credit. The bound counts for the [PeakSince] that was the meter's last when it began.
 ///
 /// **Threads.** One thread writes at a time; readers see each counter whole and in time.
 final class Tally {
@@ -30,6 +30,7 @@ final class Tally {
     private static final VarHandle CREDIT = handle("credit");
     private static final VarHandle LOWEST_CREDIT = handle("lowestCredit");
     private static final VarHandle LEASED_THEN = handle("leasedThen");
+    private static final VarHandle PEAK_THEN = handle("peakThen", PeakSince.class);
 
     /// What this lane leased of the route's budgets; null without any.
     final @Nullable Lease lease;
@@ -44,6 +45,9 @@ final class Tally {
     private long lowestCredit;
     private long leasedThen;
 
+    /// Written after the two that it is about, with release.
+    private PeakSince peakThen;
+
     // Keeps the tallies of different threads, which may be neighbours on the heap, out of each other's cache
     // lines.
     @SuppressWarnings("unused")
@@ -51,6 +55,7 @@ final class Tally {
 
     Tally(Route route) {
         this.meter = route.meter;
+        this.peakThen = meter.peak();
         this.lease = route.budgets != null ? new Lease(route) : null;
     }
 
@@ -111,10 +116,17 @@ final class Tally {
 
     /// Moves bytes from the meter to this lane's credit, or back if negative.
     private void move(long byteSize) {
-        meter.notePeak(leasedThen - lowestCredit);
+        peakThen.note(leasedThen - lowestCredit);
         LEASED_THEN.setOpaque(this, meter.lease(byteSize));
         CREDIT.setOpaque(this, credit + byteSize);
         LOWEST_CREDIT.setOpaque(this, credit);
+        // Read after the lease: who replaced the peak before is seen, and who does after sees the lease.
+        PEAK_THEN.setRelease(this, meter.peak());
+    }
+
+    /// Lets the bound begin anew, for the meter's last peak; for the lane's writer.
+    void restartPeak() {
+        move(0);
     }
 
     /// Adds these counters to a sum; for any thread.
@@ -124,12 +136,18 @@ final class Tally {
         sum.allocations += (long) ALLOCATIONS.getOpaque(this);
         sum.totalBytes += (long) TOTAL_BYTES.getOpaque(this);
         sum.credit += (long) CREDIT.getOpaque(this);
-        sum.peak = Math.max(sum.peak, (long) LEASED_THEN.getOpaque(this) - (long) LOWEST_CREDIT.getOpaque(this));
+        if (PEAK_THEN.getAcquire(this) == meter.peak()) {
+            sum.peak = Math.max(sum.peak, (long) LEASED_THEN.getOpaque(this) - (long) LOWEST_CREDIT.getOpaque(this));
+        }
     }
 
     private static VarHandle handle(String field) {
+        return handle(field, long.class);
+    }
+
+    private static VarHandle handle(String field, Class<?> type) {
         try {
-            return MethodHandles.lookup().findVarHandle(Tally.class, field, long.class);
+            return MethodHandles.lookup().findVarHandle(Tally.class, field, type);
         } catch (ReflectiveOperationException impossible) {
             throw new ExceptionInInitializerError(impossible);
         }

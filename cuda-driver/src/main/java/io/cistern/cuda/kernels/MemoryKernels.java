@@ -60,21 +60,6 @@ public final class MemoryKernels implements AutoCloseable {
         return driver.modules().function(device, module, name);
     }
 
-    /// Holds a stream until somebody opens the latch.
-    ///
-    /// @return the latch; open or close it, or the stream never goes on
-    /// @throws io.cistern.cuda.CudaException if the driver refuses
-    public Latch hold(long stream) {
-        Latch flag = new Latch(driver, device, stream);
-        try {
-            latch(flag.address(), stream);
-            return flag;
-        } catch (RuntimeException e) {
-            flag.close();
-            throw e;
-        }
-    }
-
     /// Holds a stream until the 32-bit word at an address is no longer 0.
     ///
     /// @param flagAddress of pinned host memory

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DriverFeature;
-import io.cistern.cuda.kernels.Latch;
 import io.cistern.cuda.kernels.MemoryKernels;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -20,6 +20,7 @@ import org.junit.jupiter.api.TestInstance;
 @Tag("gpu")
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 final class RealDriverGpuTests {
+    private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();
     private static final long WORDS = 3_000_017;
 
     private CudaDriver driver;
@@ -66,13 +67,19 @@ final class RealDriverGpuTests {
     @Test
     void aLatchHoldsItsStreamAndHostCodeRunsBehindIt() throws InterruptedException {
         CountDownLatch ran = new CountDownLatch(1);
-        try (Latch latch = kernels.hold(stream)) {
+        MemorySegment flag = driver.memory().allocateHost(0, Integer.BYTES);
+        FLAG.setVolatile(flag, 0L, 0);
+        kernels.latch(flag.address(), stream);
+        try {
             driver.streams().launchHostFunction(0, stream, ran::countDown);
             assertThat(driver.streams().isIdle(0, stream)).isFalse();
-            latch.open();
-            assertThat(ran.await(1, TimeUnit.MINUTES)).isTrue();
+        } finally {
+            FLAG.setVolatile(flag, 0L, 1);
         }
+        assertThat(ran.await(1, TimeUnit.MINUTES)).isTrue();
+        driver.streams().synchronize(0, stream);
         assertThat(driver.streams().isIdle(0, stream)).isTrue();
+        driver.memory().freeHost(0, flag);
     }
 
     @Test

@@ -1,6 +1,5 @@
-package io.cistern.adaptors;
+package io.cistern.spi;
 
-import io.cistern.spi.DeviceAllocator;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -10,8 +9,7 @@ import java.util.OptionalLong;
 /// The upstream is closed by whoever opened it, after the adaptor: for an adaptor opened from a spec, the framework.
 ///
 /// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the upstream's
-/// `free`:
-/// from within that call on, the address may be handed out again, on another thread.
+/// `free`: from within that call on, the address may be handed out again, on another thread.
 ///
 /// **Threads and streams.** As [DeviceAllocator] says.
 public abstract class AllocatorAdaptor implements DeviceAllocator {
