@@ -42,7 +42,7 @@ final class WindowFill {
     private final long needEnd;
 
     /// Pages that come back to where they are still mapped.
-    private final List<Mapping> returning = new ArrayList<>();
+    private final List<Mapping> returning;
 
     private final List<Piece> pieces = new ArrayList<>();
     /// Mappings of the pieces made so far, in their order.
@@ -69,8 +69,9 @@ final class WindowFill {
         this.shard = shard;
         this.window = window;
         this.way = way;
+        this.returning = new ArrayList<>(window.count());
         this.needEnd = window.address() + byteSize;
-        this.end = window.ends()[window.count() - 1];
+        this.end = window.end();
     }
 
     /// Step 1.
@@ -78,13 +79,13 @@ final class WindowFill {
     /// @return false if a page is not idle any more; then the window must be [given up][#undo]
     boolean plan() {
         for (int i = 0; i < window.count(); i++) {
-            if (window.states()[i] == Blocks.LENT && !comeHome(window.start(i))) {
+            if (window.state(i) == Blocks.LENT && !comeHome(window.start(i))) {
                 return false;
             }
         }
         for (int i = 0; i < window.count(); i++) {
-            if (window.states()[i] == Blocks.HOLE) {
-                planHole(window.start(i), window.ends()[i]);
+            if (window.state(i) == Blocks.HOLE) {
+                planHole(window.start(i), window.end(i));
             }
         }
         return true;
@@ -110,7 +111,7 @@ final class WindowFill {
             pieces.add(piece);
             at += piece.byteSize;
         }
-        if (holeEnd == window.ends()[window.count() - 1]) {
+        if (holeEnd == window.end()) {
             end = at;
         }
     }

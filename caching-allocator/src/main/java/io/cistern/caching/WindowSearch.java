@@ -45,7 +45,7 @@ final class WindowSearch {
     @Nullable
     Window best(Gaps gaps) {
         gaps.forEachGap(byteSize, this::searchGap);
-        return bestFirst == Blocks.NONE ? null : Window.of(blocks, bestStart, bestFirst, bestLast);
+        return bestFirst == Blocks.NONE ? null : new Window(blocks, bestStart, bestFirst, bestLast);
     }
 
     /// Returns whether nothing is missing.
