@@ -80,12 +80,15 @@ final class ShardCheck {
             } else if (hole) {
                 Invariant.check(mapping == null, "a hole has no mappings", at);
             } else if (blocks.state[block] == Blocks.LENT) {
-                boolean whole = mapping != null
-                        && mapping.block == block
-                        && mapping.address == blocks.address[block]
-                        && mapping.end() == end;
-                Invariant.check(whole && !mapping.isHome(), "a lent block is one mapping of a page elsewhere", at);
+                Invariant.check(mapping != null && isLent(mapping, block), "a lent block is one mapping", at);
             }
         }
+    }
+
+    private boolean isLent(Mapping mapping, int block) {
+        return mapping.block == block
+                && mapping.address == blocks.address[block]
+                && mapping.end() == blocks.end(block)
+                && !mapping.isHome();
     }
 }
