@@ -24,7 +24,8 @@ final class Blocks {
     static final byte HOLE = 5;
     /// Addresses of one mapping whose page is at home elsewhere: its size is the page's, and it merges with nothing.
     static final byte LENT = 6;
-    /// Addresses that are not used again: a page left them and must stay the only one, or the driver would not unmap it.
+    /// Addresses that are not used again: a page left them and must stay the only one, or the driver would not unmap
+    /// it.
     static final byte SPENT = 7;
 
     private static final int FIRST_CAPACITY = 64;

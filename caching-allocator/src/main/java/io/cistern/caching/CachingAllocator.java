@@ -65,15 +65,13 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
             MissClock clock = new MissClock();
             CrossStreamOrder order = new CrossStreamOrder(fences, clock, options.reuse());
             Growth growth = growth(device, reserved, regions, clock, order);
-            cache = new DeviceCache(
-                    device, reserved, growth, options.blockUnit(), clock, fences, order, regions);
+            cache = new DeviceCache(device, reserved, growth, options.blockUnit(), clock, fences, order, regions);
             caches.set(device, cache);
         }
         return cache;
     }
 
-    private Growth growth(
-            int device, Reserved reserved, RegionMap regions, MissClock clock, CrossStreamOrder order) {
+    private Growth growth(int device, Reserved reserved, RegionMap regions, MissClock clock, CrossStreamOrder order) {
         long deviceBytes = driver.devices().totalBytes(device);
         return switch (source) {
             case PageSource physical

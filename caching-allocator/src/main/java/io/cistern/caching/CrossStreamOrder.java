@@ -5,7 +5,8 @@ import java.util.List;
 
 /// Order between the stream that a page comes from and the one that takes it.
 ///
-/// 1. What was freed at time `t` on a stream is *covered* for another if a fence recorded after `t` has passed, or if the
+/// 1. What was freed at time `t` on a stream is *covered* for another if a fence recorded after `t` has passed, or if
+/// the
 /// other stream was made to wait for one. Pages that are covered move without a driver call.
 /// 2. Else the giver's newest fence is used if it covers `t`, or a new one is recorded; if it has not passed, the taker
 /// waits for it on the device.
@@ -54,7 +55,10 @@ final class CrossStreamOrder {
     ///
     /// @param freedAt the newest stamp among them, or -1 if all could be had
     synchronized void mark(StreamTimeline giver, long freedAt) {
-        if (!giver.closed && giver.fence == Fences.PASSED && freedAt > giver.passedTime && fences.recordable(giver.key)) {
+        if (!giver.closed
+                && giver.fence == Fences.PASSED
+                && freedAt > giver.passedTime
+                && fences.recordable(giver.key)) {
             record(giver);
         }
     }

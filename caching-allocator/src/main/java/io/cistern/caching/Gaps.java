@@ -11,10 +11,13 @@ import java.util.function.IntPredicate;
 ///          first          last          both           first  last
 /// ```
 ///
-/// 1. [Blocks#gapEnd] leads from a gap's first block to its last and back, so that a block that is freed finds the ends of
+/// 1. [Blocks#gapEnd] leads from a gap's first block to its last and back, so that a block that is freed finds the ends
+/// of
 /// the gap that it makes in constant time.
-/// 2. A free block that begins a gap is in a [bin][SizeBins], by the size of the gap: requests are placed at the start of
-/// the smallest gap that begins with enough free bytes. So what is in use stays together at one side, and the room behind
+/// 2. A free block that begins a gap is in a [bin][SizeBins], by the size of the gap: requests are placed at the start
+/// of
+/// the smallest gap that begins with enough free bytes. So what is in use stays together at one side, and the room
+/// behind
 /// it can be had whole, with pages from elsewhere. (By the size of the free block alone, requests would be strewn over
 /// the gaps, and a workload that repeats would come to rest late or never.)
 /// 3. Other free blocks are in one list, for those who look for idle pages.
@@ -58,7 +61,8 @@ final class Gaps {
         }
     }
 
-    /// Makes a block that is in no gap free, a hole, lent or (then in none) spent; free blocks and holes become one with
+    /// Makes a block that is in no gap free, a hole, lent or (then in none) spent; free blocks and holes become one
+    /// with
     /// their like beside them.
     void add(int block, byte state) {
         blocks.state[block] = state;
@@ -262,8 +266,6 @@ final class Gaps {
         Invariant.check(blocks.gapEnd[block] == last, "a gap's first block knows its last", address);
         Invariant.check(blocks.gapEnd[last] == block, "a gap's last block knows its first", address);
         Invariant.check(
-                blocks.gapBytes[block] == blocks.end(last) - address,
-                "a gap's first block knows its size",
-                address);
+                blocks.gapBytes[block] == blocks.end(last) - address, "a gap's first block knows its size", address);
     }
 }

@@ -85,7 +85,8 @@ final class IdlePages {
     List<Page> bySize() {
         if (!sorted) {
             sorted = true;
-            pages.sort(Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.idleSince));
+            pages.sort(
+                    Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.idleSince));
         }
         return pages;
     }

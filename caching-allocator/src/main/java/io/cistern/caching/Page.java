@@ -7,7 +7,8 @@ import java.util.Set;
 
 /// Physical memory under one handle, and the places where it is mapped.
 ///
-/// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose mappings are
+/// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose mappings
+/// are
 /// kept so that they can be used again without a driver call, the blocks are [lent][Blocks#LENT].
 ///
 /// **Stream order.** Only idle pages move, and a page moves to another stream only after that stream was made to wait
@@ -33,7 +34,8 @@ final class Page {
     final Set<Pin> pins = EnumSet.noneOf(Pin.class);
     Mapping home;
 
-    /// The number of the [look][IdlePages] that last found it idle, and of the first of those that found it so in a row.
+    /// The number of the [look][IdlePages] that last found it idle, and of the first of those that found it so in a
+    /// row.
     long seenIdle;
 
     long idleSince;

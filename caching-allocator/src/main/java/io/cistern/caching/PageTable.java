@@ -100,7 +100,8 @@ final class PageTable {
 
     /// Unmaps a page wherever it is mapped, and releases it. Its block is claimed, and no work uses it any more.
     ///
-    /// @return false if somebody else is unmapping one of its mappings at this moment; then it is still at home there
+    /// @return false if somebody else is unmapping one of its mappings at this moment; then it is still at home
+    there
     /// @throws CudaException if the driver refuses; then too
     boolean giveBack(PageArena arena, long from, long to) {
         List<Mapping> lent = claimLent(arena, from);
@@ -133,9 +134,8 @@ final class PageTable {
         lock.lock();
         try {
             Page page = Objects.requireNonNull(arena.mappingAt(home)).page;
-            List<Mapping> lent = page.mappings.stream()
-                    .filter(mapping -> !mapping.isHome())
-                    .toList();
+            List<Mapping> lent =
+                    page.mappings.stream().filter(mapping -> !mapping.isHome()).toList();
             boolean free = lent.stream().noneMatch(mapping -> mapping.arena.shard.isClaimed(mapping));
             if (free) {
                 lent.forEach(mapping -> mapping.arena.shard.claim(mapping));

@@ -65,7 +65,8 @@ final class PhysicalPages {
             return fixedPageBytes;
         }
         long page = small ? slotBytes : Math.min(LARGEST_PAGE, peakBytes >> SHARE_SHIFT);
-        return Math.max(small ? slotBytes : Sizes.roundUp(SMALLEST_LARGE_PAGE, slotBytes), page / slotBytes * slotBytes);
+        return Math.max(
+                small ? slotBytes : Sizes.roundUp(SMALLEST_LARGE_PAGE, slotBytes), page / slotBytes * slotBytes);
     }
 
     /// A page's size, less what is not needed, if sizes are not fixed.

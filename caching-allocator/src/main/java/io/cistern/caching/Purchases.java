@@ -3,8 +3,10 @@ package io.cistern.caching;
 /// When new pages are made although others are idle.
 ///
 /// 1. While less is reserved than was ever live at once, counting what is asked for now: that much is needed anyway.
-/// 2. Above, idle pages are moved; but moves *earn* pages, as skis are bought after they were rented often enough: one for
-/// each [#MOVES_A_PAGE] moves of its size inside a stream, and one for each between streams, up to `1 + slack` times the
+/// 2. Above, idle pages are moved; but moves *earn* pages, as skis are bought after they were rented often enough: one
+/// for
+/// each [#MOVES_A_PAGE] moves of its size inside a stream, and one for each between streams, up to `1 + slack` times
+/// the
 /// peak of live bytes.
 ///
 /// Guarded by the lock of the [PageTable].

@@ -17,8 +17,10 @@ import java.util.function.IntPredicate;
 /// fit.
 /// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too small:
 ///    up to [#SCAN] of them are looked at and the smallest that fits is taken, the lowest address among equals.
-/// 3. If none fits, the bitmaps lead to the next bin that is not empty; again the smallest of the first [#SCAN]. A block
-/// may be shorter than its gap, and so not fit after all; then the next bin is looked at, up to [#MOST_BINS]. Before the
+/// 3. If none fits, the bitmaps lead to the next bin that is not empty; again the smallest of the first [#SCAN]. A
+/// block
+/// may be shorter than its gap, and so not fit after all; then the next bin is looked at, up to [#MOST_BINS]. Before
+/// the
 /// search fails, all of the request's own bin is looked at.
 ///
 /// Insertion and removal take constant time. Guarded by the shard's lock.

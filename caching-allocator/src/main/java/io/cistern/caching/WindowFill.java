@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 /// Puts pages under a claimed window.
 ///
 /// 1. **Plan**, under the page table's lock: the idle pages of its lent blocks come home; each hole gets pieces, which
-/// are idle pages of other places or sizes to be bought. Whatever is taken is out of its giver's free blocks from then on.
+/// are idle pages of other places or sizes to be bought. Whatever is taken is out of its giver's free blocks from then
+/// on.
 /// 2. **Act**, without that lock: order after the streams that pages come from; then create → map for each piece, and
 /// one setAccess for each hole.
 /// 3. **Settle**, under the lock again: the pages are at home here, or everything is as it was.
@@ -28,7 +29,8 @@ final class WindowFill {
     }
 
     /// New memory, or an idle page, at an address of a hole.
-    private record Piece(long address, long byteSize, @Nullable Page taken) {}
+    private record Piece(
+            long address, long byteSize, @Nullable Page taken) {}
 
     /// An idle page that is many times larger than what is missing would keep its rest from everybody else.
     private static final int MOST_OVERSHOOT = 4;
@@ -197,8 +199,7 @@ final class WindowFill {
         for (int i = 0; i < pieces.size(); i++) {
             Piece piece = pieces.get(i);
             made.add(piece.taken == null ? mapNew(piece) : mapTaken(piece, piece.taken));
-            boolean runEnds =
-                    i + 1 == pieces.size() || pieces.get(i + 1).address != piece.address + piece.byteSize;
+            boolean runEnds = i + 1 == pieces.size() || pieces.get(i + 1).address != piece.address + piece.byteSize;
             if (runEnds) {
                 long from = pieces.get(opened).address;
                 long byteSize = piece.address + piece.byteSize - from;

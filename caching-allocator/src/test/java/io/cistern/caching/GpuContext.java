@@ -36,9 +36,7 @@ final class GpuContext implements AllocatorContext, EventSink {
 
     CachingAllocator open(PageReuse reuse, double slack, boolean stableMapping) {
         return new CachingAllocator(
-                this,
-                new CachingOptions(
-                        "test", 0, CachingOptions.USUAL_ALIGNMENT, true, reuse, slack, stableMapping));
+                this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true, reuse, slack, stableMapping));
     }
 
     long allocate(CachingAllocator caching, long byteSize, long stream) {

@@ -149,7 +149,9 @@ class PageReuseTest {
         allocate(40 * MIB, b);
         assertThat(context.movedBytes).isZero();
         caching.trim(0, 0);
-        assertThat(allocate(40 * MIB, a)).as("a trimmed address is not used again").isNotEqualTo(block);
+        assertThat(allocate(40 * MIB, a))
+                .as("a trimmed address is not used again")
+                .isNotEqualTo(block);
     }
 
     @Test

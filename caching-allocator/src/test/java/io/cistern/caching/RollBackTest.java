@@ -17,10 +17,18 @@ class RollBackTest {
 
     @ParameterizedTest(name = "{0} after {1}, then {2} times")
     @CsvSource({
-        "MEM_CREATE, 0, 1", "MEM_CREATE, 5, 1", "MEM_CREATE, 0, 1000",
-        "MEM_MAP, 0, 1", "MEM_MAP, 4, 1", "MEM_MAP, 12, 1", "MEM_MAP, 0, 1000",
-        "MEM_SET_ACCESS, 0, 1", "MEM_SET_ACCESS, 0, 1000",
-        "EVENT_CREATE, 0, 1", "EVENT_RECORD, 0, 1", "STREAM_WAIT_EVENT, 0, 1",
+        "MEM_CREATE, 0, 1",
+        "MEM_CREATE, 5, 1",
+        "MEM_CREATE, 0, 1000",
+        "MEM_MAP, 0, 1",
+        "MEM_MAP, 4, 1",
+        "MEM_MAP, 12, 1",
+        "MEM_MAP, 0, 1000",
+        "MEM_SET_ACCESS, 0, 1",
+        "MEM_SET_ACCESS, 0, 1000",
+        "EVENT_CREATE, 0, 1",
+        "EVENT_RECORD, 0, 1",
+        "STREAM_WAIT_EVENT, 0, 1",
         "MEM_ADDRESS_RESERVE, 0, 1"
     })
     void aFailedGrowthLeavesEverythingAsItWas(DriverCall call, int after, int times) {
