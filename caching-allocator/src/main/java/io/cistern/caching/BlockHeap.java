@@ -6,10 +6,12 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// The books of a shard: its regions, their blocks, and which of them are free, live or holes. Plain data, guarded
+/// The books of a shard: its regions, their blocks, and which of them are free, live or holes. Plain data,
+/// guarded
 /// by the shard's lock.
 ///
-/// **Invariants** ([#checkInvariants]): in every region the blocks tile its addresses; no two neighbours are both
+/// **Invariants** ([#checkInvariants]): in every region the blocks tile its addresses; no two neighbours are
+/// both
 /// free or both holes; exactly the free blocks are in the bins, each in the bin of its size; exactly the live
 /// blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 final class BlockHeap {

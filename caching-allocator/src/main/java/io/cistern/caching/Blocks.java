@@ -2,9 +2,11 @@ package io.cistern.caching;
 
 import java.util.Arrays;
 
-/// Block records in parallel arrays; a block is a number. No object per block, so no garbage when they come and go.
+/// Block records in parallel arrays; a block is a number. No object per block, so no garbage when they come and
+/// go.
 ///
-/// The blocks of one [Region] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`. Numbers of
+/// The blocks of one [Region] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`. Numbers
+/// of
 /// removed blocks are used again, through a list in [#next]. Guarded by the shard's lock.
 final class Blocks {
     /// No block.
@@ -22,10 +24,11 @@ final class Blocks {
     static final byte CLAIMED = 4;
     /// Addresses without physical memory.
     static final byte HOLE = 5;
-    /// Addresses of one mapping whose page is at home elsewhere: its size is the page's, and it merges with nothing.
+    /// Addresses of one mapping whose page is at home elsewhere: its size is the page's, and it merges with
+    /// nothing.
     static final byte LENT = 6;
-    /// Addresses that are not used again: a page left them and must stay the only one, or the driver would not unmap
-    /// it.
+    /// Addresses that are not used again: a page left them and must stay the only one, or the driver would not
+    /// unmap it.
     static final byte SPENT = 7;
 
     private static final int FIRST_CAPACITY = 64;

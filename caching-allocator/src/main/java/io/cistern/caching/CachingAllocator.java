@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
-/// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in [StreamShard];
+/// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in
+/// [StreamShard];
 /// physical memory in [PageArena] and [PhysicalPages].
 final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
     private final CudaDriver driver;
@@ -120,7 +121,8 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
         return cache == null ? 0 : cache.trim(keepBytes);
     }
 
-    /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or captured its
+    /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or
+    /// captured its
     /// addresses.
     void pin(int device, long address, long byteSize, Page.Pin reason) {
         DeviceCache cache = caches.get(device);

@@ -14,7 +14,8 @@ import java.util.Locale;
 /// @param alignment what all addresses are multiples of, a power of two
 /// @param splits whether blocks are cut for smaller requests; if not, each is a segment of its own
 /// @param reuse whether idle pages of one stream serve another
-/// @param slack how much more than the peak of live bytes may be reserved to save moving pages, as a share of it
+/// @param slack how much more than the peak of live bytes may be reserved to save moving pages, as a share of
+/// it
 /// @param stableMapping whether every virtual page keeps its physical page for life
 record CachingOptions(
         String source,

@@ -10,11 +10,13 @@ import java.util.Map;
 
 /// The cache of one device: its shards, and what they share.
 ///
-/// **The way of one allocation.** 1. the stream's shard by a look-up without a lock; 2. best fit under the shard's
+/// **The way of one allocation.** 1. the stream's shard by a look-up without a lock; 2. best fit under the
+/// shard's
 /// lock; 3. on a miss, under the shard's driver lock: frees whose fences have passed, then [growth][Growth]; 4.
 /// when the driver has no memory, the [FailureLadder].
 ///
-/// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's lock; 3.
+/// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's lock;
+/// 3.
 /// it joins its free neighbours, or waits behind a fence.
 final class DeviceCache {
     final int device;

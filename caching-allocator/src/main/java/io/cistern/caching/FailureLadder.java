@@ -8,8 +8,10 @@ import java.util.List;
 /// What is tried, step by step, when the driver has no memory for a request:
 ///
 /// 1. wait for the other streams that this stream's freed blocks were used on, and search again;
-/// 2. grow by idle pages of other places and streams, where those can move, and ask the driver only for the rest;
-/// 3. give idle memory of other streams back to the driver, waiting for their work, until enough has gone; search
+/// 2. grow by idle pages of other places and streams, where those can move, and ask the driver only for the
+/// rest;
+/// 3. give idle memory of other streams back to the driver, waiting for their work, until enough has gone;
+/// search
 /// and grow;
 /// 4. give all idle memory back, also this stream's own, which lies in pieces; search and grow;
 /// 5. say what is held and what each step gave.

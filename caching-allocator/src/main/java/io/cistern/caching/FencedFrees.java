@@ -5,7 +5,8 @@ import java.util.Arrays;
 /// Blocks of a shard that were freed on other streams and wait until those have got past the free.
 ///
 /// 1. A free only puts the block on its stream's open list; nothing is recorded.
-/// 2. The next allocation of the shard *closes* the lists: one fence a stream, recorded later than all frees in its
+/// 2. The next allocation of the shard *closes* the lists: one fence a stream, recorded later than all frees in
+/// its
 ///    list and therefore covering them.
 /// 3. Later allocations poll the fences, ever less often while none has passed.
 ///
@@ -93,7 +94,8 @@ final class FencedFrees {
         }
     }
 
-    /// Asks or waits for every fence; those that passed are released and become [Fences#PASSED]. Under the driver
+    /// Asks or waits for every fence; those that passed are released and become [Fences#PASSED]. Under the
+    /// driver
     /// lock alone.
     void poll(Fences fences, boolean wait) {
         for (int i = 0; i < closedCount; i++) {

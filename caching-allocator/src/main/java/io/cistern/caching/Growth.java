@@ -5,8 +5,8 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// Makes room and takes a block from it.
     ///
     /// @param byteSize whole granules
-    /// @param idleFirst whether idle memory of other places and streams is used up, as far as that can be, before
-    the
+    /// @param idleFirst whether idle memory of other places and streams is used up, as far as that can be,
+    /// before the
     /// source is asked for more
     /// @return the block's address
     /// @throws io.cistern.DeviceOutOfMemoryException if the source has no more

@@ -5,7 +5,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 
-/// One look at all shards of a device: which pages lie wholly in free blocks and may serve a stream, and how many bytes
+/// One look at all shards of a device: which pages lie wholly in free blocks and may serve a stream, and how
+/// many bytes
 /// are live. A shard is looked at under its lock and may change at once; so whoever takes a page asks
 /// [again][StreamShard#lend].
 ///
@@ -80,7 +81,8 @@ final class IdlePages {
         page.seenIdle = 0;
     }
 
-    /// All idle pages, the largest first; among equals those that have been idle for longest: they are the least likely
+    /// All idle pages, the largest first; among equals those that have been idle for longest: they are the
+    /// least likely
     /// to be wanted where they are. Some may have been [taken][#has].
     List<Page> bySize() {
         if (!sorted) {

@@ -7,13 +7,16 @@ import java.util.Set;
 
 /// Physical memory under one handle, and the places where it is mapped.
 ///
-/// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose mappings
-/// are
+/// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose
+/// mappings are
 /// kept so that they can be used again without a driver call, the blocks are [lent][Blocks#LENT].
 ///
-/// **Stream order.** Only idle pages move, and a page moves to another stream only after that stream was made to wait
-/// for the one it comes from, or after the latter's fence had passed. So, by induction over its moves, all work that
-/// used the page through any mapping comes before a fence recorded on its home's stream while the page is free there.
+/// **Stream order.** Only idle pages move, and a page moves to another stream only after that stream was made
+/// to wait
+/// for the one it comes from, or after the latter's fence had passed. So, by induction over its moves, all work
+/// that
+/// used the page through any mapping comes before a fence recorded on its home's stream while the page is free
+/// there.
 ///
 /// Guarded by the lock of the device's [PageTable], as are all mappings.
 final class Page {
@@ -34,8 +37,8 @@ final class Page {
     final Set<Pin> pins = EnumSet.noneOf(Pin.class);
     Mapping home;
 
-    /// The number of the [look][IdlePages] that last found it idle, and of the first of those that found it so in a
-    /// row.
+    /// The number of the [look][IdlePages] that last found it idle, and of the first of those that found it so
+    /// in a row.
     long seenIdle;
 
     long idleSince;

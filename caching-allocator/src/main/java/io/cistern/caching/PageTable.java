@@ -13,12 +13,16 @@ import org.jspecify.annotations.Nullable;
 
 /// The pages of one device: where they are at home and where else they are mapped.
 ///
-/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie pages at
-/// home there, under a lent block one mapping of a page at home elsewhere, under a hole none; the bytes of all pages,
+/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie
+/// pages at
+/// home there, under a lent block one mapping of a page at home elsewhere, under a hole none; the bytes of all
+/// pages,
 /// and of handles that the driver would not take back, are what is reserved.
 ///
-/// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards' short
-/// locks; whoever holds this lock may hold several of the latter, nobody else may. It is not held across driver calls.
+/// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards'
+/// short
+/// locks; whoever holds this lock may hold several of the latter, nobody else may. It is not held across driver
+/// calls.
 final class PageTable {
     final PhysicalPages pages;
     final RegionMap regions;
@@ -98,10 +102,11 @@ final class PageTable {
         all.add(mapping.page);
     }
 
-    /// Unmaps a page wherever it is mapped, and releases it. Its block is claimed, and no work uses it any more.
+    /// Unmaps a page wherever it is mapped, and releases it. Its block is claimed, and no work uses it any
+    /// more.
     ///
     /// @return false if somebody else is unmapping one of its mappings at this moment; then it is still at home
-    there
+    /// there
     /// @throws CudaException if the driver refuses; then too
     boolean giveBack(PageArena arena, long from, long to) {
         List<Mapping> lent = claimLent(arena, from);
@@ -240,7 +245,8 @@ final class PageTable {
         pages.release(page.handle, page.byteSize);
     }
 
-    /// Pins the pages under a range of live blocks, or takes a reason away: while a page has one, it is not moved,
+    /// Pins the pages under a range of live blocks, or takes a reason away: while a page has one, it is not
+    /// moved,
     /// unmapped or released.
     void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
         forEachPage(address, byteSize, page -> {

@@ -13,8 +13,10 @@ import org.jspecify.annotations.Nullable;
 /// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live
 /// handles`.
 ///
-/// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a
-/// page for large blocks is 1/128 of the most that was ever live at once, from 4 to 512 MiB; for small blocks 2 MiB.
+/// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So
+/// a
+/// page for large blocks is 1/128 of the most that was ever live at once, from 4 to 512 MiB; for small blocks 2
+/// MiB.
 final class PhysicalPages {
     /// Where pages stop growing: 512 MiB cost three times as much to create and map as 2 MiB do.
     private static final long LARGEST_PAGE = 512L << 20;

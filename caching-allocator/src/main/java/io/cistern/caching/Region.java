@@ -31,7 +31,8 @@ abstract sealed class Region permits PageArena, PlainSegment {
     /// A part of a range of addresses.
     record Range(long from, long to) {}
 
-    /// The last part of an idle range that can go back to the driver for itself, or null. Under the shard's lock.
+    /// The last part of an idle range that can go back to the driver for itself, or null. Under the shard's
+    /// lock.
     abstract @Nullable Range lastReturnable(long from, long to);
 
     /// Gives a returnable range back to the driver. No work may use it any more.

@@ -3,7 +3,8 @@ package io.cistern.caching;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
-/// Growth by plain segments: 2 MiB for small blocks, 20 MiB for those below 10 MiB, what is asked for above. Where
+/// Growth by plain segments: 2 MiB for small blocks, 20 MiB for those below 10 MiB, what is asked for above.
+/// Where
 /// blocks are not cut, each block has a segment of its own, in whole 2 MiB.
 final class SegmentGrowth implements Growth {
     private static final long SHARED_SEGMENT = 20L << 20;
@@ -76,7 +77,8 @@ final class SegmentGrowth implements Growth {
     @Override
     public void unmapLent(StreamShard shard) {}
 
-    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
+    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would
+    /// withhold
     /// it from every other use.
     @Override
     public Cutting cutting() {

@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
 /// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a
 /// fence][FencedFrees].
-/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls are made
+/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls are
+/// made
 /// for it without the lock, and then it is published, changed or as it was.
 ///
 /// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is
@@ -170,7 +171,8 @@ final class StreamShard {
         }
     }
 
-    /// Takes a block if there is one by now, and else claims the window where the fewest bytes are missing. Under the
+    /// Takes a block if there is one by now, and else claims the window where the fewest bytes are missing.
+    /// Under the
     /// driver lock and the page table's.
     ///
     /// @return a block, a window, or null if none is large enough

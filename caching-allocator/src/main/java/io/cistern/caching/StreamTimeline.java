@@ -3,13 +3,15 @@ package io.cistern.caching;
 import java.util.Map;
 import java.util.WeakHashMap;
 
-/// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a later stream
+/// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a
+/// later stream
 /// of the same handle has another timeline. Guarded by [CrossStreamOrder].
 final class StreamTimeline {
     /// See [Fences#key].
     final long key;
 
-    /// A fence on the stream that covers everything freed up to [#fenceTime], or [Fences#PASSED] if there is none.
+    /// A fence on the stream that covers everything freed up to [#fenceTime], or [Fences#PASSED] if there is
+    /// none.
     long fence = Fences.PASSED;
 
     long fenceTime = -1;

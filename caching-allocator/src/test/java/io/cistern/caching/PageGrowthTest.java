@@ -13,7 +13,8 @@ import io.cistern.spi.PageTraits;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/// Growing while others free: a free takes no driver lock, so it may come between a thread's search and its growth.
+/// Growing while others free: a free takes no driver lock, so it may come between a thread's search and its
+/// growth.
 class PageGrowthTest {
     private static final long MIB = 1L << 20;
 

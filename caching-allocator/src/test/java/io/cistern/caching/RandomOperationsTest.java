@@ -11,7 +11,8 @@ import java.util.TreeMap;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Random allocations, frees on the own and on other streams, trims, stream ends and failures for want of memory;
+/// Random allocations, frees on the own and on other streams, trims, stream ends and failures for want of
+/// memory;
 /// after each, no two live blocks overlap and every invariant holds.
 class RandomOperationsTest {
     private static final int OPERATIONS = 3000;
