@@ -157,6 +157,22 @@ final class BlockHeap {
         });
     }
 
+    /// Whether a page that is at home here lies in a free block; then the page learns in which.
+    boolean findIdle(Page page) {
+        Mapping home = page.home;
+        int block = isAround(page.idleBlock, home) ? page.idleBlock : gaps.findFree(home);
+        if (block == Blocks.NONE) {
+            return false;
+        }
+        page.idleBlock = block;
+        page.freedAt = blocks.freedAt[block];
+        return true;
+    }
+
+    private boolean isAround(int block, Mapping home) {
+        return block != Blocks.NONE && blocks.is(block, Blocks.FREE) && blocks.isAround(block, home);
+    }
+
     /// Takes the addresses of an idle page out of the free blocks: its home will be elsewhere.
     ///
     /// @return whether the page is still idle
@@ -165,10 +181,7 @@ final class BlockHeap {
         while (isBefore(block, home)) {
             block = blocks.next[block];
         }
-        if (!blocks.is(block, Blocks.FREE)
-                || blocks.region[block] != home.arena
-                || blocks.address[block] > home.address
-                || blocks.end(block) < home.end()) {
+        if (!isAround(block, home)) {
             return false;
         }
         home.block = gaps.lend(block, home.address, home.end());

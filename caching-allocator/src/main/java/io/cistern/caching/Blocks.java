@@ -105,6 +105,11 @@ final class Blocks {
         return block != NONE && state[block] == wanted;
     }
 
+    /// Whether a page lies in a block at its home.
+    boolean isAround(int block, Mapping home) {
+        return region[block] == home.arena && address[block] <= home.address && home.end() <= end(block);
+    }
+
     /// The first address after a block.
     long end(int block) {
         return address[block] + byteSize[block];

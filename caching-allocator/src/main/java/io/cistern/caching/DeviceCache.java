@@ -212,6 +212,7 @@ final class DeviceCache {
     }
 
     private long allocateAfterMiss(StreamShard shard, long size, long asked) {
+        exchange.pagesAreMissing();
         emptyLanes(shard, shard.small ? WORTH_EMPTYING : 1);
         try {
             return grow(shard, size, false);

@@ -238,6 +238,16 @@ final class Gaps {
         }
     }
 
+    /// The free block that a page lies in at its home, or [Blocks#NONE].
+    int findFree(Mapping home) {
+        for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
+            if (blocks.isAround(block, home)) {
+                return block;
+            }
+        }
+        return bins.findFrom(home.page.byteSize, block -> blocks.isAround(block, home));
+    }
+
     /// Checks the lists.
     ///
     /// @return how many free blocks are listed

@@ -5,46 +5,129 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 
-/// One look at all shards of a device: which pages lie wholly in free blocks and may serve a stream, and how
-/// many bytes
-/// are live. A shard is looked at under its lock and may change at once; so whoever takes a page asks
-/// [again][StreamShard#lend].
+/// Which pages lie wholly in free blocks and may serve a stream, as one miss sees them.
+///
+/// Whether one page is idle is [asked][#has] of its home's shard; a [census][#bySize] of all shards is taken only
+/// when many are asked for, or when pages are to be chosen. A shard is looked at under its lock and may change at once; so whoever takes a page
+/// asks [again][StreamShard#lend].
 ///
 /// Guarded by the lock of the [PageTable].
 final class IdlePages {
+    /// To ask for a page costs a search among the free blocks of a shard, a census one look at each of them.
+    private static final int MOST_ASKED = 8;
+
+    private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
+    private List<StreamShard> shards = List.of();
     private long number;
     private long liveBytes;
-    private long newest;
-    private long tooNew;
+    private long census;
+    private boolean counted;
     private boolean sorted;
+    private int asked;
 
-    /// Looks at shards on behalf of one of them.
-    void look(List<StreamShard> shards, StreamShard taker, CrossStreamOrder order) {
+    IdlePages(CrossStreamOrder order) {
+        this.order = order;
+    }
+
+    /// Begins to look at shards on behalf of one of them.
+    void look(List<StreamShard> shards, StreamShard taker) {
         number++;
-        pages.clear();
-        sorted = false;
+        this.shards = shards;
+        counted = false;
+        asked = 0;
         liveBytes = 0;
         for (StreamShard shard : shards) {
-            if (order.mayTake(taker.timeline, shard.timeline)) {
-                newest = order.newestTakeable(taker.timeline, shard.timeline);
-                tooNew = -1;
-                shard.findIdle(this);
-                order.mark(shard.timeline, tooNew);
-            } else {
-                shard.countLive(this);
+            StreamTimeline giver = shard.timeline;
+            giver.tooNew = -1;
+            giver.newestTakeable =
+                    order.mayTake(taker.timeline, giver) ? order.newestTakeable(taker.timeline, giver) : -1;
+            liveBytes += shard.liveBytes();
+        }
+    }
+
+    /// Ends a look: streams whose pages could not be had yet get fences, so that they can be had later.
+    void done() {
+        for (StreamShard shard : shards) {
+            StreamTimeline giver = shard.timeline;
+            if (giver.tooNew >= 0) {
+                order.mark(giver, giver.tooNew);
+                giver.tooNew = -1;
             }
         }
     }
 
-    void addLive(long byteSize) {
-        liveBytes += byteSize;
+    /// Live bytes of all shards.
+    long liveBytes() {
+        return liveBytes;
+    }
+
+    /// The number of this look.
+    long number() {
+        return number;
+    }
+
+    /// Whether a page is idle, may be had, and was not taken in this look.
+    boolean has(Page page) {
+        if (page.askedIn != number) {
+            if (asked++ == MOST_ASKED) {
+                count();
+            }
+            boolean idle = counted ? page.countedIn == census && page.idle : page.pins.isEmpty() && ask(page);
+            page.askedIn = number;
+            page.idle = idle;
+        }
+        return page.idle;
+    }
+
+    private boolean ask(Page page) {
+        StreamShard shard = page.home.arena.shard;
+        return shard.timeline.newestTakeable >= 0 && shard.findIdle(page) && isOld(shard.timeline, page.freedAt);
+    }
+
+    private static boolean isOld(StreamTimeline giver, long freedAt) {
+        if (freedAt > giver.newestTakeable) {
+            giver.tooNew = Math.max(giver.tooNew, freedAt);
+            return false;
+        }
+        return true;
+    }
+
+    /// The page is somewhere else now.
+    void taken(Page page) {
+        page.idle = false;
+    }
+
+    /// All idle pages, the largest first; among equals those that have been idle for longest: they are the least
+    /// likely to be wanted where they are. Some may have been [taken][#has].
+    List<Page> bySize() {
+        count();
+        if (!sorted) {
+            sorted = true;
+            pages.sort(
+                    Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.idleSince));
+        }
+        return pages;
+    }
+
+    private void count() {
+        if (counted) {
+            return;
+        }
+        counted = true;
+        sorted = false;
+        census++;
+        pages.clear();
+        for (StreamShard shard : shards) {
+            if (shard.timeline.newestTakeable >= 0) {
+                shard.findIdle(this);
+            }
+        }
     }
 
     /// Called back by a shard: one of its free blocks.
     void addAll(PageArena arena, int block, long from, long to, long freedAt) {
-        if (freedAt > newest) {
-            tooNew = Math.max(tooNew, freedAt);
+        if (!isOld(arena.shard.timeline, freedAt)) {
             return;
         }
         for (long at = arena.slotStart(from); at < to; ) {
@@ -57,44 +140,17 @@ final class IdlePages {
     }
 
     private void add(Page page, int block, long freedAt) {
-        if (page.seenIdle != number - 1) {
-            page.idleSince = number;
+        if (page.askedIn == number && !page.idle) {
+            return;
         }
-        page.seenIdle = number;
+        if (page.countedIn != census - 1) {
+            page.idleSince = census;
+        }
+        page.countedIn = census;
+        page.askedIn = number;
+        page.idle = true;
         page.idleBlock = block;
         page.freedAt = freedAt;
         pages.add(page);
-    }
-
-    /// The number of this look.
-    long number() {
-        return number;
-    }
-
-    /// Whether this look found a page idle and nobody took it since.
-    boolean has(Page page) {
-        return page.seenIdle == number;
-    }
-
-    /// The page is somewhere else now.
-    void taken(Page page) {
-        page.seenIdle = 0;
-    }
-
-    /// All idle pages, the largest first; among equals those that have been idle for longest: they are the
-    /// least likely
-    /// to be wanted where they are. Some may have been [taken][#has].
-    List<Page> bySize() {
-        if (!sorted) {
-            sorted = true;
-            pages.sort(
-                    Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.idleSince));
-        }
-        return pages;
-    }
-
-    /// Live bytes of all shards.
-    long liveBytes() {
-        return liveBytes;
     }
 }

@@ -37,9 +37,12 @@ final class Page {
     final Set<Pin> pins = EnumSet.noneOf(Pin.class);
     Mapping home;
 
-    /// The number of the [look][IdlePages] that last found it idle, and of the first of those that found it so
-    /// in a row.
-    long seenIdle;
+    /// The last [look][IdlePages] that asked for it, and whether it was idle then and is.
+    long askedIn;
+
+    boolean idle;
+    /// The last census that counted it, and the first of those that did so in a row.
+    long countedIn = -1;
 
     long idleSince;
     /// The free block that it lay in then, and when that was freed.

@@ -14,7 +14,7 @@ final class PageGrowth implements Growth {
     private final MissClock clock;
     private final CrossStreamOrder order;
     private final Purchases purchases;
-    private final IdlePages idle = new IdlePages();
+    private final IdlePages idle;
     private final long deviceBytes;
 
     PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, Purchases purchases, long deviceBytes) {
@@ -23,6 +23,7 @@ final class PageGrowth implements Growth {
         this.order = order;
         this.purchases = purchases;
         this.deviceBytes = deviceBytes;
+        this.idle = new IdlePages(order);
     }
 
     @Override
@@ -68,7 +69,7 @@ final class PageGrowth implements Growth {
         table.lock();
         try {
             clock.advance();
-            idle.look(table.shards(), shard, order);
+            idle.look(table.shards(), shard);
             purchases.needed(idle.liveBytes() + byteSize);
             return switch (shard.findOrClaimWindow(byteSize, idle)) {
                 case BlockHeap.Found found -> new Block(found.address());
@@ -76,6 +77,7 @@ final class PageGrowth implements Growth {
                 case null -> new NoWindow();
             };
         } finally {
+            idle.done();
             table.unlock();
         }
     }

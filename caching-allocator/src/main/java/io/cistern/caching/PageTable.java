@@ -91,6 +91,7 @@ final class PageTable {
             pages.reserved().announceMoved(page.home.address, mapping.address, page.byteSize);
         }
         page.home = mapping;
+        page.idleBlock = Blocks.NONE;
     }
 
     /// A mapping that a roll-back could not take away. Under the lock.

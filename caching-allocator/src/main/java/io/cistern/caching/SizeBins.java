@@ -169,6 +169,18 @@ final class SizeBins {
         return any;
     }
 
+    /// The first block with a property among those whose gaps have a size or more, or [Blocks#NONE].
+    int findFrom(long gapBytes, IntPredicate wanted) {
+        for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
+            for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
+                if (wanted.test(block)) {
+                    return block;
+                }
+            }
+        }
+        return Blocks.NONE;
+    }
+
     /// Goes through the blocks whose gaps have a size or more.
     void forEachFrom(long gapBytes, IntConsumer action) {
         for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {

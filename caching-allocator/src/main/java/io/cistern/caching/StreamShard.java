@@ -287,22 +287,21 @@ final class StreamShard {
         }
     }
 
-    /// Shows all pages that lie in free blocks, and tells how many bytes are live.
+    /// Shows all pages that lie in free blocks.
     void findIdle(IdlePages idle) {
         lock.lock();
         try {
-            idle.addLive(heap.liveBytes());
             heap.findIdle(idle);
         } finally {
             lock.unlock();
         }
     }
 
-    /// Counts the live bytes alone.
-    void countLive(IdlePages idle) {
+    /// Whether a page that is at home here lies in a free block; then the page learns in which.
+    boolean findIdle(Page page) {
         lock.lock();
         try {
-            idle.addLive(heap.liveBytes());
+            return heap.findIdle(page);
         } finally {
             lock.unlock();
         }
