@@ -14,16 +14,15 @@ import org.jspecify.annotations.Nullable;
 /// exactly the live blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 final class BlockHeap {
     final Blocks blocks = new Blocks();
-    private final Gaps gaps = new Gaps(blocks);
+    private final Gaps gaps;
     private final List<Region> regions = new ArrayList<>();
     private final Cutting cutting;
-    private final MissClock clock;
     private long liveBytes;
     private long liveBlocks;
 
     BlockHeap(Cutting cutting, MissClock clock) {
         this.cutting = cutting;
-        this.clock = clock;
+        this.gaps = new Gaps(blocks, clock);
     }
 
     /// What a request that must grow its shard can have.
@@ -94,9 +93,8 @@ final class BlockHeap {
         return address;
     }
 
-    /// Makes a block free from now on, one with the free blocks beside it.
+    /// Makes a block free, one with the free blocks beside it.
     void makeFree(int block) {
-        blocks.freedAt[block] = clock.now();
         gaps.add(block, Blocks.FREE);
     }
 
@@ -152,47 +150,27 @@ final class BlockHeap {
     void findIdle(IdlePages idle) {
         gaps.forEachFree(Sizes.SLOT, block -> {
             if (blocks.region[block] instanceof PageArena arena) {
-                idle.addAll(arena, block, blocks.address[block], blocks.end(block), blocks.freedAt[block]);
+                idle.addAll(arena, blocks.address[block], blocks.end(block));
             }
         });
     }
 
-    /// Whether a page that is at home here lies in a free block; then the page learns in which.
-    boolean findIdle(Page page) {
-        Mapping home = page.home;
-        int block = isAround(page.idleBlock, home) ? page.idleBlock : gaps.findFree(home);
-        if (block == Blocks.NONE) {
-            return false;
-        }
-        page.idleBlock = block;
-        page.freedAt = blocks.freedAt[block];
-        return true;
-    }
-
-    private boolean isAround(int block, Mapping home) {
-        return block != Blocks.NONE && blocks.is(block, Blocks.FREE) && blocks.isAround(block, home);
+    /// Whether a page lies wholly in a free block here.
+    boolean isFree(Mapping home) {
+        return gaps.findFree(home) != Blocks.NONE;
     }
 
     /// Takes the addresses of an idle page out of the free blocks: its home will be elsewhere.
     ///
     /// @return whether the page is still idle
     boolean lend(Mapping home) {
-        int block = home.page.idleBlock;
-        while (isBefore(block, home)) {
-            block = blocks.next[block];
-        }
-        if (!isAround(block, home)) {
+        Page page = home.page;
+        if (!page.idle || page.home != home) {
             return false;
         }
-        home.block = gaps.lend(block, home.address, home.end());
+        boolean known = blocks.is(page.idleBlock, Blocks.FREE) && blocks.isAround(page.idleBlock, home);
+        home.block = gaps.lend(known ? page.idleBlock : gaps.findFree(home), home.address, home.end());
         return true;
-    }
-
-    private boolean isBefore(int block, Mapping home) {
-        return block != Blocks.NONE
-                && blocks.state[block] != Blocks.UNUSED
-                && blocks.region[block] == home.arena
-                && blocks.end(block) <= home.address;
     }
 
     /// A page has come home: its block is free.

@@ -47,8 +47,6 @@ final class Blocks {
     int[] gapEnd = new int[FIRST_CAPACITY];
     /// The bytes of the gap that a free block in a bin begins.
     long[] gapBytes = new long[FIRST_CAPACITY];
-    /// When a free block, or the part of it that was freed last, became free, by the [MissClock].
-    long[] freedAt = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;
     private int used;
@@ -69,7 +67,6 @@ final class Blocks {
     int split(int block, long firstSize) {
         int rest = take();
         set(rest, region[block], address[block] + firstSize, byteSize[block] - firstSize, state[block]);
-        freedAt[rest] = freedAt[block];
         byteSize[block] = firstSize;
         int after = next[block];
         next[rest] = after;
@@ -143,7 +140,6 @@ final class Blocks {
         listPrevious = Arrays.copyOf(listPrevious, capacity);
         listNext = Arrays.copyOf(listNext, capacity);
         state = Arrays.copyOf(state, capacity);
-        freedAt = Arrays.copyOf(freedAt, capacity);
         gapEnd = Arrays.copyOf(gapEnd, capacity);
         gapBytes = Arrays.copyOf(gapBytes, capacity);
     }

@@ -32,10 +32,12 @@ final class Gaps {
     private final SizeBins others;
 
     private final Blocks blocks;
+    private final MissClock clock;
     private int inner = Blocks.NONE;
 
-    Gaps(Blocks blocks) {
+    Gaps(Blocks blocks, MissClock clock) {
         this.blocks = blocks;
+        this.clock = clock;
         this.bins = new SizeBins(blocks);
         this.others = new SizeBins(blocks);
     }
@@ -51,6 +53,7 @@ final class Gaps {
     /// Takes a free block that begins a gap out of it, or its first part.
     void takeFirst(int block, long byteSize) {
         bins.remove(block);
+        noMoreIdle(block, blocks.address[block] + byteSize);
         int last = blocks.gapEnd[block];
         blocks.state[block] = Blocks.CLAIMED;
         if (byteSize < blocks.byteSize[block]) {
@@ -70,10 +73,13 @@ final class Gaps {
         if (!isGap(state)) {
             return;
         }
+        long from = blocks.address[block];
+        long to = blocks.end(block);
         int before = blocks.previous[block];
         int after = blocks.next[block];
         int first = block;
         int last = block;
+        int free = block;
         if (inGap(before)) {
             first = blocks.gapEnd[before];
             unlistFirst(first);
@@ -82,28 +88,57 @@ final class Gaps {
             last = blocks.gapEnd[after];
             unlistFirst(after);
             if (merge(state, after)) {
-                absorb(block);
+                blocks.absorbNext(block);
                 last = last == after ? block : last;
             } else if (blocks.state[after] == Blocks.FREE) {
                 enlist(after);
             }
         }
         if (inGap(before) && merge(state, before)) {
-            absorb(before);
+            blocks.absorbNext(before);
+            free = before;
             last = last == block ? before : last;
         } else if (first != block && state == Blocks.FREE) {
             enlist(block);
         }
         form(first, last);
+        if (state == Blocks.FREE) {
+            idleFromNow(free, from, to);
+        }
+    }
+
+    /// Marks the pages that came to lie in a free block because a part of it did.
+    private void idleFromNow(int free, long from, long to) {
+        if (!(blocks.region[free] instanceof PageArena arena)) {
+            return;
+        }
+        long start = blocks.address[free];
+        long end = blocks.end(free);
+        for (long at = from; at < to; ) {
+            Mapping mapping = arena.homeAt(at);
+            if (mapping.address >= start && mapping.end() <= end) {
+                Page page = mapping.page;
+                page.idle = true;
+                page.idleBlock = free;
+                page.freedAt = clock.now();
+            }
+            at = mapping.end();
+        }
+    }
+
+    /// The pages of a free block up to an address are not idle any more.
+    private void noMoreIdle(int free, long to) {
+        if (blocks.region[free] instanceof PageArena arena) {
+            for (long at = blocks.address[free]; at < to; ) {
+                Mapping mapping = arena.homeAt(at);
+                mapping.page.idle = false;
+                at = mapping.end();
+            }
+        }
     }
 
     private boolean merge(byte state, int other) {
         return state != Blocks.LENT && blocks.state[other] == state;
-    }
-
-    private void absorb(int block) {
-        blocks.freedAt[block] = Math.max(blocks.freedAt[block], blocks.freedAt[blocks.next[block]]);
-        blocks.absorbNext(block);
     }
 
     /// Takes neighbouring blocks out of their gap and claims them; what is left at their sides are gaps of
@@ -123,8 +158,11 @@ final class Gaps {
         int before = blocks.previous[from];
         int after = blocks.next[to];
         for (int block = from; block != after; block = blocks.next[block]) {
-            if (block != first && blocks.state[block] == Blocks.FREE) {
-                unlist(block);
+            if (blocks.state[block] == Blocks.FREE) {
+                noMoreIdle(block, blocks.end(block));
+                if (block != first) {
+                    unlist(block);
+                }
             }
             blocks.state[block] = Blocks.CLAIMED;
         }
@@ -153,6 +191,7 @@ final class Gaps {
         }
         int part = from > blocks.address[block] ? blocks.split(block, from - blocks.address[block]) : block;
         int rest = to < blocks.end(part) ? blocks.split(part, to - blocks.address[part]) : Blocks.NONE;
+        noMoreIdle(part, to);
         blocks.state[part] = Blocks.LENT;
         if (begins) {
             binsOf(block).insert(block, blocks.gapBytes[block]);

@@ -5,26 +5,17 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 
-/// Which pages lie wholly in free blocks and may serve a stream, as one miss sees them.
-///
-/// Whether one page is idle is [asked][#has] of its home's shard; a [census][#bySize] of all shards is taken only
-/// when many are asked for, or when pages are to be chosen. A shard is looked at under its lock and may change at once; so whoever takes a page
-/// asks [again][StreamShard#lend].
+/// Which pages may serve a stream, as one miss sees them. A page can change at once; so whoever takes one asks
+/// [again][StreamShard#lend].
 ///
 /// Guarded by the lock of the [PageTable].
 final class IdlePages {
-    /// To ask for a page costs a search among the free blocks of a shard, a census one look at each of them.
-    private static final int MOST_ASKED = 8;
-
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
     private List<StreamShard> shards = List.of();
     private long number;
     private long liveBytes;
-    private long census;
-    private boolean counted;
     private boolean sorted;
-    private int asked;
 
     IdlePages(CrossStreamOrder order) {
         this.order = order;
@@ -34,8 +25,7 @@ final class IdlePages {
     void look(List<StreamShard> shards, StreamShard taker) {
         number++;
         this.shards = shards;
-        counted = false;
-        asked = 0;
+        sorted = false;
         liveBytes = 0;
         for (StreamShard shard : shards) {
             StreamTimeline giver = shard.timeline;
@@ -69,20 +59,10 @@ final class IdlePages {
 
     /// Whether a page is idle, may be had, and was not taken in this look.
     boolean has(Page page) {
-        if (page.askedIn != number) {
-            if (asked++ == MOST_ASKED) {
-                count();
-            }
-            boolean idle = counted ? page.countedIn == census && page.idle : page.pins.isEmpty() && ask(page);
-            page.askedIn = number;
-            page.idle = idle;
-        }
-        return page.idle;
-    }
-
-    private boolean ask(Page page) {
-        StreamShard shard = page.home.arena.shard;
-        return shard.timeline.newestTakeable >= 0 && shard.findIdle(page) && isOld(shard.timeline, page.freedAt);
+        return page.idle
+                && page.takenIn != number
+                && page.pins.isEmpty()
+                && isOld(page.home.arena.shard.timeline, page.freedAt);
     }
 
     private static boolean isOld(StreamTimeline giver, long freedAt) {
@@ -95,62 +75,34 @@ final class IdlePages {
 
     /// The page is somewhere else now.
     void taken(Page page) {
-        page.idle = false;
+        page.takenIn = number;
     }
 
     /// All idle pages, the largest first; among equals those that have been idle for longest: they are the least
     /// likely to be wanted where they are. Some may have been [taken][#has].
     List<Page> bySize() {
-        count();
         if (!sorted) {
             sorted = true;
+            pages.clear();
+            for (StreamShard shard : shards) {
+                if (shard.timeline.newestTakeable >= 0) {
+                    shard.findIdle(this);
+                }
+            }
             pages.sort(
-                    Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.idleSince));
+                    Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.freedAt));
         }
         return pages;
     }
 
-    private void count() {
-        if (counted) {
-            return;
-        }
-        counted = true;
-        sorted = false;
-        census++;
-        pages.clear();
-        for (StreamShard shard : shards) {
-            if (shard.timeline.newestTakeable >= 0) {
-                shard.findIdle(this);
-            }
-        }
-    }
-
     /// Called back by a shard: one of its free blocks.
-    void addAll(PageArena arena, int block, long from, long to, long freedAt) {
-        if (!isOld(arena.shard.timeline, freedAt)) {
-            return;
-        }
+    void addAll(PageArena arena, long from, long to) {
         for (long at = arena.slotStart(from); at < to; ) {
             Mapping mapping = Objects.requireNonNull(arena.mappingAt(at));
-            if (mapping.address >= from && mapping.end() <= to && mapping.page.pins.isEmpty()) {
-                add(mapping.page, block, freedAt);
+            if (mapping.address >= from && mapping.end() <= to && has(mapping.page)) {
+                pages.add(mapping.page);
             }
             at = mapping.end();
         }
-    }
-
-    private void add(Page page, int block, long freedAt) {
-        if (page.askedIn == number && !page.idle) {
-            return;
-        }
-        if (page.countedIn != census - 1) {
-            page.idleSince = census;
-        }
-        page.countedIn = census;
-        page.askedIn = number;
-        page.idle = true;
-        page.idleBlock = block;
-        page.freedAt = freedAt;
-        pages.add(page);
     }
 }

@@ -37,18 +37,14 @@ final class Page {
     final Set<Pin> pins = EnumSet.noneOf(Pin.class);
     Mapping home;
 
-    /// The last [look][IdlePages] that asked for it, and whether it was idle then and is.
-    long askedIn;
-
+    /// Whether it lies wholly in a free block, since when, and in which, unless that was merged since. Guarded by
+    /// the lock of its home's shard; who reads without it asks [again][StreamShard#lend].
     boolean idle;
-    /// The last census that counted it, and the first of those that did so in a row.
-    long countedIn = -1;
-
-    long idleSince;
-    /// The free block that it lay in then, and when that was freed.
-    int idleBlock = Blocks.NONE;
 
     long freedAt;
+    int idleBlock = Blocks.NONE;
+    /// The last [look][IdlePages] that took it.
+    long takenIn;
     /// The last search that came across it lent, and at what address.
     long search;
     long searchedAt;

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /// A large reservation of addresses onto which pages are mapped where blocks need them.
@@ -44,6 +45,11 @@ final class PageArena extends Region {
     Mapping mappingAt(long at) {
         int slot = slot(at);
         return slot < mappings.length ? mappings[slot] : null;
+    }
+
+    /// The page that memory at an address is at home in.
+    Mapping homeAt(long at) {
+        return Objects.requireNonNull(mappings[slot(at)]);
     }
 
     void enter(Mapping mapping) {

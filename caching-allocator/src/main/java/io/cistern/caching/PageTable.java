@@ -292,6 +292,10 @@ final class PageTable {
                             "a mapping is found by its address",
                             mapping.address);
                 }
+                Invariant.check(
+                        page.idle == page.home.arena.shard.isFree(page.home),
+                        "a page in a free block is idle",
+                        page.home.address);
                 bytes += stuck.contains(page.home) ? page.byteSize : 0;
             }
             return bytes;

@@ -297,11 +297,11 @@ final class StreamShard {
         }
     }
 
-    /// Whether a page that is at home here lies in a free block; then the page learns in which.
-    boolean findIdle(Page page) {
+    /// Whether a page lies wholly in a free block here.
+    boolean isFree(Mapping home) {
         lock.lock();
         try {
-            return heap.findIdle(page);
+            return heap.isFree(home);
         } finally {
             lock.unlock();
         }
