@@ -44,7 +44,7 @@ final class BlockHeap {
     /// @return its address, or 0 if none fits
     long allocate(long byteSize) {
         int block = bins.bestFit(byteSize);
-        if (block == Blocks.NONE || wastes(block, byteSize)) {
+        if (block == Blocks.NONE || cutting.wastes(blocks.byteSize[block], byteSize)) {
             return 0;
         }
         bins.remove(block);
@@ -59,12 +59,6 @@ final class BlockHeap {
         }
         bins.remove(block);
         return handOut(block, byteSize);
-    }
-
-    /// Whether a request would spoil a block that is worth more whole.
-    private boolean wastes(int block, long byteSize) {
-        long available = blocks.byteSize[block];
-        return available >= cutting.keptWhole() && available - byteSize > byteSize / 8;
     }
 
     /// Takes a block out of the live ones.
@@ -84,7 +78,7 @@ final class BlockHeap {
 
     private long handOut(int block, long byteSize) {
         blocks.state[block] = Blocks.LIVE; // first, so that the rest does not join it again
-        if (cutting.splits() && blocks.byteSize[block] > byteSize) {
+        if (cutting.cuts(blocks.byteSize[block], byteSize)) {
             makeFree(blocks.split(block, byteSize));
         }
         long address = blocks.address[block];
@@ -199,6 +193,29 @@ final class BlockHeap {
             }
         }
         return bytes;
+    }
+
+    /// Claims idle segments that came to rest at least as long ago as the average one. Arenas are none.
+    int[] claimAged(long wanted) {
+        List<Region> idle = regions.stream().filter(this::isIdleSegment).toList();
+        double average = idle.stream()
+                .mapToLong(region -> region.idleSince)
+                .average()
+                .orElse(0);
+        IntStream.Builder claimed = IntStream.builder();
+        long left = wanted;
+        for (Region region : idle) {
+            if (left > 0 && region.idleSince <= average) {
+                left -= claimIdle(region, left, claimed);
+            }
+        }
+        return claimed.build().toArray();
+    }
+
+    private boolean isIdleSegment(Region region) {
+        return !region.keepsAddresses()
+                && blocks.is(region.firstBlock, Blocks.FREE)
+                && blocks.byteSize[region.firstBlock] == region.byteSize;
     }
 
     private int claimPart(int block, long start, long end) {

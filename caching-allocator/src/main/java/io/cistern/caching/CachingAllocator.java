@@ -35,6 +35,7 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
         this.events = context.events();
         this.source = context.segments(options.source());
         this.options = options;
+        options.growsByPages(source instanceof PageSource);
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
     }
 
@@ -62,20 +63,26 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
             Reserved reserved = new Reserved(device, events);
             RegionMap regions = new RegionMap();
             Fences fences = new Fences(device, driver, order);
-            cache = new DeviceCache(
-                    device, reserved, growth(device, reserved, regions), options.blockUnit(), fences, regions);
+            long deviceBytes = driver.devices().totalBytes(device);
+            Growth growth = growth(device, reserved, regions, deviceBytes);
+            cache = new DeviceCache(device, reserved, growth, options, deviceBytes, fences, regions);
             caches.set(device, cache);
         }
         return cache;
     }
 
-    private Growth growth(int device, Reserved reserved, RegionMap regions) {
-        long deviceBytes = driver.devices().totalBytes(device);
-        return switch (source) {
+    private Growth growth(int device, Reserved reserved, RegionMap regions, long deviceBytes) {
+        return switch (capped(device, deviceBytes)) {
             case PageSource physical
-            when options.splits() ->
+            when options.growsByPages(true) ->
                 new PageGrowth(
-                        new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
+                        new PhysicalPages(
+                                device,
+                                driver.virtualMemory(),
+                                physical,
+                                reserved,
+                                options.pageBytes(),
+                                options.largeSegmentBytes()),
                         regions,
                         deviceBytes);
             case PageSource physical -> {
@@ -83,6 +90,17 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
                 yield new SegmentGrowth(device, mapped, reserved, regions, options, deviceBytes);
             }
             case RangeSource plain -> new SegmentGrowth(device, plain, reserved, regions, options, deviceBytes);
+        };
+    }
+
+    private SegmentSource capped(int device, long deviceBytes) {
+        if (options.limit().fraction() == 1) {
+            return source;
+        }
+        ReserveCap cap = new ReserveCap(device, options.limit().capBytes(deviceBytes));
+        return switch (source) {
+            case PageSource pages -> new CappedPages(pages, cap);
+            case RangeSource ranges -> new CappedRanges(ranges, cap);
         };
     }
 

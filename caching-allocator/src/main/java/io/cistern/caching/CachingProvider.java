@@ -4,16 +4,8 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 
-/// Provides `caching`: memory is kept, split and merged, and grows by pages.
-///
-/// | option | values | meaning |
-/// |---|---|---|
-/// | `source` | a spec | where memory comes from; by default `pages`, or `linear` on devices without virtual memory
-/// management |
-/// | `page_size` | 2 MiB to 1 GiB | the size of all pages; by default 2 MiB to 20 MiB, by what is reserved |
-/// | `alignment` | a power of two, 256 to 2 MiB | what all addresses are multiples of; by default 256 |
-/// | `splits` | `true`, `false` | whether blocks are cut for smaller requests; if not, each is a segment of its own,
-/// of one handle where the source has handles |
+/// Provides `caching`: memory is kept, split and merged, and grows by pages. Its options are those of
+/// [CachingOption]; `docs/caching-options.md` lists them.
 public final class CachingProvider implements AllocatorProvider {
     /// For [java.util.ServiceLoader].
     public CachingProvider() {}

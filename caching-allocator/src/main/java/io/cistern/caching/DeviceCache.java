@@ -18,7 +18,9 @@ final class DeviceCache {
     final int device;
     final Reserved reserved;
     private final Growth growth;
-    private final long blockUnit;
+    private final Rounding rounding;
+    private final boolean failsAtCap;
+    private final IdleCollection collection;
     private final Fences fences;
     private final RegionMap regions;
     private final ShardTable small;
@@ -26,14 +28,20 @@ final class DeviceCache {
     /// Shards whose streams have ended; dropped once their memory is gone. Guarded by itself.
     private final List<StreamShard> closed = new ArrayList<>();
 
-    /// Makes an empty cache.
-    ///
-    /// @param blockUnit all block sizes are multiples of it, and so, counted from their regions, all addresses
-    DeviceCache(int device, Reserved reserved, Growth growth, long blockUnit, Fences fences, RegionMap regions) {
+    DeviceCache(
+            int device,
+            Reserved reserved,
+            Growth growth,
+            CachingOptions options,
+            long deviceBytes,
+            Fences fences,
+            RegionMap regions) {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;
-        this.blockUnit = blockUnit;
+        this.rounding = options.rounding();
+        this.failsAtCap = options.limit().failsAtOnce();
+        this.collection = new IdleCollection(this, options.limit().thresholdBytes(deviceBytes));
         this.small = new ShardTable(true, growth.cutting());
         this.large = new ShardTable(false, growth.cutting());
         this.fences = fences;
@@ -44,7 +52,7 @@ final class DeviceCache {
         if (byteSize > Sizes.LARGEST) {
             throw new DeviceOutOfMemoryException(byteSize, device, "more than any device has");
         }
-        long size = Sizes.rounded(byteSize, blockUnit);
+        long size = rounding.rounded(byteSize);
         StreamShard shard = shard(Fences.key(stream), size <= Sizes.SMALL_LIMIT);
         if (shard.settlingIsDue()) {
             settle(shard);
@@ -57,7 +65,7 @@ final class DeviceCache {
     ///
     /// @return its address, or 0
     long tryAllocate(long byteSize, long stream) {
-        long size = Sizes.rounded(Math.min(byteSize, Sizes.LARGEST), blockUnit);
+        long size = rounding.rounded(Math.min(byteSize, Sizes.LARGEST));
         StreamShard shard = table(size <= Sizes.SMALL_LIMIT).find(Fences.key(stream));
         if (shard == null) {
             return 0;
@@ -108,10 +116,11 @@ final class DeviceCache {
 
     private long allocateAfterMiss(StreamShard shard, long size, long asked) {
         sweepClosed();
+        collection.collect();
         try {
             return grow(shard, size);
         } catch (DeviceOutOfMemoryException | CudaException failure) {
-            if (!FailureLadder.outOfMemory(failure)) {
+            if (!FailureLadder.outOfMemory(failure) || (failsAtCap && ReserveCap.isReached(failure))) {
                 throw failure;
             }
             return new FailureLadder(this, shard, size).climb(asked, failure);
@@ -149,6 +158,16 @@ final class DeviceCache {
         try {
             shard.settle(fences, wait);
             return shard.giveBack(wanted, () -> shard.quiet(fences, wait));
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// As [#giveBack] without waiting, for segments that have been idle for long.
+    long giveBackAged(StreamShard shard, long wanted) {
+        shard.driverLock.lock();
+        try {
+            return shard.giveBackAged(wanted, () -> shard.quiet(fences, false));
         } finally {
             shard.driverLock.unlock();
         }

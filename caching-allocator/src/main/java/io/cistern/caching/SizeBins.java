@@ -36,6 +36,8 @@ final class SizeBins {
     private final long[] occupied = new long[(BINS + 63) >>> 6];
     /// Bit w is set exactly if `occupied[w]` is not 0.
     private long summary;
+    /// Searches so far: the clock by which idle regions age.
+    private long searches;
 
     SizeBins(Blocks blocks) {
         this.blocks = blocks;
@@ -55,7 +57,11 @@ final class SizeBins {
     }
 
     void insert(int block) {
-        int bin = binOf(blocks.byteSize[block]);
+        long byteSize = blocks.byteSize[block];
+        if (byteSize == blocks.region[block].byteSize) {
+            blocks.region[block].idleSince = searches;
+        }
+        int bin = binOf(byteSize);
         int head = heads[bin];
         blocks.listPrevious[block] = Blocks.NONE;
         blocks.listNext[block] = head;
@@ -94,6 +100,7 @@ final class SizeBins {
 
     /// The free block to take for a request, still in its bin, or [Blocks#NONE].
     int bestFit(long byteSize) {
+        searches++;
         int bin = nextOccupied(binOf(byteSize));
         if (bin < 0) {
             return Blocks.NONE;

@@ -206,7 +206,22 @@ final class StreamShard {
     /// @param idle answers, with the blocks claimed, whether the work of the stream has finished
     /// @return bytes given back
     long giveBack(long wanted, BooleanSupplier idle) {
-        int[] claimed = claimIdle(wanted);
+        return giveBack(claimIdle(wanted), idle);
+    }
+
+    /// As [#giveBack], for segments that have been idle for long.
+    long giveBackAged(long wanted, BooleanSupplier idle) {
+        int[] claimed;
+        lock.lock();
+        try {
+            claimed = heap.claimAged(wanted);
+        } finally {
+            lock.unlock();
+        }
+        return giveBack(claimed, idle);
+    }
+
+    private long giveBack(int[] claimed, BooleanSupplier idle) {
         int done = 0;
         long bytes = 0;
         try {

@@ -51,7 +51,11 @@ final class TestContext implements AllocatorContext, EventSink {
     }
 
     CachingAllocator open() {
-        return new CachingAllocator(this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true));
+        return open(CachingOptions.usual("test"));
+    }
+
+    CachingAllocator open(CachingOptions options) {
+        return new CachingAllocator(this, options);
     }
 
     /// Bytes that the allocator said it has.
