@@ -13,7 +13,12 @@ import org.junit.jupiter.params.provider.MethodSource;
 /// in PyTorch a split limit together with expandable segments made 14,060 MiB of 220 in 100 cycles.
 class OptionGridTest extends PoolFixture {
     private static final int CYCLES = 100;
-    private static final int FIRST_CYCLES = 3;
+    /// In which every order of the sizes came twice.
+    private static final int FIRST_CYCLES = 20;
+    /// A tenth: which idle pages go to a threshold depends on how the cycles before left them.
+    private static final int SLACK = 10;
+    /// Of the bytes requested.
+    private static final int MOST_RESERVED = 3;
     /// In MiB: some above, some below each limit of the grid, in an order that splits and merges.
     private static final int[] SIZES = {70, 1, 24, 33, 5, 44, 12, 21, 3, 7};
 
@@ -42,34 +47,32 @@ class OptionGridTest extends PoolFixture {
     @MethodSource("combinations")
     void reservedMemoryStaysBounded(String spec) {
         try (Allocator caching = memory.open(spec)) {
-            long afterFirst = 0;
-            for (int cycle = 0; cycle < CYCLES; cycle++) {
-                cycle(caching, cycle);
-                if (cycle == FIRST_CYCLES) {
-                    afterFirst = caching.reservedBytes(DEVICE).orElseThrow();
-                }
-            }
-            assertThat(caching.reservedBytes(DEVICE).orElseThrow())
-                    .as("reserved after %d cycles", CYCLES)
-                    .isLessThanOrEqualTo(afterFirst);
-            assertThat(afterFirst)
-                    .as("reserved, beside %d bytes asked for", requestedPeak(caching))
-                    .isLessThanOrEqualTo(3 * requestedPeak(caching));
+            long peak = reservedPeak(caching, 0, FIRST_CYCLES);
+            long requested = caching.statistics(DEVICE).requestedPeakBytes();
+            assertThat(reservedPeak(caching, FIRST_CYCLES, CYCLES))
+                    .as("most reserved until cycle %d", CYCLES)
+                    .isLessThanOrEqualTo(peak + peak / SLACK);
+            assertThat(peak).as("reserved beside requested").isLessThanOrEqualTo(MOST_RESERVED * requested);
         }
+    }
+
+    private long reservedPeak(Allocator caching, int from, int to) {
+        long peak = 0;
+        for (int cycle = from; cycle < to; cycle++) {
+            cycle(caching, cycle);
+            peak = Math.max(peak, caching.reservedBytes(DEVICE).orElseThrow());
+        }
+        return peak;
     }
 
     private void cycle(Allocator caching, int cycle) {
         List<Long> live = new ArrayList<>();
         for (int i = 0; i < SIZES.length; i++) {
-            live.add(caching.allocate(SIZES[(i + cycle) % SIZES.length] * MIB + 300 * cycle, DEVICE, stream));
+            live.add(caching.allocate(SIZES[(i + cycle) % SIZES.length] * MIB - 300, DEVICE, stream));
             if (i % 3 == 2) {
                 free(live.remove(i / 3));
             }
         }
         live.forEach(address -> free(address));
-    }
-
-    private static long requestedPeak(Allocator caching) {
-        return caching.statistics(DEVICE).requestedPeakBytes();
     }
 }
