@@ -144,7 +144,7 @@ public final class Allocator implements AutoCloseable {
     }
 
     private Route[] openRoutes() {
-        if (closing.get()) {
+        if (isClosed()) {
             throw new IllegalStateException("allocator " + spec + " is closed");
         }
         return routes;
@@ -218,6 +218,10 @@ public final class Allocator implements AutoCloseable {
 
     private boolean isMine(Route route) {
         return routes[route.device()].isBeside(route);
+    }
+
+    boolean isClosed() {
+        return closing.get();
     }
 
     /// Whether it was closed and its last block is gone, so that its memory is back with the driver.

@@ -3,7 +3,6 @@ package io.cistern;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.context.DriverEnvironment;
 import io.cistern.internal.context.OpenContext;
-import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.Region;
@@ -13,19 +12,13 @@ import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.Catalog;
-import io.cistern.spi.CatalogProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSource;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.util.Arrays;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.ServiceLoader;
-import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
@@ -43,8 +36,6 @@ import org.jspecify.annotations.Nullable;
 /// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the
 /// stream of the last use.
 public final class DeviceMemory implements AutoCloseable {
-    private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
-
     private final CudaDriver driver;
     private final DriverEnvironment environment;
     private final Catalog catalog;
@@ -52,16 +43,17 @@ public final class DeviceMemory implements AutoCloseable {
     private final Router router = new Router();
     private final Leaks leaks;
 
-    /// By device. Null before the first choice, and always while a watch is to see what is allocated outside
+    private final CurrentAllocators currents;
+
+    /// By device, written by [CurrentAllocators]. Always null while a watch is to see what is allocated outside
     /// scopes: so its cost is nothing where there is none.
     private final @Nullable Route[] currentRoutes;
 
     private final @Nullable ScopeWatch watch;
     private final Pools pools = new Pools(router);
     private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
-    private final @Nullable Allocator[] currents;
 
-    private DeviceMemory(Builder builder) {
+    DeviceMemory(DeviceMemoryBuilder builder) {
         driver = builder.driver;
         catalog = builder.catalog;
         leaks = new Leaks(router, builder.leakLevel);
@@ -69,12 +61,13 @@ public final class DeviceMemory implements AutoCloseable {
         int devices = environment.deviceCount();
         budgets = new Budgets[devices];
         Arrays.setAll(budgets, builder::budgets);
-        currentRoutes = new Route[devices];
-        currents = new Allocator[devices];
         watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
         if (watch != null) {
             router.watch(watch);
         }
+        currentRoutes = new Route[devices];
+        currents = new CurrentAllocators(
+                currentRoutes, watch == null, () -> open(catalog.choose(environment).spec()));
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),
@@ -97,8 +90,8 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Starts to open device memory on a driver.
-    public static Builder builder(CudaDriver driver) {
-        return new Builder(driver);
+    public static DeviceMemoryBuilder builder(CudaDriver driver) {
+        return new DeviceMemoryBuilder(driver);
     }
 
     /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
@@ -205,18 +198,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws ConfigurationException if the configuration names an allocator that can't be opened
     public Allocator current(int device) {
-        synchronized (currents) {
-            Allocator chosen = currents[device];
-            if (chosen == null) {
-                chosen = open(catalog.choose(environment).spec());
-                for (int other = 0; other < currents.length; other++) {
-                    if (currents[other] == null) {
-                        setCurrent(other, chosen);
-                    }
-                }
-            }
-            return chosen;
-        }
+        return currents.get(device);
     }
 
     /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former
@@ -224,11 +206,7 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @throws IllegalArgumentException if it is closed, or of other device memory
     public void setCurrent(Allocator allocator) {
-        synchronized (currents) {
-            for (int device = 0; device < currents.length; device++) {
-                setCurrent(device, allocator);
-            }
-        }
+        currents.setAll(openHere(allocator));
     }
 
     /// Makes an allocator current for one device.
@@ -236,15 +214,14 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalArgumentException if it is closed, or of other device memory
     public void setCurrent(int device, Allocator allocator) {
-        if (!allocators.contains(allocator)) {
+        currents.set(device, openHere(allocator));
+    }
+
+    private Allocator openHere(Allocator allocator) {
+        if (allocator.isClosed() || !allocators.contains(allocator)) {
             throw new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
         }
-        synchronized (currents) {
-            currents[device] = allocator;
-            if (watch == null) {
-                ROUTE.setRelease(currentRoutes, device, allocator.route(device));
-            }
-        }
+        return allocator;
     }
 
     /// Opens an allocator from a spec and makes it current for all devices.
@@ -264,13 +241,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalArgumentException if the next one is closed, or of other device memory
     public boolean compareAndSetCurrent(int device, Allocator expected, Allocator next) {
-        synchronized (currents) {
-            if (current(device) != expected) {
-                return false;
-            }
-            setCurrent(device, next);
-            return true;
-        }
+        return currents.compareAndSet(device, expected, openHere(next));
     }
 
     /// Opens an allocator from a spec, makes it current for all devices, and closes those that were: they drain,
@@ -279,18 +250,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
     public Allocator swap(String spec) {
-        Set<Allocator> former = new LinkedHashSet<>();
-        Allocator next;
-        synchronized (currents) {
-            next = open(spec);
-            for (Allocator present : currents) {
-                if (present != null) {
-                    former.add(present);
-                }
-            }
-            setCurrent(next);
-        }
-        former.forEach(Allocator::close);
+        Allocator next = open(spec);
+        currents.setAll(next).forEach(Allocator::close);
         return next;
     }
 
@@ -323,7 +284,7 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     private Route currentRoute(int device, long stream) {
-        Route route = (Route) ROUTE.getAcquire(currentRoutes, device);
+        Route route = CurrentAllocators.route(currentRoutes, device);
         return route != null ? route : chosenRoute(device, stream);
     }
 
@@ -467,84 +428,5 @@ public final class DeviceMemory implements AutoCloseable {
         for (Allocator allocator : allocators.reversed()) {
             allocator.close();
         }
-    }
-
-    /// How to open [DeviceMemory].
-    public static final class Builder {
-        private final CudaDriver driver;
-        private Catalog catalog = Catalog.of(List.of(), List.of());
-        private long limitBytes = -1;
-        private @Nullable MemoryLimit limit;
-        private LeakLevel leakLevel = LeakLevel.configured();
-        private boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
-
-        private Builder(CudaDriver driver) {
-            this.driver = driver;
-        }
-
-        /// The allocators and sources that can be opened by name; none without this call.
-        public Builder catalog(Catalog catalog) {
-            this.catalog = catalog;
-            return this;
-        }
-
-        /// A limit on the bytes requested on each device, over all allocators: never exceeded, and nothing
-        /// that fits is refused.
-        ///
-        /// @throws IllegalArgumentException if it is negative
-        public Builder limitBytes(long limitBytes) {
-            if (limitBytes < 0) {
-                throw new IllegalArgumentException("limitBytes is negative: " + limitBytes);
-            }
-            this.limitBytes = limitBytes;
-            return this;
-        }
-
-        /// A limit on the bytes requested on all devices together, over all allocators, which may span
-        /// several device memories.
-        public Builder limit(MemoryLimit limit) {
-            this.limit = limit;
-            return this;
-        }
-
-        /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by
-        /// default.
-        public Builder leakLevel(LeakLevel leakLevel) {
-            this.leakLevel = leakLevel;
-            return this;
-        }
-
-        private @Nullable Budgets budgets(int device) {
-            Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
-            return limitBytes < 0 ? whole : Budgets.of(whole, new Budget("device " + device, limitBytes, null));
-        }
-
-        /// Whether to report a thread that allocates outside every scope while another thread is in one that
-        /// would have served: most likely a worker to which the scope was not carried. Once for each thread,
-        /// as a warning of the logger `io.cistern.scopes`. Without this call the property
-        /// `cistern.scopes.report` says.
-        ///
-        /// It makes allocations outside scopes slower; off, it costs nothing.
-        public Builder reportScopelessThreads(boolean report) {
-            this.reportScopelessThreads = report;
-            return this;
-        }
-
-        /// Opens it.
-        public DeviceMemory open() {
-            return new DeviceMemory(this);
-        }
-    }
-
-    /// Finds the catalogue that the loader module makes; empty without one.
-    static Catalog discover() {
-        ClassLoader loader = DeviceMemory.class.getClassLoader();
-        ClassLoader context = Thread.currentThread().getContextClassLoader();
-        return ServiceLoader.load(CatalogProvider.class, loader)
-                .findFirst()
-                .map(provider -> provider.discover(context != null ? context : loader))
-                .orElseThrow(() -> new ConfigurationException(
-                        "no catalogue of allocators: add pluggable-loader to the class path, or open DeviceMemory with a"
-                                + " Catalog of your own"));
     }
 }

@@ -4,7 +4,7 @@ import java.util.Locale;
 
 /// How much is kept about live blocks, so that a leak can be told with the place that made it.
 ///
-/// Set by [DeviceMemory.Builder#leakLevel], else by property `cistern.leaks` with a level's name in any case.
+/// Set by [DeviceMemoryBuilder#leakLevel], else by property `cistern.leaks` with a level's name in any case.
 /// At any level but `off`, blocks that are alive when their allocator closes are logged, and those alive at the
 /// end of the process written to standard error; [DeviceMemory#leaks] tells at any level and at any time what
 /// is alive.

@@ -119,6 +119,20 @@ class DeviceMemoryTests {
     }
 
     @Test
+    void aClosedAllocatorDoesNotBecomeCurrentAlsoWhileItsBlocksLive() {
+        Allocator present = memory.setCurrent("direct");
+        Allocator closed = memory.open("array");
+        long block = closed.allocate(100, 0, stream);
+        closed.close();
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> memory.setCurrent(closed))
+                .withMessageContaining("array is closed");
+        assertThatIllegalArgumentException().isThrownBy(() -> memory.compareAndSetCurrent(0, present, closed));
+        assertThat(memory.current()).isSameAs(present);
+        memory.free(block, stream);
+    }
+
+    @Test
     void outOfMemoryTellsTheCallersBytesAndTheDevice() {
         memory.setCurrent("direct");
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)

@@ -29,6 +29,10 @@ public final class GpuTests {
     private static final String USAGE = "usage: GpuTests [--driver auto|simulated|cuda] [--list]";
     private static final List<String> DRIVERS = List.of(DriverUnderTest.AUTO, "simulated", "cuda");
 
+    private static final Class<?>[] SUITES = {
+        ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class
+    };
+
     private final PrintWriter out;
 
     GpuTests(PrintWriter out) {
@@ -68,7 +72,7 @@ public final class GpuTests {
             out.println("driver: " + found.description());
             return list
                     ? list()
-                    : execute(ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class);
+                    : execute(SUITES);
         } catch (IllegalStateException unusable) {
             out.println(unusable.getMessage());
             return 2;
@@ -84,7 +88,7 @@ public final class GpuTests {
             DiscoveredCatalog.runnableSpecs(driver).forEach(spec -> out.println("allocator: " + spec));
         }
         TestPlan plan = LauncherFactory.create()
-                .discover(request(ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class));
+                .discover(request(SUITES));
         plan.accept(new TestPlan.Visitor() {
             @Override
             public void visit(TestIdentifier test) {

@@ -2,6 +2,7 @@ package io.cistern.benchmarks;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.DeviceMemoryBuilder;
 import io.cistern.MemoryLimit;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.concurrent.TimeUnit;
@@ -52,7 +53,7 @@ public class LimitBenchmark {
         @Setup
         public void open() {
             MemoryLimit process = MemoryLimit.of("process", 64L << 30);
-            DeviceMemory.Builder builder =
+            DeviceMemoryBuilder builder =
                     DeviceMemory.builder(SimulatedGpu.builder().build());
             memory = (setting == Setting.ONE || setting == Setting.TWO ? builder.limit(process) : builder).open();
             current = setting == Setting.TWO

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.DeviceMemoryBuilder;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
@@ -46,7 +47,7 @@ class ComplaintsTests {
     }
 
     private DeviceMemory open(long limitBytes) {
-        DeviceMemory.Builder builder = DeviceMemory.builder(gpu)
+        DeviceMemoryBuilder builder = DeviceMemory.builder(gpu)
                 .catalog(ServiceLoader.load(CatalogProvider.class)
                         .findFirst()
                         .orElseThrow()

@@ -1,0 +1,92 @@
+package io.cistern;
+
+import io.cistern.internal.routing.Route;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.LinkedHashSet;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/// Which allocator is current on each device, outside scopes.
+///
+/// A change writes one route a device with a release store. An allocation that read the route before either gets in
+/// before its allocator closes, and is waited for, or is refused and looks again.
+///
+/// **Threads.** Any; changes are made one at a time.
+final class CurrentAllocators {
+    private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
+
+    /// By device. Null before the first choice.
+    private final @Nullable Allocator[] chosen;
+
+    /// By device. Null before the first choice, and always where no route is to be published.
+    private final @Nullable Route[] routes;
+
+    private final boolean publishes;
+    private final Supplier<Allocator> configured;
+
+    /// @param routes what [#route] reads, by device; all null
+    /// @param publishes whether routes are written, or each allocation outside scopes is to ask here
+    /// @param configured opens the allocator that is current where the program chose none
+    CurrentAllocators(@Nullable Route[] routes, boolean publishes, Supplier<Allocator> configured) {
+        this.chosen = new Allocator[routes.length];
+        this.routes = routes;
+        this.publishes = publishes;
+        this.configured = configured;
+    }
+
+    /// The route of the current allocator on a device, in one read; null where there is none yet, or none is
+    /// published.
+    ///
+    /// @param routes those given to the constructor, which the caller holds too, to save the way through here
+    static @Nullable Route route(@Nullable Route[] routes, int device) {
+        return (Route) ROUTE.getAcquire(routes, device);
+    }
+
+    /// The current allocator on a device, opened now if need be, then for all devices without a choice.
+    synchronized Allocator get(int device) {
+        Allocator present = chosen[device];
+        if (present != null) {
+            return present;
+        }
+        Allocator first = configured.get();
+        for (int other = 0; other < chosen.length; other++) {
+            if (chosen[other] == null) {
+                set(other, first);
+            }
+        }
+        return first;
+    }
+
+    synchronized void set(int device, Allocator next) {
+        chosen[Objects.checkIndex(device, chosen.length)] = next;
+        if (publishes) {
+            ROUTE.setRelease(routes, device, next.route(device));
+        }
+    }
+
+    /// Makes an allocator current on all devices.
+    ///
+    /// @return those that were
+    synchronized Set<Allocator> setAll(Allocator next) {
+        Set<Allocator> former = new LinkedHashSet<>();
+        for (int device = 0; device < chosen.length; device++) {
+            Allocator present = chosen[device];
+            if (present != null && present != next) {
+                former.add(present);
+            }
+            set(device, next);
+        }
+        return former;
+    }
+
+    synchronized boolean compareAndSet(int device, Allocator expected, Allocator next) {
+        if (get(device) != expected) {
+            return false;
+        }
+        set(device, next);
+        return true;
+    }
+}

@@ -1,0 +1,79 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.routing.Budget;
+import io.cistern.internal.routing.Budgets;
+import io.cistern.spi.Catalog;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// How to open [DeviceMemory].
+///
+/// **Threads.** One thread at a time.
+public final class DeviceMemoryBuilder {
+    final CudaDriver driver;
+    Catalog catalog = Catalog.of(List.of(), List.of());
+    private long limitBytes = -1;
+    private @Nullable MemoryLimit limit;
+    LeakLevel leakLevel = LeakLevel.configured();
+    boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
+
+    DeviceMemoryBuilder(CudaDriver driver) {
+        this.driver = driver;
+    }
+
+    /// The allocators and sources that can be opened by name; none without this call.
+    public DeviceMemoryBuilder catalog(Catalog catalog) {
+        this.catalog = catalog;
+        return this;
+    }
+
+    /// A limit on the bytes requested on each device, over all allocators: never exceeded, and nothing
+    /// that fits is refused.
+    ///
+    /// @throws IllegalArgumentException if it is negative
+    public DeviceMemoryBuilder limitBytes(long limitBytes) {
+        if (limitBytes < 0) {
+            throw new IllegalArgumentException("limitBytes is negative: " + limitBytes);
+        }
+        this.limitBytes = limitBytes;
+        return this;
+    }
+
+    /// A limit on the bytes requested on all devices together, over all allocators, which may span
+    /// several device memories.
+    public DeviceMemoryBuilder limit(MemoryLimit limit) {
+        this.limit = limit;
+        return this;
+    }
+
+    /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by
+    /// default.
+    public DeviceMemoryBuilder leakLevel(LeakLevel leakLevel) {
+        this.leakLevel = leakLevel;
+        return this;
+    }
+
+    /// What all blocks on a device are charged to.
+    @Nullable
+    Budgets budgets(int device) {
+        Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
+        return limitBytes < 0 ? whole : Budgets.of(whole, new Budget("device " + device, limitBytes, null));
+    }
+
+    /// Whether to report a thread that allocates outside every scope while another thread is in one that
+    /// would have served: most likely a worker to which the scope was not carried. Once for each thread,
+    /// as a warning of the logger `io.cistern.scopes`. Without this call the property
+    /// `cistern.scopes.report` says.
+    ///
+    /// It makes allocations outside scopes slower; off, it costs nothing.
+    public DeviceMemoryBuilder reportScopelessThreads(boolean report) {
+        this.reportScopelessThreads = report;
+        return this;
+    }
+
+    /// Opens it.
+    public DeviceMemory open() {
+        return new DeviceMemory(this);
+    }
+}
