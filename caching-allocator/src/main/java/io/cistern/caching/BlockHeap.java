@@ -14,15 +14,16 @@ import org.jspecify.annotations.Nullable;
 /// blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 final class BlockHeap {
     final Blocks blocks = new Blocks();
-    private final SizeBins bins = new SizeBins(blocks);
+    private final SizeBins bins;
     private final Holes holes = new Holes(blocks);
     private final List<Region> regions = new ArrayList<>();
     private final Cutting cutting;
-    private long liveBytes;
-    private long liveBlocks;
+    private final ShardCounters counters;
 
-    BlockHeap(Cutting cutting) {
+    BlockHeap(Cutting cutting, ShardCounters counters) {
         this.cutting = cutting;
+        this.counters = counters;
+        this.bins = new SizeBins(blocks, counters);
     }
 
     /// What a request that must grow its shard can have.
@@ -71,8 +72,7 @@ final class BlockHeap {
             throw new UnknownAddressException(address);
         }
         region.live.remove(address);
-        liveBytes -= blocks.byteSize[block];
-        liveBlocks--;
+        counters.freed(blocks.byteSize[block]);
         return block;
     }
 
@@ -83,8 +83,7 @@ final class BlockHeap {
         }
         long address = blocks.address[block];
         blocks.region[block].live.put(address, block);
-        liveBytes += blocks.byteSize[block];
-        liveBlocks++;
+        counters.allocated(blocks.byteSize[block]);
         return address;
     }
 
@@ -261,8 +260,9 @@ final class BlockHeap {
         return blocks.is(region.firstBlock, Blocks.HOLE) && blocks.next[region.firstBlock] == Blocks.NONE;
     }
 
-    long liveBytes() {
-        return liveBytes;
+    /// What the shard has besides, for a survey of it.
+    List<Region> regions() {
+        return regions;
     }
 
     long largestFreeBytes() {
@@ -274,6 +274,10 @@ final class BlockHeap {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
-        return new ShardCheck(blocks, regions).check(bins.checkInvariants(), holes.count(), liveBytes, liveBlocks);
+        return new ShardCheck(blocks, regions).check(
+                bins.checkInvariants(),
+                holes.count(),
+                counters.gauge(CacheStat.ALLOCATED_BYTES).current(),
+                counters.gauge(CacheStat.ALLOCATION).current());
     }
 }

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.DetailedStatistics;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.EventSink;
 import io.cistern.spi.Lends;
@@ -11,6 +12,7 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.ReservedPeak;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in [StreamShard];
 /// physical memory in [PageArena] and [PhysicalPages].
-final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
+final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, DetailedStatistics {
     private final CudaDriver driver;
     private final StreamOrder order;
     private final EventSink events;
@@ -41,14 +43,12 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        DeviceCache cache = caches.get(device);
-        return (cache != null ? cache : openCache(device)).allocate(byteSize, stream);
+        return cache(device).allocate(byteSize, stream);
     }
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        DeviceCache cache = caches.get(device);
-        (cache != null ? cache : openCache(device)).free(address, stream);
+        cache(device).free(address, byteSize, stream);
     }
 
     @Override
@@ -60,9 +60,9 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
     private synchronized DeviceCache openCache(int device) {
         DeviceCache cache = caches.get(device);
         if (cache == null) {
-            Reserved reserved = new Reserved(device, events);
+            Reserved reserved = new Reserved(device, events, new DeviceCounters(options.splitting().oversizeBytes()));
             RegionMap regions = new RegionMap();
-            Fences fences = new Fences(device, driver, order);
+            Fences fences = new Fences(device, driver, order, reserved.counters);
             long deviceBytes = driver.devices().totalBytes(device);
             Growth growth = growth(device, reserved, regions, deviceBytes);
             cache = new DeviceCache(device, reserved, growth, options, deviceBytes, fences, regions);
@@ -122,6 +122,27 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends {
         if (cache != null) {
             cache.reserved.resetPeak();
         }
+    }
+
+    /// Opens the cache of a device that was not used yet: its figures are 0, but all there.
+    @Override
+    public Map<String, Long> statistics(int device) {
+        return cache(device).statistics.map();
+    }
+
+    @Override
+    public void resetPeaks(int device) {
+        cache(device).statistics.resetPeaks();
+    }
+
+    @Override
+    public void resetTotals(int device) {
+        cache(device).statistics.resetTotals();
+    }
+
+    private DeviceCache cache(int device) {
+        DeviceCache cache = caches.get(device);
+        return cache != null ? cache : openCache(device);
     }
 
     @Override

@@ -17,6 +17,7 @@ import java.util.List;
 final class DeviceCache {
     final int device;
     final Reserved reserved;
+    final CacheStatistics statistics;
     private final Growth growth;
     private final Rounding rounding;
     private final boolean failsAtCap;
@@ -42,8 +43,9 @@ final class DeviceCache {
         this.rounding = options.rounding();
         this.failsAtCap = options.limit().failsAtOnce();
         this.collection = new IdleCollection(this, options.limit().thresholdBytes(deviceBytes));
-        this.small = new ShardTable(true, growth.cutting());
-        this.large = new ShardTable(false, growth.cutting());
+        this.small = new ShardTable(true, growth.cutting(), reserved.counters);
+        this.large = new ShardTable(false, growth.cutting(), reserved.counters);
+        this.statistics = new CacheStatistics(this);
         this.fences = fences;
         this.regions = regions;
     }
@@ -57,7 +59,7 @@ final class DeviceCache {
         if (shard.settlingIsDue()) {
             settle(shard);
         }
-        long address = shard.allocate(size);
+        long address = shard.allocate(size, byteSize);
         return address != 0 ? address : allocateAfterMiss(shard, size, byteSize);
     }
 
@@ -73,10 +75,14 @@ final class DeviceCache {
         if (shard.settlingIsDue()) {
             settle(shard);
         }
-        return shard.allocateFromAny(size);
+        long address = shard.allocateFromAny(size);
+        if (address != 0) {
+            shard.requested(byteSize);
+        }
+        return address;
     }
 
-    void free(long address, long stream) {
+    void free(long address, long byteSize, long stream) {
         Region region = regions.find(address);
         if (region == null) {
             throw new UnknownAddressException(address);
@@ -86,6 +92,7 @@ final class DeviceCache {
         shard.free(
                 region,
                 address,
+                byteSize,
                 key,
                 key == shard.stream && (!shard.isClosed() || table(shard.small).find(key) == null));
     }
@@ -117,13 +124,30 @@ final class DeviceCache {
     private long allocateAfterMiss(StreamShard shard, long size, long asked) {
         sweepClosed();
         collection.collect();
+        long address;
         try {
-            return grow(shard, size);
+            address = grow(shard, size);
         } catch (DeviceOutOfMemoryException | CudaException failure) {
-            if (!FailureLadder.outOfMemory(failure) || (failsAtCap && ReserveCap.isReached(failure))) {
-                throw failure;
-            }
+            address = allocateAfterFailure(shard, size, asked, failure);
+        }
+        shard.requested(asked);
+        return address;
+    }
+
+    private long allocateAfterFailure(StreamShard shard, long size, long asked, RuntimeException failure) {
+        if (!FailureLadder.outOfMemory(failure)) {
+            throw failure;
+        }
+        if (failsAtCap && ReserveCap.isReached(failure)) {
+            reserved.counters.count(CacheEvent.REJECTION);
+            throw failure;
+        }
+        reserved.counters.count(CacheEvent.RETRY);
+        try {
             return new FailureLadder(this, shard, size).climb(asked, failure);
+        } catch (DeviceOutOfMemoryException nothingHelped) {
+            reserved.counters.count(CacheEvent.OUT_OF_MEMORY);
+            throw nothingHelped;
         }
     }
 
@@ -144,6 +168,16 @@ final class DeviceCache {
         shard.driverLock.lock();
         try {
             shard.settle(fences, true);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// Looks at all that a shard has, when nobody makes driver calls for it.
+    ShardSurvey survey(StreamShard shard) {
+        shard.driverLock.lock();
+        try {
+            return shard.survey();
         } finally {
             shard.driverLock.unlock();
         }
@@ -233,7 +267,11 @@ final class DeviceCache {
     private boolean dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            return shard.dispose(fences);
+            boolean ended = shard.dispose(fences);
+            if (ended) {
+                reserved.counters.ended(shard.small, shard.counters());
+            }
+            return ended;
         } finally {
             shard.driverLock.unlock();
         }

@@ -20,11 +20,13 @@ final class Fences {
     private final int device;
     private final CudaDriver driver;
     private final StreamOrder order;
+    private final DeviceCounters counters;
     /// Handles announced as closing and not seen since.
     private final Set<Long> closed = new HashSet<>();
     private volatile boolean allFinished;
 
-    Fences(int device, CudaDriver driver, StreamOrder order) {
+    Fences(int device, CudaDriver driver, StreamOrder order, DeviceCounters counters) {
+        this.counters = counters;
         this.device = device;
         this.driver = driver;
         this.order = order;
@@ -61,6 +63,7 @@ final class Fences {
 
     void await(long fence) {
         if (fence != PASSED) {
+            counters.count(CacheEvent.HOST_WAIT);
             order.synchronize(device, fence);
         }
     }
@@ -109,6 +112,7 @@ final class Fences {
     }
 
     private long synchronizeContext() {
+        counters.count(CacheEvent.SYNCHRONIZE_ALL);
         try {
             driver.devices().synchronize(device);
         } catch (CudaException dead) {

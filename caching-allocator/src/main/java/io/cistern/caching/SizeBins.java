@@ -32,6 +32,7 @@ final class SizeBins {
     private static final int SCAN = 16;
 
     private final Blocks blocks;
+    private final ShardCounters counters;
     private final int[] heads = new int[BINS];
     private final long[] occupied = new long[(BINS + 63) >>> 6];
     /// Bit w is set exactly if `occupied[w]` is not 0.
@@ -39,8 +40,9 @@ final class SizeBins {
     /// Searches so far: the clock by which idle regions age.
     private long searches;
 
-    SizeBins(Blocks blocks) {
+    SizeBins(Blocks blocks, ShardCounters counters) {
         this.blocks = blocks;
+        this.counters = counters;
         Arrays.fill(heads, Blocks.NONE);
     }
 
@@ -60,6 +62,8 @@ final class SizeBins {
         long byteSize = blocks.byteSize[block];
         if (byteSize == blocks.region[block].byteSize) {
             blocks.region[block].idleSince = searches;
+        } else if (blocks.region[block] instanceof PlainSegment) {
+            counters.pieceFreed(byteSize);
         }
         int bin = binOf(byteSize);
         int head = heads[bin];
@@ -75,6 +79,10 @@ final class SizeBins {
     }
 
     void remove(int block) {
+        Region region = blocks.region[block];
+        if (region instanceof PlainSegment && blocks.byteSize[block] != region.byteSize) {
+            counters.pieceTaken(blocks.byteSize[block]);
+        }
         int before = blocks.listPrevious[block];
         int after = blocks.listNext[block];
         if (after != Blocks.NONE) {

@@ -6,9 +6,9 @@ package io.cistern.caching;
 /// @param maxSplitBytes plain segments of this size and more are not, or 0 for the usual rule
 /// @param maxNonSplitRoundingBytes how much larger than its request such a segment may be
 record Splitting(boolean splits, long maxSplitBytes, long maxNonSplitRoundingBytes) {
-    /// Whether a request is oversize: one that uncut segments serve.
-    boolean isOversize(long byteSize) {
-        return maxSplitBytes != 0 && byteSize >= maxSplitBytes;
+    /// From which size on blocks are oversize.
+    long oversizeBytes() {
+        return maxSplitBytes == 0 ? Long.MAX_VALUE : maxSplitBytes;
     }
 
     /// How the blocks of plain segments are cut.

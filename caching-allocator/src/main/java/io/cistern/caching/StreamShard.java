@@ -24,6 +24,9 @@ final class StreamShard {
 
     final long stream;
     final boolean small;
+    /// Guarded by `lock`.
+    private final ShardCounters counters;
+
     final ReentrantLock driverLock = new ReentrantLock();
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -36,13 +39,18 @@ final class StreamShard {
     /// One warning is enough. Guarded by the driver lock.
     private boolean refusalLogged;
 
+    StreamShard(long stream, boolean small, Cutting cutting) {
+        this(stream, small, cutting, new DeviceCounters(Long.MAX_VALUE));
+    }
+
     /// Makes an empty shard.
     ///
     /// @param cutting see [Growth#cutting]
-    StreamShard(long stream, boolean small, Cutting cutting) {
+    StreamShard(long stream, boolean small, Cutting cutting, DeviceCounters device) {
+        this.counters = new ShardCounters(small, device);
         this.stream = stream;
         this.small = small;
-        this.heap = new BlockHeap(cutting);
+        this.heap = new BlockHeap(cutting, counters);
         this.fenced = new FencedFrees(heap.blocks);
     }
 
@@ -54,6 +62,31 @@ final class StreamShard {
         lock.lock();
         try {
             return heap.allocate(byteSize);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// As [#allocate], for a caller who asked for so many bytes; counted.
+    long allocate(long byteSize, long asked) {
+        lock.lock();
+        try {
+            long address = heap.allocate(byteSize);
+            counters.searched(address != 0);
+            if (address != 0) {
+                counters.requested(asked);
+            }
+            return address;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Counts what a caller asked for who was served after a miss.
+    void requested(long asked) {
+        lock.lock();
+        try {
+            counters.requested(asked);
         } finally {
             lock.unlock();
         }
@@ -84,13 +117,16 @@ final class StreamShard {
 
     /// Takes a live block back.
     ///
+    /// @param asked bytes that the caller had asked for
     /// @param ordered whether later work of this shard's stream runs after the last use anyway
     /// @throws UnknownAddressException if no live block starts there
-    void free(Region region, long address, long lastStream, boolean ordered) {
+    void free(Region region, long address, long asked, long lastStream, boolean ordered) {
         lock.lock();
         try {
             int block = heap.retire(region, address);
+            counters.returned(asked);
             if (ordered) {
+                counters.settled(heap.blocks.byteSize[block]);
                 heap.makeFree(block);
             } else {
                 heap.blocks.state[block] = Blocks.FENCED;
@@ -135,6 +171,7 @@ final class StreamShard {
         int freed = 0;
         for (int block = head; block != Blocks.NONE; freed++) {
             int next = heap.blocks.listNext[block];
+            counters.settled(heap.blocks.byteSize[block]);
             heap.makeFree(block);
             block = next;
         }
@@ -157,6 +194,7 @@ final class StreamShard {
     long addAndAllocate(Region region, long byteSize) {
         lock.lock();
         try {
+            counters.grown(region.byteSize, true);
             return heap.addAndAllocate(region, byteSize);
         } finally {
             lock.unlock();
@@ -183,6 +221,7 @@ final class StreamShard {
     long fillAndAllocate(BlockHeap.Gap gap, long byteSize) {
         lock.lock();
         try {
+            counters.grown(gap.mapBytes(), false);
             return heap.fillAndAllocate(gap, byteSize);
         } finally {
             lock.unlock();
@@ -256,6 +295,7 @@ final class StreamShard {
         region.giveBack(from, to);
         lock.lock();
         try {
+            counters.shrunk(to - from, region instanceof PlainSegment);
             heap.gaveBack(block);
         } finally {
             lock.unlock();
@@ -330,10 +370,43 @@ final class StreamShard {
         return true;
     }
 
+    ShardCounters counters() {
+        return counters;
+    }
+
+    /// Adds what was counted here.
+    void addTo(ShardTotals totals) {
+        lock.lock();
+        try {
+            totals.add(counters);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void resetPeaks() {
+        lock.lock();
+        try {
+            counters.resetPeaks();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Looks at all that is here. With the driver lock.
+    ShardSurvey survey() {
+        lock.lock();
+        try {
+            return ShardSurvey.of(this, heap.blocks, heap.regions());
+        } finally {
+            lock.unlock();
+        }
+    }
+
     long liveBytes() {
         lock.lock();
         try {
-            return heap.liveBytes();
+            return counters.gauge(CacheStat.ALLOCATED_BYTES).current();
         } finally {
             lock.unlock();
         }

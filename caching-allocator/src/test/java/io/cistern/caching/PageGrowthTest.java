@@ -53,7 +53,7 @@ class PageGrowthTest {
     }
 
     private void free(long address) {
-        shard.free(regions.find(address), address, 0, true);
+        shard.free(regions.find(address), address, 0, 0, true);
     }
 
     private record GpuPages(SimulatedGpu gpu) implements PageSource {

@@ -1,0 +1,75 @@
+package io.cistern.caching;
+
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLongArray;
+
+/// What one device's cache counts beside its shards: [events][CacheEvent], peaks over all shards, and what shards that
+/// are gone had counted. **Threads.** Any.
+final class DeviceCounters {
+    /// Blocks of this size and more are oversize.
+    final long oversizeBytes;
+
+    /// The lanes that ever cached for this device.
+    final CopyOnWriteArrayList<LaneCounters> lanes = new CopyOnWriteArrayList<>();
+
+    private final AtomicLongArray events = new AtomicLongArray(CacheEvent.values().length);
+    private final Map<CacheStat, SharedPeak> all = new EnumMap<>(CacheStat.class);
+    private final Map<CacheStat, SharedPeak> small = new EnumMap<>(CacheStat.class);
+    private final Map<CacheStat, SharedPeak> large = new EnumMap<>(CacheStat.class);
+    private final ShardTotals goneSmall = new ShardTotals();
+    private final ShardTotals goneLarge = new ShardTotals();
+
+    /// Starts at 0.
+    ///
+    /// @param oversizeBytes blocks of this size and more are oversize
+    DeviceCounters(long oversizeBytes) {
+        this.oversizeBytes = oversizeBytes;
+        for (CacheStat stat : CacheStat.values()) {
+            SharedPeak whole = new SharedPeak(null);
+            all.put(stat, whole);
+            small.put(stat, new SharedPeak(whole));
+            large.put(stat, new SharedPeak(whole));
+        }
+    }
+
+    void count(CacheEvent event) {
+        events.incrementAndGet(event.ordinal());
+    }
+
+    long counted(CacheEvent event) {
+        return events.get(event.ordinal());
+    }
+
+    /// What the gauges of small or large shards lease from.
+    SharedPeak peak(CacheStat stat, boolean ofSmall) {
+        return (ofSmall ? small : large).get(stat);
+    }
+
+    /// The peak over both.
+    SharedPeak peak(CacheStat stat) {
+        return all.get(stat);
+    }
+
+    /// Keeps what a shard without memory had counted.
+    synchronized void ended(boolean wasSmall, ShardCounters shard) {
+        (wasSmall ? goneSmall : goneLarge).add(shard);
+        for (CacheStat stat : CacheStat.values()) {
+            shard.gauge(stat).end();
+        }
+    }
+
+    /// The totals of the shards that are gone, in a new object.
+    synchronized ShardTotals gone(boolean ofSmall) {
+        return new ShardTotals(ofSmall ? goneSmall : goneLarge);
+    }
+
+    synchronized void resetPeaks() {
+        all.values().forEach(SharedPeak::reset);
+        small.values().forEach(SharedPeak::reset);
+        large.values().forEach(SharedPeak::reset);
+        goneSmall.resetPeaks();
+        goneLarge.resetPeaks();
+    }
+}

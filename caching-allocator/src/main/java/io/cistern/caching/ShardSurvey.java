@@ -1,0 +1,62 @@
+package io.cistern.caching;
+
+import java.util.List;
+
+/// What one shard has, in bytes, by what could be done with it.
+///
+/// ```
+/// mapped = live + waiting + returnable + shared + claimed        idle = returnable + shared
+/// ```
+///
+/// @param stream whose memory it is
+/// @param small whether of small blocks
+/// @param liveBytes in use
+/// @param waitingBytes freed, but another stream may still use them
+/// @param returnableBytes idle in whole pages or segments
+/// @param sharedBytes idle in pages or segments that have a block in use too
+/// @param claimedBytes in the hands of a thread that makes driver calls for them
+/// @param largestFreeBytes the largest free block
+record ShardSurvey(
+        long stream,
+        boolean small,
+        long liveBytes,
+        long waitingBytes,
+        long returnableBytes,
+        long sharedBytes,
+        long claimedBytes,
+        long largestFreeBytes) {
+    /// Walks all blocks. With both locks of the shard.
+    static ShardSurvey of(StreamShard shard, Blocks blocks, List<Region> regions) {
+        long[] byState = new long[Blocks.HOLE + 1];
+        long returnable = 0;
+        long largest = 0;
+        for (Region region : regions) {
+            for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+                long byteSize = blocks.byteSize[block];
+                byState[blocks.state[block]] += byteSize;
+                if (blocks.state[block] == Blocks.FREE) {
+                    returnable += returnable(region, blocks.address[block], blocks.end(block));
+                    largest = Math.max(largest, byteSize);
+                }
+            }
+        }
+        return new ShardSurvey(
+                shard.stream,
+                shard.small,
+                byState[Blocks.LIVE],
+                byState[Blocks.FENCED],
+                returnable,
+                byState[Blocks.FREE] - returnable,
+                byState[Blocks.CLAIMED],
+                largest);
+    }
+
+    private static long returnable(Region region, long from, long to) {
+        long end = region.returnableEnd(from, to);
+        return Math.max(0, end - region.returnableStart(from, to, Long.MAX_VALUE));
+    }
+
+    long idleBytes() {
+        return returnableBytes + sharedBytes;
+    }
+}
