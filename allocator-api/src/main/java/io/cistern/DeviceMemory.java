@@ -367,6 +367,16 @@ public final class DeviceMemory implements AutoCloseable {
         router.free(address, stream);
     }
 
+    /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved together,
+    /// and tells what was left and why.
+    ///
+    /// @param keepBytes what may stay of what the allocators know to have reserved
+    /// @throws IllegalArgumentException if `keepBytes` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        return PlainTrim.all(allocators(), device, keepBytes, mode);
+    }
+
     /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
     /// released, and a later stream with the same handle does not meet it. Not announcing breaks the contract.
     public void streamClosing(int device, long stream) {

@@ -1,6 +1,8 @@
 package io.cistern.caching;
 
 import io.cistern.ConfigurationException;
+import io.cistern.TrimMode;
+import io.cistern.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DetailedStatistics;
@@ -9,6 +11,7 @@ import io.cistern.spi.EventSink;
 import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.RangeSource;
+import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
@@ -21,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Three tiers: what a thread keeps to itself would stand here, in front of the caches; blocks in [StreamShard];
 /// physical memory in [PageArena] and [PhysicalPages].
-final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, DetailedStatistics {
+final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, DetailedStatistics, ReportingTrim {
     private final CudaDriver driver;
     private final StreamOrder order;
     private final EventSink events;
@@ -148,7 +151,12 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, De
     @Override
     public long trim(int device, long keepBytes) {
         DeviceCache cache = caches.get(device);
-        return cache == null ? 0 : cache.trim(keepBytes);
+        return cache == null ? 0 : cache.trim(keepBytes, false);
+    }
+
+    @Override
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        return CacheTrim.trim(cache(device), keepBytes, mode);
     }
 
     @Override

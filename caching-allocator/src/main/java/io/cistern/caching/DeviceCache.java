@@ -207,16 +207,25 @@ final class DeviceCache {
         }
     }
 
-    long trim(long keepBytes) {
+    /// Gives idle memory back until so much is left.
+    ///
+    /// @param wait whether to wait for work that may use it
+    /// @return bytes given back
+    long trim(long keepBytes, boolean wait) {
         growth.releaseRefused();
         long returned = sweepClosed();
         for (StreamShard shard : shards()) {
             long excess = reserved.bytes() - keepBytes;
             if (excess > 0) {
-                returned += giveBack(shard, excess, false);
+                returned += giveBack(shard, excess, wait);
             }
         }
         return returned;
+    }
+
+    /// Bytes that belong to no shard, because the driver would not take them back.
+    long refusedBytes() {
+        return growth.refusedBytes();
     }
 
     /// The stream ends: what waits for it gets its fence now, and its own memory goes as soon as its work is

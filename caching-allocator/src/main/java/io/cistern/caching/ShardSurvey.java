@@ -5,7 +5,7 @@ import java.util.List;
 /// What one shard has, in bytes, by what could be done with it.
 ///
 /// ```
-/// mapped = live + waiting + returnable + shared + claimed        idle = returnable + shared
+/// mapped = live + waiting + returnable + shared        idle = returnable + shared
 /// ```
 ///
 /// @param stream whose memory it is
@@ -14,7 +14,6 @@ import java.util.List;
 /// @param waitingBytes freed, but another stream may still use them
 /// @param returnableBytes idle in whole pages or segments
 /// @param sharedBytes idle in pages or segments that have a block in use too
-/// @param claimedBytes in the hands of a thread that makes driver calls for them
 /// @param largestFreeBytes the largest free block
 record ShardSurvey(
         long stream,
@@ -23,7 +22,6 @@ record ShardSurvey(
         long waitingBytes,
         long returnableBytes,
         long sharedBytes,
-        long claimedBytes,
         long largestFreeBytes) {
     /// Walks all blocks. With both locks of the shard.
     static ShardSurvey of(StreamShard shard, Blocks blocks, List<Region> regions) {
@@ -47,7 +45,6 @@ record ShardSurvey(
                 byState[Blocks.FENCED],
                 returnable,
                 byState[Blocks.FREE] - returnable,
-                byState[Blocks.CLAIMED],
                 largest);
     }
 
