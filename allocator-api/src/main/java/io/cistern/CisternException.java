@@ -8,6 +8,7 @@ public sealed class CisternException extends RuntimeException
         permits ConfigurationException,
                 DeviceOutOfMemoryException,
                 UnknownAddressException,
+                MemoryMisuseException,
                 AllocatorContractException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -11,6 +11,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
+import io.cistern.spi.BlockRecords;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
@@ -364,7 +365,25 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
     ///     or is foreign
     public void free(long address, long stream) {
-        router.free(address, stream);
+        try {
+            router.free(address, stream);
+        } catch (UnknownAddressException unknown) {
+            throw explained(unknown);
+        }
+    }
+
+    /// With what an allocator that checks remembers of the address.
+    private UnknownAddressException explained(UnknownAddressException unknown) {
+        if (unknown.block().isPresent()) {
+            return unknown;
+        }
+        for (Allocator allocator : allocators) {
+            var block = allocator.extension(BlockRecords.class).flatMap(records -> records.block(unknown.address()));
+            if (block.isPresent()) {
+                return new UnknownAddressException(unknown.address(), block.get());
+            }
+        }
+        return unknown;
     }
 
     /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved together,

@@ -33,15 +33,23 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, De
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
 
     CachingAllocator(AllocatorContext context, CachingOptions options) {
-        this.driver = context.extension(CudaDriver.class)
-                .orElseThrow(
-                        () -> new ConfigurationException("caching needs the driver, which this environment hides"));
+        this(context, driver(context), context.events(), options);
+    }
+
+    CachingAllocator(AllocatorContext context, CudaDriver driver, EventSink events, CachingOptions options) {
+        this.driver = driver;
         this.order = context.streams();
-        this.events = context.events();
+        this.events = events;
         this.source = context.segments(options.source());
         this.options = options;
         options.growsByPages(source instanceof PageSource);
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
+    }
+
+    static CudaDriver driver(AllocatorContext context) {
+        return context.extension(CudaDriver.class)
+                .orElseThrow(
+                        () -> new ConfigurationException("caching needs the driver, which this environment hides"));
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
@@ -27,6 +28,16 @@ public final class CachingProvider implements AllocatorProvider {
 
     @Override
     public DeviceAllocator open(AllocatorContext context) {
-        return new CachingAllocator(context, CachingOptions.read(context));
+        CachingOptions options = CachingOptions.read(context);
+        CudaDriver driver = CachingAllocator.driver(context);
+        return switch (options.check()) {
+            case OFF -> new CachingAllocator(context, options);
+            case CHECKED -> new CheckedAllocator(new CachingAllocator(context, options), driver);
+            case PARANOID -> {
+                PoisonedRanges poisoned = new PoisonedRanges(context.events());
+                CachingAllocator caching = new CachingAllocator(context, driver, poisoned, options);
+                yield new CheckedAllocator(new ParanoidAllocator(caching, driver, poisoned), driver);
+            }
+        };
     }
 }

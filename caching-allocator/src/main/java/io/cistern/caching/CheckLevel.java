@@ -18,8 +18,8 @@ public enum CheckLevel {
     CHECKED,
 
     /// After every call all invariants are checked, in time that grows with the number of blocks. Freed memory is
-    /// filled with a pattern in stream order, which is verified before it is handed out again; 256 bytes behind each
-    /// block are filled too, and verified when it is freed. Allocating and freeing wait for their stream.
+    /// filled with a pattern, which is verified before it is handed out again; 256 bytes behind each block are filled
+    /// too, and verified when it is freed. Calls take turns; allocating waits for the stream, freeing for the device.
     PARANOID;
 
     /// The names as they are written.
