@@ -10,7 +10,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /// Thousands of [Situations] through each allocator in stream order, on the driver in the system property
-/// `cistern.testkit.driver`; how many, says `cistern.testkit.situations`.
+/// `cistern.testkit.driver`: 200 through each on a simulated GPU, 2000 on a real one, or as many as
+/// `cistern.testkit.situations` says.
 public class SeededSituations {
     static final String COUNT = "cistern.testkit.situations";
 
@@ -39,7 +40,7 @@ public class SeededSituations {
     private static void run(CudaDriver driver, DeviceMemory memory, boolean freesWithoutWaiting) {
         long first = Seed.current();
         try (Situations situations = new Situations(driver, memory, freesWithoutWaiting)) {
-            for (long seed = first; seed < first + Integer.getInteger(COUNT, 200); seed++) {
+            for (long seed = first; seed < first + Integer.getInteger(COUNT, driver.simulated() ? 200 : 2000); seed++) {
                 situations.run(seed);
             }
         }
