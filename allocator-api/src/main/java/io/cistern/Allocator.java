@@ -190,7 +190,8 @@ public final class Allocator implements AutoCloseable {
         return isDrained() ? 0 : maker.trim(device, keepBytes);
     }
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and why.
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and
+    /// why.
     ///
     /// @param keepBytes what may stay
     /// @throws IllegalArgumentException if `keepBytes` is negative
@@ -248,9 +249,8 @@ public final class Allocator implements AutoCloseable {
     }
 
     private DetailedStatistics counting() {
-        return detail().orElseThrow(() -> new UnsupportedOperationException(
-                "allocator " + spec + " has no statistics of its own (DetailedStatistics); those of the framework can't"
-                        + " be reset"));
+        return detail().orElseThrow(() -> new UnsupportedOperationException("allocator " + spec
+                + " has no statistics of its own (DetailedStatistics); those of the framework can't" + " be reset"));
     }
 
     /// Asks for an optional ability of the allocator, such as [io.cistern.spi.ReservedPeak].

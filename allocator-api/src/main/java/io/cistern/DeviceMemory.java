@@ -68,7 +68,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
         currentRoutes = new Route[devices];
         currents = new CurrentAllocators(
-                currentRoutes, watch == null, () -> open(catalog.choose(environment).spec()));
+                currentRoutes,
+                watch == null,
+                () -> open(catalog.choose(environment).spec()));
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),
@@ -386,8 +388,8 @@ public final class DeviceMemory implements AutoCloseable {
         return unknown;
     }
 
-    /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved together,
-    /// and tells what was left and why.
+    /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved
+    /// together, and tells what was left and why.
     ///
     /// @param keepBytes what may stay of what the allocators know to have reserved
     /// @throws IllegalArgumentException if `keepBytes` is negative

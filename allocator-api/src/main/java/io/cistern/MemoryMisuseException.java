@@ -15,8 +15,9 @@ public final class MemoryMisuseException extends CisternException {
         WRONG_SIZE,
         /// A block was freed on another device than it lives on. It is still alive.
         WRONG_DEVICE,
-        /// A stream was destroyed without having been [announced][DeviceMemory#streamClosing]; its handle may name
-        /// another stream now. A block that was to be freed is freed; one that was to be allocated is not.
+        /// A stream was destroyed without having been [announced][DeviceMemory#streamClosing]; its handle may
+        /// name another stream now. A block that was to be freed is freed; one that was to be allocated is
+        /// not.
         STREAM_END_NOT_ANNOUNCED,
         /// The bytes behind a block were written before it was freed. It is freed.
         WRITTEN_BEHIND_END,

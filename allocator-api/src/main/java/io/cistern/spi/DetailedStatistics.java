@@ -6,9 +6,9 @@ import java.util.Map;
 /// every allocator at its boundary.
 ///
 /// **Names.** Those of PyTorch's `torch.cuda.memory_stats`, with their meaning, where it has one for a thing:
-/// `NAME.POOL.METRIC`, POOL being `all`, `small_pool` or `large_pool`, METRIC being `current`, `peak`, `allocated` (all
-/// that came) or `freed` (all that went); `NAME.METRIC`; or `num_…` for events. Others are the allocator's own, and
-/// documented there. Bytes are bytes, all else are counts.
+/// `NAME.POOL.METRIC`, POOL being `all`, `small_pool` or `large_pool`, METRIC being `current`, `peak`, `allocated`
+/// (all that came) or `freed` (all that went); `NAME.METRIC`; or `num_…` for events. Others are the allocator's own,
+/// and documented there. Bytes are bytes, all else are counts.
 ///
 /// **Threads.** Any thread may call any method at any time. Figures are weakly consistent while other threads
 /// allocate, exact at rest.

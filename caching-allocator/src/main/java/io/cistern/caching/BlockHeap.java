@@ -197,10 +197,8 @@ final class BlockHeap {
     /// Claims idle segments that came to rest at least as long ago as the average one. Arenas are none.
     int[] claimAged(long wanted) {
         List<Region> idle = regions.stream().filter(this::isIdleSegment).toList();
-        double average = idle.stream()
-                .mapToLong(region -> region.idleSince)
-                .average()
-                .orElse(0);
+        double average =
+                idle.stream().mapToLong(region -> region.idleSince).average().orElse(0);
         IntStream.Builder claimed = IntStream.builder();
         long left = wanted;
         for (Region region : idle) {
@@ -274,10 +272,11 @@ final class BlockHeap {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
-        return new ShardCheck(blocks, regions).check(
-                bins.checkInvariants(),
-                holes.count(),
-                counters.gauge(CacheStat.ALLOCATED_BYTES).current(),
-                counters.gauge(CacheStat.ALLOCATION).current());
+        return new ShardCheck(blocks, regions)
+                .check(
+                        bins.checkInvariants(),
+                        holes.count(),
+                        counters.gauge(CacheStat.ALLOCATED_BYTES).current(),
+                        counters.gauge(CacheStat.ALLOCATION).current());
     }
 }

@@ -20,8 +20,8 @@ import java.util.Map;
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now, NAME being `small_pool` or
 /// `large_pool`, STREAM a handle in hexadecimal |
 ///
-/// **Peaks** over several streams are never too low, and too high by at most 2 MiB a stream (small blocks) or 128 MiB a
-/// stream (large ones), 128 blocks a stream; exact while one stream allocates. `reserved_bytes.all.peak` is exact.
+/// **Peaks** over several streams are never too low, and too high by at most 2 MiB a stream (small blocks) or 128 MiB
+/// a stream (large ones), 128 blocks a stream; exact while one stream allocates. `reserved_bytes.all.peak` is exact.
 ///
 /// **Threads.** Any.
 final class CacheStatistics {
@@ -92,8 +92,7 @@ final class CacheStatistics {
         return figures;
     }
 
-    private void put(
-            Map<String, Long> figures, CacheStat stat, ShardTotals small, ShardTotals large, ShardTotals all) {
+    private void put(Map<String, Long> figures, CacheStat stat, ShardTotals small, ShardTotals large, ShardTotals all) {
         if (!stat.byPool()) {
             put(figures, stat.key(), stat, all, counters.peak(stat));
             return;
@@ -144,8 +143,7 @@ final class CacheStatistics {
                 "largest_free_block",
                 surveys.stream().mapToLong(ShardSurvey::largestFreeBytes).max().orElse(0));
         figures.put(
-                "rounding_loss_bytes",
-                all.current(CacheStat.ALLOCATED_BYTES) - all.current(CacheStat.REQUESTED_BYTES));
+                "rounding_loss_bytes", all.current(CacheStat.ALLOCATED_BYTES) - all.current(CacheStat.REQUESTED_BYTES));
         for (ShardSurvey survey : surveys) {
             long stranded = survey.idleBytes() + survey.waitingBytes();
             if (stranded > 0) {

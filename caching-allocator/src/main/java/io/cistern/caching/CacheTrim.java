@@ -10,9 +10,9 @@ import java.util.OptionalLong;
 
 /// Gives one device's idle memory back, and then looks at each shard for what stayed and why.
 ///
-/// `Σ left = reserved`, if nobody allocates meanwhile: each byte of a shard is in use, waits for another stream, is idle
-/// beside a block in use, or is idle and whole; the last could have gone, so it was kept on purpose, its stream was not
-/// known to have finished, or the driver refused it.
+/// `Σ left = reserved`, if nobody allocates meanwhile: each byte of a shard is in use, waits for another stream, is
+/// idle beside a block in use, or is idle and whole; the last could have gone, so it was kept on purpose, its stream
+/// was not known to have finished, or the driver refused it.
 final class CacheTrim {
     private final List<Left> left = new ArrayList<>();
 

@@ -71,7 +71,8 @@ final class CachingAllocator implements DeviceAllocator, ReservedPeak, Lends, De
     private synchronized DeviceCache openCache(int device) {
         DeviceCache cache = caches.get(device);
         if (cache == null) {
-            Reserved reserved = new Reserved(device, events, new DeviceCounters(options.splitting().oversizeBytes()));
+            Reserved reserved = new Reserved(
+                    device, events, new DeviceCounters(options.splitting().oversizeBytes()));
             RegionMap regions = new RegionMap();
             Fences fences = new Fences(device, driver, order, reserved.counters);
             long deviceBytes = driver.devices().totalBytes(device);

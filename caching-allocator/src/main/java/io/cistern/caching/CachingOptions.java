@@ -29,8 +29,8 @@ record CachingOptions(
     /// What every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
 
-    /// PyTorch's. Handles of this size cost about as much to create and map as those of 2 MiB do; those of 512 MiB
-    /// three times as much.
+    /// PyTorch's. Handles of this size cost about as much to create and map as those of 2 MiB do; those of 512
+    /// MiB three times as much.
     static final long USUAL_LARGE_SEGMENT = 20L << 20;
 
     /// Handles larger than this save no calls worth speaking of.
@@ -71,8 +71,7 @@ record CachingOptions(
                 readPageBytes(reader, expandable),
                 large,
                 alignment,
-                new Rounding(
-                        Math.max(Sizes.GRANULE, alignment), reader.value(CachingOption.ROUNDUP_POWER2_DIVISIONS)),
+                new Rounding(Math.max(Sizes.GRANULE, alignment), reader.value(CachingOption.ROUNDUP_POWER2_DIVISIONS)),
                 readSplitting(reader, splits, large),
                 readLimit(reader),
                 reader.value(CachingOption.CHECK, CheckLevel.configured()));
@@ -87,8 +86,8 @@ record CachingOptions(
             throw CachingOption.PAGE_SIZE.illegal(given);
         }
         if (Boolean.FALSE.equals(expandable)) {
-            throw new ConfigurationException("caching: page_size contradicts expandable_segments=false: plain segments"
-                    + " have no pages");
+            throw new ConfigurationException(
+                    "caching: page_size contradicts expandable_segments=false: plain segments" + " have no pages");
         }
         return given;
     }

@@ -30,7 +30,10 @@ public final class CachingSpec {
         values.forEach((key, value) -> text.append(text.indexOf(":") < 0 ? ':' : ',')
                 .append(key)
                 .append('=')
-                .append(value.size() == 1 ? quoted(value.getFirst()) : value.toString().replace(" ", "")));
+                .append(
+                        value.size() == 1
+                                ? quoted(value.getFirst())
+                                : value.toString().replace(" ", "")));
         return AllocatorSpec.parse(text.toString());
     }
 

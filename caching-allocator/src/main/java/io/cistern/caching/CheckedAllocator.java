@@ -86,10 +86,10 @@ final class CheckedAllocator implements DeviceAllocator, BlockRecords, Lends {
             return;
         }
         allocator.streamClosing(device, stream);
-        String what = "stream 0x" + Long.toHexString(stream) + " of device " + device + " was destroyed, and its end not"
-                + " announced before by DeviceMemory.streamClosing; its cached memory was given up now";
-        throw withBlock(
-                new MemoryMisuseException(Fault.STREAM_END_NOT_ANNOUNCED, address, what), blocks.find(address));
+        String what =
+                "stream 0x" + Long.toHexString(stream) + " of device " + device + " was destroyed, and its end not"
+                        + " announced before by DeviceMemory.streamClosing; its cached memory was given up now";
+        throw withBlock(new MemoryMisuseException(Fault.STREAM_END_NOT_ANNOUNCED, address, what), blocks.find(address));
     }
 
     private static MemoryMisuseException withBlock(MemoryMisuseException found, Optional<BlockHistory> block) {

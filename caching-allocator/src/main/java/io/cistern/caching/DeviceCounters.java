@@ -5,8 +5,8 @@ import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/// What one device's cache counts beside its shards: [events][CacheEvent], peaks over all shards, and what shards that
-/// are gone had counted. **Threads.** Any.
+/// What one device's cache counts beside its shards: [events][CacheEvent], peaks over all shards, and what shards
+/// that are gone had counted. **Threads.** Any.
 final class DeviceCounters {
     /// Blocks of this size and more are oversize.
     final long oversizeBytes;

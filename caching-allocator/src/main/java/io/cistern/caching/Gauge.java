@@ -19,7 +19,8 @@ final class Gauge {
 
     /// Makes a gauge at 0.
     ///
-    /// @param chunk the unit of leases; 1 makes the shared peak exact, at the price of an atomic addition a change
+    /// @param chunk the unit of leases; 1 makes the shared peak exact, at the price of an atomic addition a
+    ///     change
     Gauge(SharedPeak shared, long chunk) {
         this.shared = shared;
         this.chunk = chunk;

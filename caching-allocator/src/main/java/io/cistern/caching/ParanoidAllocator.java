@@ -19,7 +19,8 @@ import java.util.concurrent.locks.ReentrantLock;
 /// 1. A block gets guard bytes behind it, filled when it is allocated and verified when it is freed. A block that is
 /// overrun from the front shows in the guard of the block before it, or in freed memory.
 /// 2. Memory is filled with a [pattern][MemoryPattern] when it is freed, once all work of the device is done: other
-/// streams may have used it, and that of the free may be gone. Before it is handed out again, the pattern is verified.
+/// streams may have used it, and that of the free may be gone. Before it is handed out again, the pattern is
+/// verified.
 /// 3. After each call all invariants are checked.
 ///
 /// All calls take turns. What the driver refuses is not checked: a context that died must not keep a program from

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/// Where freed memory still has the pattern it was filled with. Memory that comes from the driver, or goes back to it,
-/// has none: it hears of that as an event sink, and passes it on. No two ranges overlap.
+/// Where freed memory still has the pattern it was filled with. Memory that comes from the driver, or goes back to
+/// it, has none: it hears of that as an event sink, and passes it on. No two ranges overlap.
 ///
 /// **Threads.** Any.
 final class PoisonedRanges implements EventSink {

@@ -19,8 +19,6 @@ record Splitting(boolean splits, long maxSplitBytes, long maxNonSplitRoundingByt
         if (maxSplitBytes != 0 && splits) {
             return Cutting.atMost(maxSplitBytes, maxNonSplitRoundingBytes);
         }
-        return splits
-                ? Cutting.keeping(deviceBytes / 16)
-                : Cutting.none(Math.min(uncutKeptWhole, deviceBytes / 16));
+        return splits ? Cutting.keeping(deviceBytes / 16) : Cutting.none(Math.min(uncutKeptWhole, deviceBytes / 16));
     }
 }

@@ -6,8 +6,8 @@ import io.cistern.cuda.Streams;
 import java.util.HashMap;
 import java.util.Map;
 
-/// Notices that a stream ended without an announcement: its handle is dead, or names a stream with another number. The
-/// driver numbers streams for the life of the process, and handles come again.
+/// Notices that a stream ended without an announcement: its handle is dead, or names a stream with another number.
+/// The driver numbers streams for the life of the process, and handles come again.
 ///
 /// **Threads.** Any.
 final class StreamWatch {

@@ -21,8 +21,15 @@ class CacheStatisticsTest extends PoolFixture {
         try (Allocator caching = memory.open("caching")) {
             Map<String, Long> figures = caching.memoryStatistics(DEVICE);
             for (String stat : new String[] {
-                "allocation", "segment", "active", "inactive_split", "allocated_bytes", "reserved_bytes",
-                "active_bytes", "inactive_split_bytes", "requested_bytes"
+                "allocation",
+                "segment",
+                "active",
+                "inactive_split",
+                "allocated_bytes",
+                "reserved_bytes",
+                "active_bytes",
+                "inactive_split_bytes",
+                "requested_bytes"
             }) {
                 for (String pool : new String[] {"all", "small_pool", "large_pool"}) {
                     for (String metric : new String[] {"current", "peak", "allocated", "freed"}) {
@@ -135,12 +142,12 @@ class CacheStatisticsTest extends PoolFixture {
     @Test
     void failuresForWantOfMemoryAreCounted() {
         try (Allocator caching = memory.open("caching");
-                Allocator capped = memory.open(
-                        "caching:per_process_memory_fraction=0.01,throw_on_cudamalloc_oom=true")) {
-            assertThatThrownBy(() -> caching.allocate((1L << 30) + 1, DEVICE, stream)).isInstanceOf(
-                    DeviceOutOfMemoryException.class);
-            assertThatThrownBy(() -> capped.allocate(100 * MIB, DEVICE, stream)).isInstanceOf(
-                    DeviceOutOfMemoryException.class);
+                Allocator capped =
+                        memory.open("caching:per_process_memory_fraction=0.01,throw_on_cudamalloc_oom=true")) {
+            assertThatThrownBy(() -> caching.allocate((1L << 30) + 1, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
+            assertThatThrownBy(() -> capped.allocate(100 * MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
             assertThat(caching.memoryStatistics(DEVICE))
                     .containsEntry("num_alloc_retries", 1L)
                     .containsEntry("num_ooms", 1L)

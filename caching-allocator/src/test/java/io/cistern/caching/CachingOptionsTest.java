@@ -52,8 +52,9 @@ class CachingOptionsTest extends PoolFixture {
     void whatCannotBeFollowedIsAnErrorThatNamesTheKeyAndWhatIsLegal(String spec, String message) {
         assertThatThrownBy(() -> memory.open(spec).close())
                 .isInstanceOf(ConfigurationException.class)
-                .satisfies(error -> assertThat(String.valueOf(error.getMessage()).replace("`", ""))
-                        .contains(message.replace("`", "")));
+                .satisfies(
+                        error -> assertThat(String.valueOf(error.getMessage()).replace("`", ""))
+                                .contains(message.replace("`", "")));
     }
 
     @Test
@@ -97,7 +98,9 @@ class CachingOptionsTest extends PoolFixture {
             assertThat(reservedFor(pages, 3 * MIB)).isEqualTo(4 * MIB);
             assertThat(reservedFor(segments, 3 * MIB)).isEqualTo(20 * MIB);
             assertThat(reservedFor(large, 3 * MIB)).isEqualTo(64 * MIB);
-            assertThat(reservedFor(large, 40 * MIB)).as("more than half a segment").isEqualTo(104 * MIB - 64 * MIB);
+            assertThat(reservedFor(large, 40 * MIB))
+                    .as("more than half a segment")
+                    .isEqualTo(104 * MIB - 64 * MIB);
         }
     }
 
@@ -123,13 +126,15 @@ class CachingOptionsTest extends PoolFixture {
     @ParameterizedTest
     @ValueSource(strings = {"true", "false"})
     void noMoreIsReservedThanTheFraction(String expandable) {
-        try (Allocator caching = memory.open(
-                "caching:per_process_memory_fraction=0.5,expandable_segments=" + expandable)) {
+        try (Allocator caching =
+                memory.open("caching:per_process_memory_fraction=0.5,expandable_segments=" + expandable)) {
             long half = caching.allocate(GIB / 2, DEVICE, stream);
             assertThatThrownBy(() -> caching.allocate(MIB, DEVICE, stream))
                     .isInstanceOf(DeviceOutOfMemoryException.class);
             free(half);
-            assertThat(caching.allocate(3 * MIB, DEVICE, stream)).as("idle memory gives way").isNotZero();
+            assertThat(caching.allocate(3 * MIB, DEVICE, stream))
+                    .as("idle memory gives way")
+                    .isNotZero();
             assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isLessThanOrEqualTo(GIB / 2);
             memory.leaks().forEach(block -> free(block.address()));
         }
@@ -146,21 +151,21 @@ class CachingOptionsTest extends PoolFixture {
 
     @Test
     void reachingTheFractionMayBeAnErrorAtOnce() {
-        try (Allocator caching =
-                memory.open("caching:per_process_memory_fraction=0.5,throw_on_cudamalloc_oom=true")) {
+        try (Allocator caching = memory.open("caching:per_process_memory_fraction=0.5,throw_on_cudamalloc_oom=true")) {
             long other = gpu.streams().create(DEVICE);
             memory.free(caching.allocate(400 * MIB, DEVICE, other), other);
             assertThatThrownBy(() -> caching.allocate(200 * MIB, DEVICE, stream))
                     .isInstanceOf(DeviceOutOfMemoryException.class)
                     .hasMessageContaining("per_process_memory_fraction");
-            assertThat(caching.reservedBytes(DEVICE)).as("nothing was given back").hasValue(400 * MIB);
+            assertThat(caching.reservedBytes(DEVICE))
+                    .as("nothing was given back")
+                    .hasValue(400 * MIB);
         }
     }
 
     @Test
     void segmentsIdleForLongGoBackBeforeMoreIsObtained() {
-        try (Allocator caching =
-                memory.open("caching:expandable_segments=false,garbage_collection_threshold=0.25")) {
+        try (Allocator caching = memory.open("caching:expandable_segments=false,garbage_collection_threshold=0.25")) {
             long old = caching.allocate(200 * MIB, DEVICE, stream);
             long young = caching.allocate(100 * MIB, DEVICE, stream);
             free(old);

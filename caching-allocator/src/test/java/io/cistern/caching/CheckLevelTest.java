@@ -114,7 +114,9 @@ class CheckLevelTest extends PoolFixture {
             MemoryMisuseException error = assertFault(Fault.WRITTEN_BEHIND_END, () -> memory.free(block, stream));
             assertThat(error.address()).isEqualTo(block + 1000);
             assertThat(error.block()).isPresent();
-            assertThat(caching.statistics(DEVICE).liveBlocks()).as("it is freed").isZero();
+            assertThat(caching.statistics(DEVICE).liveBlocks())
+                    .as("it is freed")
+                    .isZero();
         }
     }
 
