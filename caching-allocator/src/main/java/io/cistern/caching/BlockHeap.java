@@ -110,6 +110,7 @@ final class BlockHeap {
     }
 
     long addAndAllocate(Region region, long byteSize) {
+        bins.holdSegments();
         regions.add(region);
         return handOut(blocks.add(region, Blocks.CLAIMED), byteSize);
     }

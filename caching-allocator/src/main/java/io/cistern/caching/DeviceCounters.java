@@ -2,8 +2,9 @@ package io.cistern.caching;
 
 import java.util.EnumMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicLong;
 
 /// What one device's cache counts beside its shards: [events][CacheEvent], peaks over all shards, and what shards
 /// that are gone had counted. **Threads.** Any.
@@ -14,7 +15,7 @@ final class DeviceCounters {
     /// The lanes that ever cached for this device.
     final CopyOnWriteArrayList<LaneCounters> lanes = new CopyOnWriteArrayList<>();
 
-    private final AtomicLongArray events = new AtomicLongArray(CacheEvent.values().length);
+    private final Map<CacheEvent, AtomicLong> events = new EnumMap<>(CacheEvent.class);
     private final Map<CacheStat, SharedPeak> all = new EnumMap<>(CacheStat.class);
     private final Map<CacheStat, SharedPeak> small = new EnumMap<>(CacheStat.class);
     private final Map<CacheStat, SharedPeak> large = new EnumMap<>(CacheStat.class);
@@ -26,30 +27,44 @@ final class DeviceCounters {
     /// @param oversizeBytes blocks of this size and more are oversize
     DeviceCounters(long oversizeBytes) {
         this.oversizeBytes = oversizeBytes;
-        for (CacheStat stat : CacheStat.values()) {
-            SharedPeak whole = new SharedPeak(null);
-            all.put(stat, whole);
-            small.put(stat, new SharedPeak(whole));
-            large.put(stat, new SharedPeak(whole));
+        for (CacheEvent event : CacheEvent.values()) {
+            events.put(event, new AtomicLong());
         }
+        for (CacheStat stat : CacheStat.values()) {
+            all.put(stat, new SharedPeak());
+            small.put(stat, new SharedPeak(peak(stat)));
+            large.put(stat, new SharedPeak(peak(stat)));
+        }
+        addTo(CacheStat.ALLOCATION, CacheStat.ACTIVE);
+        addTo(CacheStat.ALLOCATED_BYTES, CacheStat.ACTIVE_BYTES);
+    }
+
+    /// What is leased of one is a part of another too.
+    private void addTo(CacheStat part, CacheStat whole) {
+        small.put(part, new SharedPeak(peak(part), peak(whole, true)));
+        large.put(part, new SharedPeak(peak(part), peak(whole, false)));
     }
 
     void count(CacheEvent event) {
-        events.incrementAndGet(event.ordinal());
+        of(event).incrementAndGet();
+    }
+
+    private AtomicLong of(CacheEvent event) {
+        return Objects.requireNonNull(events.get(event));
     }
 
     long counted(CacheEvent event) {
-        return events.get(event.ordinal());
+        return of(event).get();
     }
 
     /// What the gauges of small or large shards lease from.
     SharedPeak peak(CacheStat stat, boolean ofSmall) {
-        return (ofSmall ? small : large).get(stat);
+        return Objects.requireNonNull((ofSmall ? small : large).get(stat));
     }
 
     /// The peak over both.
     SharedPeak peak(CacheStat stat) {
-        return all.get(stat);
+        return Objects.requireNonNull(all.get(stat));
     }
 
     /// Keeps what a shard without memory had counted.

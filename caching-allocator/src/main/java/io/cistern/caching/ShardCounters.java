@@ -1,55 +1,68 @@
 package io.cistern.caching;
 
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
+
 /// What one shard counts, guarded by its lock, which it holds anyway.
 ///
 /// ```
-/// active = allocated + freed and waiting for another stream
+/// active = allocated + waiting
 /// ```
+///
+/// Blocks that wait for another stream are few, so only they are counted beside those allocated, and most allocations
+/// count no active blocks at all.
 final class ShardCounters {
-    private final Gauge[] gauges = new Gauge[CacheStat.values().length];
+    private final Map<CacheStat, Gauge> gauges = new EnumMap<>(CacheStat.class);
     private final Gauge allocation;
     private final Gauge allocatedBytes;
     private final Gauge requestedBytes;
-    private final Gauge active;
-    private final Gauge activeBytes;
+    private final Gauge waiting;
+    private final Gauge waitingBytes;
     private final Gauge pieces;
     private final Gauge pieceBytes;
     private final DeviceCounters device;
     private final long oversizeBytes;
     private long hits;
     private long misses;
+    /// Since the last reset, at moments at which blocks waited.
+    private long activePeak;
+    private long activeBytesPeak;
 
     ShardCounters(boolean small, DeviceCounters device) {
         this.device = device;
         this.oversizeBytes = device.oversizeBytes;
         for (CacheStat stat : CacheStat.values()) {
-            gauges[stat.ordinal()] = new Gauge(device.peak(stat, small), stat.chunk(small));
+            gauges.put(stat, new Gauge(device.peak(stat, small), stat.chunk(small)));
         }
         allocation = gauge(CacheStat.ALLOCATION);
         allocatedBytes = gauge(CacheStat.ALLOCATED_BYTES);
         requestedBytes = gauge(CacheStat.REQUESTED_BYTES);
-        active = gauge(CacheStat.ACTIVE);
-        activeBytes = gauge(CacheStat.ACTIVE_BYTES);
+        waiting = gauge(CacheStat.ACTIVE);
+        waitingBytes = gauge(CacheStat.ACTIVE_BYTES);
         pieces = gauge(CacheStat.INACTIVE_SPLIT);
         pieceBytes = gauge(CacheStat.INACTIVE_SPLIT_BYTES);
     }
 
+    /// The gauge behind a statistic; for the active ones it counts only the blocks that wait.
     Gauge gauge(CacheStat stat) {
-        return gauges[stat.ordinal()];
+        return Objects.requireNonNull(gauges.get(stat));
     }
 
     /// A block was handed out.
     void allocated(long byteSize) {
         allocation.add(1);
         allocatedBytes.add(byteSize);
-        active.add(1);
-        activeBytes.add(byteSize);
+        if (waiting.current() != 0) {
+            activePeak = Math.max(activePeak, allocation.current() + waiting.current());
+            activeBytesPeak = Math.max(activeBytesPeak, allocatedBytes.current() + waitingBytes.current());
+        }
         if (byteSize >= oversizeBytes) {
             gauge(CacheStat.OVERSIZE_ALLOCATIONS).add(1);
         }
     }
 
-    /// A block was freed; it is still active.
+    /// A block was freed.
     void freed(long byteSize) {
         allocation.remove(1);
         allocatedBytes.remove(byteSize);
@@ -58,10 +71,16 @@ final class ShardCounters {
         }
     }
 
-    /// Nobody uses a freed block any more.
-    void settled(long byteSize) {
-        active.remove(1);
-        activeBytes.remove(byteSize);
+    /// A block that was freed waits for another stream.
+    void waits(long byteSize) {
+        waiting.add(1);
+        waitingBytes.add(byteSize);
+    }
+
+    /// It waits no longer.
+    void waited(long byteSize) {
+        waiting.remove(1);
+        waitingBytes.remove(byteSize);
     }
 
     /// A caller got so many bytes of those [allocated][#allocated].
@@ -124,9 +143,36 @@ final class ShardCounters {
     }
 
     void resetPeaks() {
-        for (Gauge gauge : gauges) {
-            gauge.resetPeak();
-        }
+        gauges.values().forEach(Gauge::resetPeak);
+        activePeak = allocation.current() + waiting.current();
+        activeBytesPeak = allocatedBytes.current() + waitingBytes.current();
+    }
+
+    /// The number that a statistic has now.
+    long current(CacheStat stat) {
+        return switch (stat) {
+            case ACTIVE -> allocation.current() + waiting.current();
+            case ACTIVE_BYTES -> allocatedBytes.current() + waitingBytes.current();
+            default -> gauge(stat).current();
+        };
+    }
+
+    /// The most that it was.
+    long peak(CacheStat stat) {
+        return switch (stat) {
+            case ACTIVE -> Math.max(allocation.peak(), activePeak);
+            case ACTIVE_BYTES -> Math.max(allocatedBytes.peak(), activeBytesPeak);
+            default -> gauge(stat).peak();
+        };
+    }
+
+    /// All that was added to it.
+    long added(CacheStat stat) {
+        return switch (stat) {
+            case ACTIVE -> allocation.added();
+            case ACTIVE_BYTES -> allocatedBytes.added();
+            default -> gauge(stat).added();
+        };
     }
 
     long hits() {

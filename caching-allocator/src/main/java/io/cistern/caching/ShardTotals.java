@@ -1,73 +1,78 @@
 package io.cistern.caching;
 
-import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
 
 /// Sums of what shards counted. Not thread-safe.
 final class ShardTotals {
-    private final long[] current;
-    private final long[] added;
-    private final long[] peak;
+    private static final class Sum {
+        long current;
+        long added;
+        long peak;
+    }
+
+    private final Map<CacheStat, Sum> sums = new EnumMap<>(CacheStat.class);
     long hits;
     long misses;
 
     ShardTotals() {
-        int stats = CacheStat.values().length;
-        current = new long[stats];
-        added = new long[stats];
-        peak = new long[stats];
+        for (CacheStat stat : CacheStat.values()) {
+            sums.put(stat, new Sum());
+        }
     }
 
     ShardTotals(ShardTotals other) {
-        current = other.current.clone();
-        added = other.added.clone();
-        peak = other.peak.clone();
-        hits = other.hits;
-        misses = other.misses;
+        this();
+        add(other);
     }
 
     /// Adds what a shard counted; under its lock, or when it is gone.
     void add(ShardCounters shard) {
-        for (CacheStat stat : CacheStat.values()) {
-            Gauge gauge = shard.gauge(stat);
-            current[stat.ordinal()] += gauge.current();
-            added[stat.ordinal()] += gauge.added();
-            peak[stat.ordinal()] += gauge.peak();
-        }
+        sums.forEach((stat, sum) -> {
+            sum.current += shard.current(stat);
+            sum.added += shard.added(stat);
+            sum.peak += shard.peak(stat);
+        });
         hits += shard.hits();
         misses += shard.misses();
     }
 
     /// Adds other sums.
     void add(ShardTotals other) {
-        for (int i = 0; i < current.length; i++) {
-            current[i] += other.current[i];
-            added[i] += other.added[i];
-            peak[i] += other.peak[i];
-        }
+        sums.forEach((stat, sum) -> {
+            sum.current += other.current(stat);
+            sum.added += other.added(stat);
+            sum.peak += other.peak(stat);
+        });
         hits += other.hits;
         misses += other.misses;
     }
 
     /// Corrects for what lanes hold and hand out: see [LaneCounters].
     void addLane(CacheStat stat, long nowMore, long addedMore) {
-        current[stat.ordinal()] += nowMore;
-        added[stat.ordinal()] += addedMore;
+        sum(stat).current += nowMore;
+        sum(stat).added += addedMore;
+    }
+
+    private Sum sum(CacheStat stat) {
+        return Objects.requireNonNull(sums.get(stat));
     }
 
     long current(CacheStat stat) {
-        return current[stat.ordinal()];
+        return sum(stat).current;
     }
 
     long added(CacheStat stat) {
-        return added[stat.ordinal()];
+        return sum(stat).added;
     }
 
     /// The sum of the shards' own peaks: not less than the peak of the sum.
     long peak(CacheStat stat) {
-        return peak[stat.ordinal()];
+        return sum(stat).peak;
     }
 
     void resetPeaks() {
-        Arrays.fill(peak, 0);
+        sums.values().forEach(sum -> sum.peak = 0);
     }
 }

@@ -37,6 +37,7 @@ final class SizeBins {
     private final long[] occupied = new long[(BINS + 63) >>> 6];
     /// Bit w is set exactly if `occupied[w]` is not 0.
     private long summary;
+    private boolean segments;
     /// Searches so far: the clock by which idle regions age.
     private long searches;
 
@@ -44,6 +45,19 @@ final class SizeBins {
         this.blocks = blocks;
         this.counters = counters;
         Arrays.fill(heads, Blocks.NONE);
+    }
+
+    /// Blocks lie in plain segments, whose free parts are counted, and which age while they are wholly free.
+    void holdSegments() {
+        segments = true;
+    }
+
+    private void count(int block, long byteSize) {
+        if (byteSize == blocks.region[block].byteSize) {
+            blocks.region[block].idleSince = searches;
+        } else {
+            counters.pieceFreed(byteSize);
+        }
     }
 
     /// The bin for blocks of a size.
@@ -60,10 +74,8 @@ final class SizeBins {
 
     void insert(int block) {
         long byteSize = blocks.byteSize[block];
-        if (byteSize == blocks.region[block].byteSize) {
-            blocks.region[block].idleSince = searches;
-        } else if (blocks.region[block] instanceof PlainSegment) {
-            counters.pieceFreed(byteSize);
+        if (segments) {
+            count(block, byteSize);
         }
         int bin = binOf(byteSize);
         int head = heads[bin];
@@ -79,8 +91,7 @@ final class SizeBins {
     }
 
     void remove(int block) {
-        Region region = blocks.region[block];
-        if (region instanceof PlainSegment && blocks.byteSize[block] != region.byteSize) {
+        if (segments && blocks.byteSize[block] != blocks.region[block].byteSize) {
             counters.pieceTaken(blocks.byteSize[block]);
         }
         int before = blocks.listPrevious[block];

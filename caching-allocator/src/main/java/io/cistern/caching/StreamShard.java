@@ -126,9 +126,9 @@ final class StreamShard {
             int block = heap.retire(region, address);
             counters.returned(asked);
             if (ordered) {
-                counters.settled(heap.blocks.byteSize[block]);
                 heap.makeFree(block);
             } else {
+                counters.waits(heap.blocks.byteSize[block]);
                 heap.blocks.state[block] = Blocks.FENCED;
                 fenced.add(block, lastStream);
             }
@@ -171,7 +171,7 @@ final class StreamShard {
         int freed = 0;
         for (int block = head; block != Blocks.NONE; freed++) {
             int next = heap.blocks.listNext[block];
-            counters.settled(heap.blocks.byteSize[block]);
+            counters.waited(heap.blocks.byteSize[block]);
             heap.makeFree(block);
             block = next;
         }
