@@ -1,5 +1,6 @@
 package io.cistern;
 
+import java.io.Serializable;
 import java.util.List;
 
 /// What an allocator that checks remembers of a block.
@@ -16,7 +17,8 @@ public record BlockHistory(
         int device,
         long stream,
         List<StackTraceElement> allocatedAt,
-        List<StackTraceElement> freedAt) {
+        List<StackTraceElement> freedAt)
+        implements Serializable {
     /// Copies the frames.
     public BlockHistory {
         allocatedAt = List.copyOf(allocatedAt);

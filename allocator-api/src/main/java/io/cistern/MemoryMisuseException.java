@@ -2,6 +2,7 @@ package io.cistern;
 
 import java.io.Serial;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /// A program misused device memory, and an allocator that checks found it. What an unknown address is, tells
 /// [UnknownAddressException].
@@ -27,21 +28,17 @@ public final class MemoryMisuseException extends CisternException {
 
     private final Fault fault;
     private final long address;
-    private final transient Optional<BlockHistory> block;
+    private final @Nullable BlockHistory block;
 
     /// Says what was wrong, for allocators.
     ///
     /// @param address where: the block's, or that of the first byte written
     /// @param what what is known beyond the fault
     public MemoryMisuseException(Fault fault, long address, String what) {
-        this(fault, address, what, Optional.empty());
-    }
-
-    private MemoryMisuseException(Fault fault, long address, String what, Optional<BlockHistory> block) {
-        super(what + block.map(known -> "; " + known.describe()).orElse(""));
+        super(what);
         this.fault = fault;
         this.address = address;
-        this.block = block;
+        this.block = null;
     }
 
     /// Says what was wrong with a block, for allocators.
@@ -50,7 +47,10 @@ public final class MemoryMisuseException extends CisternException {
     /// @param what what is known beyond the fault and the block
     /// @param block the block
     public MemoryMisuseException(Fault fault, long address, String what, BlockHistory block) {
-        this(fault, address, what, Optional.of(block));
+        super(what + "; " + block.describe());
+        this.fault = fault;
+        this.address = address;
+        this.block = block;
     }
 
     /// What was wrong.
@@ -65,6 +65,6 @@ public final class MemoryMisuseException extends CisternException {
 
     /// The block, with the places that allocated and freed it, as far as they are known.
     public Optional<BlockHistory> block() {
-        return block;
+        return Optional.ofNullable(block);
     }
 }

@@ -2,6 +2,7 @@ package io.cistern;
 
 import java.io.Serial;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /// A free of an address that is not the start of a live block: freed before, inside a block, or never allocated here.
 public final class UnknownAddressException extends CisternException {
@@ -9,7 +10,7 @@ public final class UnknownAddressException extends CisternException {
     private static final long serialVersionUID = 1L;
 
     private final long address;
-    private final transient Optional<BlockHistory> block;
+    private final @Nullable BlockHistory block;
 
     /// Names the address.
     ///
@@ -18,7 +19,7 @@ public final class UnknownAddressException extends CisternException {
         super("no live block begins at 0x" + Long.toHexString(address)
                 + ": it was freed before, lies inside a block, or was not allocated through this DeviceMemory");
         this.address = address;
-        this.block = Optional.empty();
+        this.block = null;
     }
 
     /// Names the address and what is known of it.
@@ -32,7 +33,7 @@ public final class UnknownAddressException extends CisternException {
                         : "it was freed before; ")
                 + block.describe());
         this.address = address;
-        this.block = Optional.of(block);
+        this.block = block;
     }
 
     /// What was to be freed.
@@ -43,6 +44,6 @@ public final class UnknownAddressException extends CisternException {
     /// The block that was freed there before, or the live one that the address lies in; known where an allocator
     /// [remembers][io.cistern.spi.BlockRecords] its blocks.
     public Optional<BlockHistory> block() {
-        return block;
+        return Optional.ofNullable(block);
     }
 }

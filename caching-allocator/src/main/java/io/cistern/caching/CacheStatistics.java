@@ -9,7 +9,7 @@ import java.util.Map;
 ///
 /// | own name | meaning |
 /// |---|---|
-/// | `tier.NAME.hits`, `.misses` | requests that lanes, shards served at once, and those that they did not |
+/// | `tier.NAME.hits`, `.misses`, `.hit_percent` | requests that lanes, shards served at once, and did not |
 /// | `pages.created`, `.released` | pages that came from the source and went back |
 /// | `pages.mapped`, `.unmapped` | ranges of pages mapped and unmapped together |
 /// | `pages.taken`, `.aliased` | idle pages put to another use, and addresses added to a page |
@@ -27,6 +27,9 @@ import java.util.Map;
 final class CacheStatistics {
     private static final String ALLOCATED = "allocated";
     private static final String FREED = "freed";
+    private static final String LANE_TIER = "tier.lane";
+    private static final String SHARD_TIER = "tier.shard";
+    private static final List<String> TIERS = List.of(LANE_TIER, SHARD_TIER);
 
     private final DeviceCache cache;
     private final DeviceCounters counters;
@@ -43,7 +46,14 @@ final class CacheStatistics {
         Map<String, Long> sinceReset = before;
         Map<String, Long> figures = sinceOpening();
         figures.replaceAll((name, value) -> value - sinceReset.getOrDefault(name, 0L));
+        TIERS.forEach(tier -> putHitPercent(figures, tier));
         return figures;
+    }
+
+    private static void putHitPercent(Map<String, Long> figures, String tier) {
+        long hits = figures.getOrDefault(tier + ".hits", 0L);
+        long searches = hits + figures.getOrDefault(tier + ".misses", 0L);
+        figures.put(tier + ".hit_percent", searches == 0 ? 0 : 100 * hits / searches);
     }
 
     /// Makes the present values the peaks.
@@ -74,7 +84,7 @@ final class CacheStatistics {
         List<ShardSurvey> surveys = new ArrayList<>();
         for (StreamShard shard : cache.shards()) {
             shard.addTo(shard.small ? small : large);
-            surveys.add(cache.survey(shard));
+            surveys.add(shard.survey(false));
         }
         counters.lanes.forEach(lane -> lane.addTo(lane.small ? small : large));
         ShardTotals all = new ShardTotals(small);
@@ -132,10 +142,10 @@ final class CacheStatistics {
             hits += lane.hits;
             misses += lane.misses;
         }
-        figures.put("tier.lane.hits", hits);
-        figures.put("tier.lane.misses", misses);
-        figures.put("tier.shard.hits", all.hits);
-        figures.put("tier.shard.misses", all.misses);
+        figures.put(LANE_TIER + ".hits", hits);
+        figures.put(LANE_TIER + ".misses", misses);
+        figures.put(SHARD_TIER + ".hits", all.hits);
+        figures.put(SHARD_TIER + ".misses", all.misses);
     }
 
     private static void putIdle(Map<String, Long> figures, List<ShardSurvey> surveys, ShardTotals all) {

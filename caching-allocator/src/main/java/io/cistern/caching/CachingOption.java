@@ -58,7 +58,7 @@ public final class CachingOption<T> {
     public static final CachingOption<Long> MAX_SPLIT_SIZE_MB = new CachingOption<>(
             "max_split_size_mb",
             "MiB, at least `large_segment_size_mb`",
-            "a 16th of the device: requests below it may take a larger segment that is at most an 8th larger",
+            "none; segments from a 16th of the device on serve requests of which they are at most an 8th larger",
             "plain segments of this size and more are not cut, and serve only requests of this size and more; pages"
                     + " need no such rule, since each goes back by itself",
             CachingOption::mebibytes);

@@ -173,11 +173,11 @@ final class DeviceCache {
         }
     }
 
-    /// Looks at all that a shard has, when nobody makes driver calls for it.
+    /// Looks at all that a shard has, and what of it could go back, when nobody makes driver calls for it.
     ShardSurvey survey(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            return shard.survey();
+            return shard.survey(true);
         } finally {
             shard.driverLock.unlock();
         }

@@ -5,26 +5,26 @@ import java.util.List;
 /// What one shard has, in bytes, by what could be done with it.
 ///
 /// ```
-/// mapped = live + waiting + returnable + shared        idle = returnable + shared
+/// mapped = live + waiting + idle        idle = returnable + shared
 /// ```
 ///
 /// @param stream whose memory it is
 /// @param small whether of small blocks
 /// @param liveBytes in use
 /// @param waitingBytes freed, but another stream may still use them
-/// @param returnableBytes idle in whole pages or segments
-/// @param sharedBytes idle in pages or segments that have a block in use too
+/// @param idleBytes free
+/// @param returnableBytes free in whole pages or segments; 0 if it was not asked for
 /// @param largestFreeBytes the largest free block
 record ShardSurvey(
         long stream,
         boolean small,
         long liveBytes,
         long waitingBytes,
+        long idleBytes,
         long returnableBytes,
-        long sharedBytes,
         long largestFreeBytes) {
-    /// Walks all blocks. With both locks of the shard.
-    static ShardSurvey of(StreamShard shard, Blocks blocks, List<Region> regions) {
+    /// Walks all blocks. With the lock of the shard, and with its driver lock for the returnable ones.
+    static ShardSurvey of(StreamShard shard, Blocks blocks, List<Region> regions, boolean tellReturnable) {
         long[] byState = new long[Blocks.HOLE + 1];
         long returnable = 0;
         long largest = 0;
@@ -33,7 +33,7 @@ record ShardSurvey(
                 long byteSize = blocks.byteSize[block];
                 byState[blocks.state[block]] += byteSize;
                 if (blocks.state[block] == Blocks.FREE) {
-                    returnable += returnable(region, blocks.address[block], blocks.end(block));
+                    returnable += tellReturnable ? returnable(region, blocks.address[block], blocks.end(block)) : 0;
                     largest = Math.max(largest, byteSize);
                 }
             }
@@ -43,8 +43,8 @@ record ShardSurvey(
                 shard.small,
                 byState[Blocks.LIVE],
                 byState[Blocks.FENCED],
+                byState[Blocks.FREE],
                 returnable,
-                byState[Blocks.FREE] - returnable,
                 largest);
     }
 
@@ -53,7 +53,8 @@ record ShardSurvey(
         return Math.max(0, end - region.returnableStart(from, to, Long.MAX_VALUE));
     }
 
-    long idleBytes() {
-        return returnableBytes + sharedBytes;
+    /// Free in pages or segments that have a block in use too.
+    long sharedBytes() {
+        return idleBytes - returnableBytes;
     }
 }

@@ -393,11 +393,13 @@ final class StreamShard {
         }
     }
 
-    /// Looks at all that is here. With the driver lock.
-    ShardSurvey survey() {
+    /// Looks at all that is here.
+    ///
+    /// @param tellReturnable whether to find out what could go back; then with the driver lock
+    ShardSurvey survey(boolean tellReturnable) {
         lock.lock();
         try {
-            return ShardSurvey.of(this, heap.blocks, heap.regions());
+            return ShardSurvey.of(this, heap.blocks, heap.regions(), tellReturnable);
         } finally {
             lock.unlock();
         }

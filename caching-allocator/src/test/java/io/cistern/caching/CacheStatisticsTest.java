@@ -182,6 +182,7 @@ class CacheStatisticsTest extends PoolFixture {
             assertThat(figures.get("pages.created")).isPositive();
             long hits = figures.get("tier.lane.hits") + figures.get("tier.shard.hits");
             assertThat(hits).isEqualTo(9);
+            assertThat(figures.get("tier.shard.hit_percent")).isBetween(0L, 100L);
         }
     }
 

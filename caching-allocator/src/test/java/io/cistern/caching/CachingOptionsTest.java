@@ -179,6 +179,35 @@ class CachingOptionsTest extends PoolFixture {
         }
     }
 
+    /// Full in pieces, it refuses; empty, it serves one block of all that is allowed.
+    @ParameterizedTest
+    @ValueSource(strings = {"true", "false"})
+    void whatWasFreedInPiecesServesOneLargeBlockUnderTheFraction(String expandable) {
+        try (Allocator caching = memory.open("caching:max_split_size_mb=40,per_process_memory_fraction=0.1171875,"
+                + "expandable_segments=" + expandable)) {
+            long[] pieces = new long[3];
+            for (int i = 0; i < pieces.length; i++) {
+                pieces[i] = caching.allocate(40 * MIB, DEVICE, stream);
+            }
+            assertThatThrownBy(() -> caching.allocate(40 * MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
+            free(pieces);
+            free(caching.allocate(120 * MIB, DEVICE, stream));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", ":max_split_size_mb=64", ":expandable_segments=false,max_split_size_mb=64"})
+    void anAllocationThatFailedSucceedsOnceMemoryWasFreed(String options) {
+        try (Allocator caching = memory.open("caching" + options)) {
+            long first = caching.allocate(600 * MIB, DEVICE, stream);
+            assertThatThrownBy(() -> caching.allocate(600 * MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
+            free(first);
+            free(caching.allocate(610 * MIB, DEVICE, stream));
+        }
+    }
+
     private long reservedFor(Allocator caching, long byteSize) {
         long before = caching.reservedBytes(DEVICE).orElseThrow();
         long address = caching.allocate(byteSize, DEVICE, stream);
