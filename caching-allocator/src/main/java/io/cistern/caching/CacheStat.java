@@ -27,7 +27,7 @@ enum CacheStat {
     /// Plain segments of that size and more.
     OVERSIZE_SEGMENTS(1);
 
-    private static final long SMALL_CHUNK = 1L << 20;
+    private static final long SMALL_CHUNK = 4L << 20;
     /// Pairs up to this size change no shared number.
     private static final long LARGE_CHUNK = 64L << 20;
 

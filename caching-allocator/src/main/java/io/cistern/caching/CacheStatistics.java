@@ -20,7 +20,7 @@ import java.util.Map;
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now, NAME being `small_pool` or
 /// `large_pool`, STREAM a handle in hexadecimal |
 ///
-/// **Peaks** over several streams are never too low, and too high by at most 2 MiB a stream (small blocks) or 128 MiB
+/// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128 MiB
 /// a stream (large ones), 128 blocks a stream; exact while one stream allocates. `reserved_bytes.all.peak` is exact.
 ///
 /// **Threads.** Any.

@@ -16,6 +16,10 @@ final class Gauge {
     private long peak;
     private long added;
     private long leased;
+    /// Above this, [#add] has more to do: the smaller of the peak and the lease.
+    private long ceiling;
+    /// Below this, [#remove] has: so much of the lease would be unused.
+    private long floor = Long.MIN_VALUE;
 
     /// Makes a gauge at 0.
     ///
@@ -28,42 +32,44 @@ final class Gauge {
 
     void add(long amount) {
         added += amount;
-        current += amount;
-        if (current > leased) {
-            lease();
-        }
-        if (current > peak) {
-            peak = current;
+        long now = current + amount;
+        current = now;
+        if (now > ceiling) {
+            rise(now);
         }
     }
 
     void remove(long amount) {
-        current -= amount;
-        if (leased - current > 2 * chunk && leased != 0) {
-            giveBack();
+        long now = current - amount;
+        current = now;
+        if (now < floor) {
+            lease(Sizes.roundUp(Math.max(0, now), chunk));
         }
     }
 
-    private void lease() {
-        long wanted = Sizes.roundUp(current, chunk);
-        shared.add(wanted - leased);
-        leased = wanted;
+    private void rise(long now) {
+        if (now > leased) {
+            lease(Sizes.roundUp(now, chunk));
+        }
+        peak = Math.max(peak, now);
+        ceiling = Math.min(peak, leased);
     }
 
-    private void giveBack() {
-        long kept = Sizes.roundUp(Math.max(0, current), chunk);
-        shared.add(kept - leased);
-        leased = kept;
+    private void lease(long wanted) {
+        shared.add(wanted - leased);
+        leased = wanted;
+        ceiling = Math.min(peak, leased);
+        floor = leased == 0 ? Long.MIN_VALUE : leased - 2 * chunk;
     }
 
     /// Gives the whole lease back, the number being 0 for good.
     void end() {
-        shared.add(-leased);
-        leased = 0;
+        lease(0);
     }
 
     void resetPeak() {
         peak = current;
+        ceiling = Math.min(peak, leased);
     }
 
     long current() {
