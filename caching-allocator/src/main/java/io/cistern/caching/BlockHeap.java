@@ -14,15 +14,16 @@ import org.jspecify.annotations.Nullable;
 /// exactly the live blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 final class BlockHeap {
     final Blocks blocks = new Blocks();
-    private final SizeBins bins = new SizeBins(blocks);
+    private final SizeBins bins;
     private final Holes holes = new Holes(blocks);
     private final List<Region> regions = new ArrayList<>();
     private final Cutting cutting;
-    private long liveBytes;
-    private long liveBlocks;
+    private final ShardCounters counters;
 
-    BlockHeap(Cutting cutting) {
+    BlockHeap(Cutting cutting, ShardCounters counters) {
         this.cutting = cutting;
+        this.counters = counters;
+        this.bins = new SizeBins(blocks, counters);
     }
 
     /// What a request that must grow its shard can have.
@@ -44,7 +45,7 @@ final class BlockHeap {
     /// @return its address, or 0 if none fits
     long allocate(long byteSize) {
         int block = bins.bestFit(byteSize);
-        if (block == Blocks.NONE || wastes(block, byteSize)) {
+        if (block == Blocks.NONE || cutting.wastes(blocks.byteSize[block], byteSize)) {
             return 0;
         }
         bins.remove(block);
@@ -61,12 +62,6 @@ final class BlockHeap {
         return handOut(block, byteSize);
     }
 
-    /// Whether a request would spoil a block that is worth more whole.
-    private boolean wastes(int block, long byteSize) {
-        long available = blocks.byteSize[block];
-        return available >= cutting.keptWhole() && available - byteSize > byteSize / 8;
-    }
-
     /// Takes a block out of the live ones.
     ///
     /// @return the block, whose state is for the caller to set
@@ -74,8 +69,7 @@ final class BlockHeap {
     int retire(Region region, long address) {
         int block = liveAt(region, address);
         region.live.remove(address);
-        liveBytes -= blocks.byteSize[block];
-        liveBlocks--;
+        counters.freed(blocks.byteSize[block]);
         return block;
     }
 
@@ -92,13 +86,12 @@ final class BlockHeap {
 
     private long handOut(int block, long byteSize) {
         blocks.state[block] = Blocks.LIVE; // first, so that the rest does not join it again
-        if (cutting.splits() && blocks.byteSize[block] > byteSize) {
+        if (cutting.cuts(blocks.byteSize[block], byteSize)) {
             makeFree(blocks.split(block, byteSize));
         }
         long address = blocks.address[block];
         blocks.region[block].live.put(address, block);
-        liveBytes += blocks.byteSize[block];
-        liveBlocks++;
+        counters.allocated(blocks.byteSize[block]);
         return address;
     }
 
@@ -125,6 +118,7 @@ final class BlockHeap {
     }
 
     long addAndAllocate(Region region, long byteSize) {
+        bins.holdSegments();
         regions.add(region);
         return handOut(blocks.add(region, Blocks.CLAIMED), byteSize);
     }
@@ -209,6 +203,27 @@ final class BlockHeap {
         return bytes;
     }
 
+    /// Claims idle segments that came to rest at least as long ago as the average one. Arenas are none.
+    int[] claimAged(long wanted) {
+        List<Region> idle = regions.stream().filter(this::isIdleSegment).toList();
+        double average =
+                idle.stream().mapToLong(region -> region.idleSince).average().orElse(0);
+        IntStream.Builder claimed = IntStream.builder();
+        long left = wanted;
+        for (Region region : idle) {
+            if (left > 0 && region.idleSince <= average) {
+                left -= claimIdle(region, left, claimed);
+            }
+        }
+        return claimed.build().toArray();
+    }
+
+    private boolean isIdleSegment(Region region) {
+        return !region.keepsAddresses()
+                && blocks.is(region.firstBlock, Blocks.FREE)
+                && blocks.byteSize[region.firstBlock] == region.byteSize;
+    }
+
     private int claimPart(int block, long start, long end) {
         bins.remove(block);
         if (end < blocks.end(block)) {
@@ -263,8 +278,9 @@ final class BlockHeap {
         return false;
     }
 
-    long liveBytes() {
-        return liveBytes;
+    /// What the shard has besides, for a survey of it.
+    List<Region> regions() {
+        return regions;
     }
 
     long largestFreeBytes() {
@@ -276,6 +292,11 @@ final class BlockHeap {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
-        return new ShardCheck(blocks, regions).check(bins.checkInvariants(), holes.count(), liveBytes, liveBlocks);
+        return new ShardCheck(blocks, regions)
+                .check(
+                        bins.checkInvariants(),
+                        holes.count(),
+                        counters.gauge(CacheStat.ALLOCATED_BYTES).current(),
+                        counters.gauge(CacheStat.ALLOCATION).current());
     }
 }

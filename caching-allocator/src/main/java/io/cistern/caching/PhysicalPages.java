@@ -14,12 +14,10 @@ import org.jspecify.annotations.Nullable;
 /// handles`.
 ///
 /// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a
-/// page is 2 MiB while little is reserved, grows to 1/32 of what is reserved, and ends at 20 MiB. The last page of
+/// page is 2 MiB while little is reserved, grows to 1/32 of what is reserved, and ends at a size that
+/// is an option. The last page of
 /// a growth is cut to what is needed, so larger pages do not reserve more.
 final class PhysicalPages {
-    /// Where pages stop growing: 20 MiB cost about as much to create and map as 2 MiB do, 512 MiB three times as
-    /// much.
-    private static final long LARGEST_PAGE = 20L << 20;
     private static final int SHARE_SHIFT = 5;
     private static final System.Logger LOG = System.getLogger(PhysicalPages.class.getName());
 
@@ -34,12 +32,20 @@ final class PhysicalPages {
     private final PageSource source;
     private final Reserved reserved;
     private final long fixedPageBytes;
+    private final long largestPageBytes;
     private final List<Handle> refused = new ArrayList<>();
 
     /// Takes memory from a source.
     ///
     /// @param fixedPageBytes the size of every page, or 0 for sizes that follow what is reserved
-    PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved, long fixedPageBytes) {
+    /// @param largestPageBytes where those stop growing
+    PhysicalPages(
+            int device,
+            VirtualMemory memory,
+            PageSource source,
+            Reserved reserved,
+            long fixedPageBytes,
+            long largestPageBytes) {
         this.device = device;
         this.memory = memory;
         this.source = source;
@@ -48,6 +54,7 @@ final class PhysicalPages {
         this.onDevice = traits.location().equals("device");
         this.slotBytes = Sizes.roundUp(Sizes.SLOT, traits.granularity());
         this.fixedPageBytes = Sizes.roundUp(fixedPageBytes, slotBytes);
+        this.largestPageBytes = largestPageBytes;
     }
 
     /// What a growth by `missing` bytes is rounded up to.
@@ -61,7 +68,7 @@ final class PhysicalPages {
             return fixedPageBytes;
         }
         long share = (reserved.bytes() + growthBytes) >> SHARE_SHIFT;
-        long page = small ? slotBytes : Math.min(LARGEST_PAGE, share);
+        long page = small ? slotBytes : Math.min(largestPageBytes, share);
         return Math.max(slotBytes, page / slotBytes * slotBytes);
     }
 

@@ -11,10 +11,12 @@ final class ShardTable {
 
     private final boolean small;
     private final Cutting cutting;
+    private final DeviceCounters counters;
     /// Never changed once it is here.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
-    ShardTable(boolean small, Cutting cutting) {
+    ShardTable(boolean small, Cutting cutting, DeviceCounters counters) {
+        this.counters = counters;
         this.small = small;
         this.cutting = cutting;
     }
@@ -36,7 +38,7 @@ final class ShardTable {
     synchronized StreamShard open(long stream) {
         StreamShard shard = find(stream);
         if (shard == null) {
-            shard = new StreamShard(stream, small, cutting);
+            shard = new StreamShard(stream, small, cutting, counters);
             List<StreamShard> all = all();
             all.add(shard);
             replace(all);

@@ -32,14 +32,32 @@ final class SizeBins {
     private static final int SCAN = 16;
 
     private final Blocks blocks;
+    private final ShardCounters counters;
     private final int[] heads = new int[BINS];
     private final long[] occupied = new long[(BINS + 63) >>> 6];
     /// Bit w is set exactly if `occupied[w]` is not 0.
     private long summary;
+    private boolean segments;
+    /// Searches so far: the clock by which idle regions age.
+    private long searches;
 
-    SizeBins(Blocks blocks) {
+    SizeBins(Blocks blocks, ShardCounters counters) {
         this.blocks = blocks;
+        this.counters = counters;
         Arrays.fill(heads, Blocks.NONE);
+    }
+
+    /// Blocks lie in plain segments, whose free parts are counted, and which age while they are wholly free.
+    void holdSegments() {
+        segments = true;
+    }
+
+    private void count(int block, long byteSize) {
+        if (byteSize == blocks.region[block].byteSize) {
+            blocks.region[block].idleSince = searches;
+        } else {
+            counters.pieceFreed(byteSize);
+        }
     }
 
     /// The bin for blocks of a size.
@@ -55,7 +73,11 @@ final class SizeBins {
     }
 
     void insert(int block) {
-        int bin = binOf(blocks.byteSize[block]);
+        long byteSize = blocks.byteSize[block];
+        if (segments) {
+            count(block, byteSize);
+        }
+        int bin = binOf(byteSize);
         int head = heads[bin];
         blocks.listPrevious[block] = Blocks.NONE;
         blocks.listNext[block] = head;
@@ -69,6 +91,9 @@ final class SizeBins {
     }
 
     void remove(int block) {
+        if (segments && blocks.byteSize[block] != blocks.region[block].byteSize) {
+            counters.pieceTaken(blocks.byteSize[block]);
+        }
         int before = blocks.listPrevious[block];
         int after = blocks.listNext[block];
         if (after != Blocks.NONE) {
@@ -94,6 +119,7 @@ final class SizeBins {
 
     /// The free block to take for a request, still in its bin, or [Blocks#NONE].
     int bestFit(long byteSize) {
+        searches++;
         int bin = nextOccupied(binOf(byteSize));
         if (bin < 0) {
             return Blocks.NONE;

@@ -24,6 +24,9 @@ final class StreamShard {
 
     final long stream;
     final boolean small;
+    /// Guarded by `lock`.
+    private final ShardCounters counters;
+
     final ReentrantLock driverLock = new ReentrantLock();
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -36,13 +39,18 @@ final class StreamShard {
     /// One warning is enough. Guarded by the driver lock.
     private boolean refusalLogged;
 
+    StreamShard(long stream, boolean small, Cutting cutting) {
+        this(stream, small, cutting, new DeviceCounters(Long.MAX_VALUE));
+    }
+
     /// Makes an empty shard.
     ///
     /// @param cutting see [Growth#cutting]
-    StreamShard(long stream, boolean small, Cutting cutting) {
+    StreamShard(long stream, boolean small, Cutting cutting, DeviceCounters device) {
+        this.counters = new ShardCounters(small, device);
         this.stream = stream;
         this.small = small;
-        this.heap = new BlockHeap(cutting);
+        this.heap = new BlockHeap(cutting, counters);
         this.fenced = new FencedFrees(heap.blocks);
     }
 
@@ -59,8 +67,9 @@ final class StreamShard {
         }
     }
 
-    /// Takes blocks of one size, as many as there are up to a number; the one at the lowest address last.
-    void allocateMany(long byteSize, int wanted, AddressBatch into) {
+    /// Takes blocks of one size, as many as there are up to a number; the one at the lowest address last, for a
+    /// caller who asked for so many bytes; counted, unless there is none.
+    void allocateMany(long byteSize, long asked, int wanted, AddressBatch into) {
         lock.lock();
         try {
             int from = into.count;
@@ -69,6 +78,10 @@ final class StreamShard {
                 if (address != 0) {
                     into.add(address);
                 }
+            }
+            if (into.count > from) {
+                counters.searched(true);
+                counters.requested(asked);
             }
         } finally {
             lock.unlock();
@@ -104,6 +117,31 @@ final class StreamShard {
         }
     }
 
+    /// As [#allocate], for a caller who asked for so many bytes; counted.
+    long allocate(long byteSize, long asked) {
+        lock.lock();
+        try {
+            long address = heap.allocate(byteSize);
+            counters.searched(address != 0);
+            if (address != 0) {
+                counters.requested(asked);
+            }
+            return address;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Counts what a caller asked for who was served after a miss.
+    void requested(long asked) {
+        lock.lock();
+        try {
+            counters.requested(asked);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /// As [#allocate], also from a block that is worth more whole.
     long allocateFromAny(long byteSize) {
         lock.lock();
@@ -130,13 +168,15 @@ final class StreamShard {
     /// Takes a live block back. It is free at once if later work of this shard's stream runs after the last uses
     /// anyway; a shard of a stream that ended takes no stream for its own, since the handle may be another's now.
     ///
+    /// @param asked bytes that the caller had asked for
     /// @param lastStream the stream of the free
     /// @param uses what other streams it was used on
     /// @throws UnknownAddressException if no live block starts there
-    void free(Region region, long address, long lastStream, RecordedUses uses) {
+    void free(Region region, long address, long asked, long lastStream, RecordedUses uses) {
         lock.lock();
         try {
             int block = heap.retire(region, address);
+            counters.returned(asked);
             long[] others = uses.take(address);
             if (lastStream != stream || closed || others.length > 0) {
                 fence(block, lastStream, others);
@@ -168,6 +208,7 @@ final class StreamShard {
             heap.makeFree(block);
             return;
         }
+        counters.waits(heap.blocks.byteSize[block]);
         heap.blocks.state[block] = Blocks.FENCED;
         long first = ordered ? unordered[0] : lastStream;
         fenced.add(block, first, RecordedUses.without(unordered, first));
@@ -207,6 +248,7 @@ final class StreamShard {
         int freed = 0;
         for (int block = head; block != Blocks.NONE; freed++) {
             int next = heap.blocks.listNext[block];
+            counters.waited(heap.blocks.byteSize[block]);
             heap.makeFree(block);
             block = next;
         }
@@ -229,6 +271,7 @@ final class StreamShard {
     long addAndAllocate(Region region, long byteSize) {
         lock.lock();
         try {
+            counters.grown(region.byteSize, true);
             return heap.addAndAllocate(region, byteSize);
         } finally {
             lock.unlock();
@@ -255,6 +298,7 @@ final class StreamShard {
     long fillAndAllocate(BlockHeap.Gap gap, long byteSize) {
         lock.lock();
         try {
+            counters.grown(gap.mapBytes(), false);
             return heap.fillAndAllocate(gap, byteSize);
         } finally {
             lock.unlock();
@@ -278,7 +322,22 @@ final class StreamShard {
     /// @param idle answers, with the blocks claimed, whether the work of the stream has finished
     /// @return bytes given back
     long giveBack(long wanted, BooleanSupplier idle) {
-        int[] claimed = claimIdle(wanted);
+        return giveBack(claimIdle(wanted), idle);
+    }
+
+    /// As [#giveBack], for segments that have been idle for long.
+    long giveBackAged(long wanted, BooleanSupplier idle) {
+        int[] claimed;
+        lock.lock();
+        try {
+            claimed = heap.claimAged(wanted);
+        } finally {
+            lock.unlock();
+        }
+        return giveBack(claimed, idle);
+    }
+
+    private long giveBack(int[] claimed, BooleanSupplier idle) {
         int done = 0;
         long bytes = 0;
         try {
@@ -313,6 +372,7 @@ final class StreamShard {
         region.giveBack(from, to);
         lock.lock();
         try {
+            counters.shrunk(to - from, region instanceof PlainSegment);
             heap.gaveBack(block);
         } finally {
             lock.unlock();
@@ -387,10 +447,45 @@ final class StreamShard {
         return true;
     }
 
+    ShardCounters counters() {
+        return counters;
+    }
+
+    /// Adds what was counted here.
+    void addTo(ShardTotals totals) {
+        lock.lock();
+        try {
+            totals.add(counters);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void resetPeaks() {
+        lock.lock();
+        try {
+            counters.resetPeaks();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Looks at all that is here.
+    ///
+    /// @param tellReturnable whether to find out what could go back; then with the driver lock
+    ShardSurvey survey(boolean tellReturnable) {
+        lock.lock();
+        try {
+            return ShardSurvey.of(this, heap.blocks, heap.regions(), tellReturnable);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     long liveBytes() {
         lock.lock();
         try {
-            return heap.liveBytes();
+            return counters.gauge(CacheStat.ALLOCATED_BYTES).current();
         } finally {
             lock.unlock();
         }

@@ -42,7 +42,7 @@ class PageArenaTest {
         when(source.traits(0)).thenReturn(new PageTraits(PAGE, "device", "none", false));
         when(source.create(anyLong(), anyInt())).thenReturn(71L, 72L, 73L);
         when(driver.reserve(anyInt(), anyLong(), anyLong(), anyLong())).thenReturn(BASE);
-        PhysicalPages pages = new PhysicalPages(0, driver, source, reserved, PAGE);
+        PhysicalPages pages = new PhysicalPages(0, driver, source, reserved, PAGE, PAGE);
         arena = PageArena.reserve(new StreamShard(0, true, Cutting.ANY), 100 * PAGE, pages, new RegionMap());
     }
 

@@ -22,7 +22,7 @@ class PageGrowthTest {
     private final RegionMap regions = new RegionMap();
     private final Reserved reserved = new Reserved(0, mock(EventSink.class));
     private final PageGrowth growth = new PageGrowth(
-            new PhysicalPages(0, gpu.virtualMemory(), new GpuPages(gpu), reserved, 0), regions, 1L << 30);
+            new PhysicalPages(0, gpu.virtualMemory(), new GpuPages(gpu), reserved, 0, 20 << 20), regions, 1L << 30);
     private final StreamShard shard = new StreamShard(0, false, Cutting.ANY);
 
     @AfterEach
@@ -53,7 +53,7 @@ class PageGrowthTest {
     }
 
     private void free(long address) {
-        shard.free(regions.find(address), address, 0, new RecordedUses());
+        shard.free(regions.find(address), address, 0, 0, new RecordedUses());
     }
 
     private record GpuPages(SimulatedGpu gpu) implements PageSource {

@@ -14,7 +14,7 @@ class SizeBinsTest {
     private static final Reserved RESERVED = new Reserved(0, new TestContext(new TestRanges(0)));
 
     private final Blocks blocks = new Blocks();
-    private final SizeBins bins = new SizeBins(blocks);
+    private final SizeBins bins = new SizeBins(blocks, new ShardCounters(true, new DeviceCounters(Long.MAX_VALUE)));
     private final List<Integer> free = new ArrayList<>();
     private long nextAddress = 512;
 

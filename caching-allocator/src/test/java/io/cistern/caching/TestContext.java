@@ -56,8 +56,11 @@ final class TestContext implements AllocatorContext, EventSink {
 
     /// Without, every request sees what the shards do.
     CachingAllocator open(boolean lanes) {
-        return new CachingAllocator(
-                this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true, lanes, 0));
+        return open(CachingOptions.usual("test", lanes ? LaneLimit.USUAL : LaneLimit.NONE));
+    }
+
+    CachingAllocator open(CachingOptions options) {
+        return new CachingAllocator(this, options);
     }
 
     /// Bytes that the allocator said it has.
