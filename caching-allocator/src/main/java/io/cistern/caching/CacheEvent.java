@@ -12,17 +12,17 @@ enum CacheEvent {
     SYNCHRONIZE_ALL("num_sync_all_streams"),
     /// Memory came from the driver: a segment, or pages mapped together.
     DEVICE_ALLOC("num_device_alloc"),
-    /// Memory went back to the driver: a segment, or pages unmapped together.
+    /// Memory went back to the driver: a segment, or a page.
     DEVICE_FREE("num_device_free"),
     /// A page was created.
     PAGE_CREATED("pages.created"),
     /// A page was given back to its source.
     PAGE_RELEASED("pages.released"),
-    /// A range of pages was mapped.
+    /// A new page was mapped.
     PAGES_MAPPED("pages.mapped"),
-    /// A range of pages was unmapped.
+    /// A page was unmapped for good.
     PAGES_UNMAPPED("pages.unmapped"),
-    /// An idle page was taken from a free block of another place instead of a new one.
+    /// An idle page moved to another place, where a new one would have been needed.
     PAGE_TAKEN("pages.taken"),
     /// A page got one more address while it kept those it had.
     PAGE_ALIASED("pages.aliased"),
@@ -30,7 +30,7 @@ enum CacheEvent {
     HOST_WAIT("waits.host"),
     /// A stream was made to wait for another one, so that it could use its memory.
     STREAM_WAIT("waits.stream"),
-    /// Memory freed on one stream was handed out on another.
+    /// A page that moved was freed on one stream and taken by another.
     STEAL("steals");
 
     private final String key;

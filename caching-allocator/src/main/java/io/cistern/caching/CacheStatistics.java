@@ -12,10 +12,10 @@ import java.util.function.Function;
 /// |---|---|
 /// | `tier.NAME.hits`, `.misses`, `.hit_percent` | requests that lanes, shards served at once, and did not |
 /// | `pages.created`, `.released` | pages that came from the source and went back |
-/// | `pages.mapped`, `.unmapped` | ranges of pages mapped and unmapped together |
-/// | `pages.taken`, `.aliased` | idle pages put to another use, and addresses added to a page |
+/// | `pages.mapped`, `.unmapped` | those of them that got their first address, and that lost their last |
+/// | `pages.taken`, `.aliased` | idle pages that moved, and addresses that were added to pages for that |
 /// | `waits.host`, `waits.stream` | waits of the host for a fence, of a stream for another one |
-/// | `steals` | blocks freed on one stream and handed out on another |
+/// | `steals` | idle pages that moved from one stream to another |
 /// | `largest_free_block` | bytes of the largest free block |
 /// | `rounding_loss_bytes` | allocated bytes that nobody asked for |
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now, NAME being `small_pool` or

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 final class CachingAllocator extends LaneTable
         implements DeviceAllocator, ReservedPeak, Lends, RecordsUse, DetailedStatistics, ReportingTrim {
     private final CudaDriver driver;
-    private final StreamOrder order;
+    private final StreamOrder streams;
     private final EventSink events;
     private final SegmentSource source;
     private final CachingOptions options;
@@ -49,7 +49,7 @@ final class CachingAllocator extends LaneTable
     CachingAllocator(AllocatorContext context, CudaDriver driver, EventSink events, CachingOptions options) {
         super(context.devices().deviceCount());
         this.driver = driver;
-        this.order = context.streams();
+        this.streams = context.streams();
         this.events = events;
         this.source = context.segments(options.source());
         this.options = options;
@@ -132,28 +132,36 @@ final class CachingAllocator extends LaneTable
             Reserved reserved = new Reserved(
                     device, events, new DeviceCounters(options.splitting().oversizeBytes()));
             RegionMap regions = new RegionMap();
-            Fences fences = new Fences(device, driver, order, reserved.counters);
+            Fences fences = new Fences(device, driver, streams, reserved.counters);
+            MissClock clock = new MissClock();
+            CrossStreamOrder order =
+                    new CrossStreamOrder(fences, clock, options.pages().reuse(), reserved.counters);
             long deviceBytes = driver.devices().totalBytes(device);
-            Growth growth = growth(device, reserved, regions, deviceBytes);
-            cache = new DeviceCache(device, reserved, growth, options, deviceBytes, fences, regions);
+            Growth growth = growth(device, reserved, regions, clock, order, deviceBytes);
+            cache = new DeviceCache(device, reserved, growth, options, deviceBytes, clock, fences, order, regions);
             caches.set(device, cache);
         }
         return cache;
     }
 
-    private Growth growth(int device, Reserved reserved, RegionMap regions, long deviceBytes) {
+    private Growth growth(
+            int device,
+            Reserved reserved,
+            RegionMap regions,
+            MissClock clock,
+            CrossStreamOrder order,
+            long deviceBytes) {
         return switch (capped(device, deviceBytes)) {
             case PageSource physical
             when options.growsByPages(true) ->
                 new PageGrowth(
-                        new PhysicalPages(
-                                device,
-                                driver.virtualMemory(),
-                                physical,
-                                reserved,
-                                options.pageBytes(),
-                                options.largeSegmentBytes()),
-                        regions,
+                        new PageTable(
+                                new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pages()),
+                                regions,
+                                options.pages().stableMapping()),
+                        clock,
+                        order,
+                        new Purchases(options.pages().slack()),
                         deviceBytes);
             case PageSource physical -> {
                 RangeSource mapped = new MappedRanges(driver.virtualMemory(), physical);
@@ -224,6 +232,24 @@ final class CachingAllocator extends LaneTable
     @Override
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         return CacheTrim.trim(cache(device), keepBytes, mode);
+    }
+
+    /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or
+    /// captured its
+    /// addresses.
+    void pin(int device, long address, long byteSize, Page.Pin reason) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.pin(address, byteSize, reason);
+        }
+    }
+
+    /// Takes a reason for that away.
+    void unpin(int device, long address, long byteSize, Page.Pin reason) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.unpin(address, byteSize, reason);
+        }
     }
 
     @Override

@@ -25,9 +25,36 @@ public final class CachingOption<T> {
     public static final CachingOption<Long> PAGE_SIZE = new CachingOption<>(
             "page_size",
             "from 2MiB to 1GiB",
-            "from 2 MiB to `large_segment_size_mb`, by what is reserved",
+            "2 MiB for small blocks; for large ones from 4 MiB to 512 MiB, or to `large_segment_size_mb` if that is given,"
+                    + " by the most that was ever live at once",
             "the size of every page of physical memory",
             (options, key) -> options.bytes(key));
+
+    /// Whether idle pages of one stream serve another.
+    public static final CachingOption<PageReuse> REUSE = new CachingOption<>(
+            "reuse",
+            "`never`, `passed`, `wait`",
+            "`wait`",
+            "whether idle pages of one stream serve another: never; once the work on them has finished; or also before,"
+                    + " the other stream waiting on the device",
+            (options, key) -> options.choice(key, PageReuse.NAMES).map(PageReuse::named));
+
+    /// How much more than is live may be reserved so that fewer pages move.
+    public static final CachingOption<Double> SLACK = new CachingOption<>(
+            "slack",
+            "a fraction from 0 to 1",
+            "0.05",
+            "how much more than the peak of live bytes may be reserved so that fewer pages need to move, as a share of"
+                    + " that peak",
+            (options, key) -> options.fraction(key));
+
+    /// Whether a virtual page keeps its physical page for life.
+    public static final CachingOption<Boolean> STABLE_MAPPING = new CachingOption<>(
+            "stable_mapping",
+            "`true`, `false`",
+            "`false`",
+            "whether a virtual page keeps its physical page for life; then no page moves",
+            (options, key) -> options.flag(key));
 
     /// What all addresses are multiples of.
     public static final CachingOption<Long> ALIGNMENT = new CachingOption<>(
@@ -112,7 +139,7 @@ public final class CachingOption<T> {
             "large_segment_size_mb",
             "MiB, an even number from 2 to 1024",
             "`20`",
-            "the size of a plain segment for requests from 1 MiB to half of it, and the largest page",
+            "the size of a plain segment for requests from 1 MiB to half of it; if given, the largest page too",
             CachingOption::mebibytes);
 
     /// Whether memory grows by pages.
@@ -155,7 +182,8 @@ public final class CachingOption<T> {
             THROW_ON_CUDAMALLOC_OOM);
 
     /// Cistern's own options.
-    public static final List<CachingOption<?>> OWN = List.of(SOURCE, PAGE_SIZE, ALIGNMENT, SPLITS, LANES, LANE_BYTES, CHECK);
+    public static final List<CachingOption<?>> OWN = List.of(
+            SOURCE, PAGE_SIZE, REUSE, SLACK, STABLE_MAPPING, ALIGNMENT, SPLITS, LANES, LANE_BYTES, CHECK);
 
     private static final long MOST_MEBIBYTES = 1L << 24;
 

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// @param source the spec of the segment source
 /// @param growsByPages whether memory grows by pages; null where the source decides
-/// @param pageBytes the size of every page, or 0 for sizes that follow what is reserved
-/// @param largeSegmentBytes the size of a segment that large blocks share, and of the largest page
+/// @param pages the sizes of pages, and which of them move
+/// @param largeSegmentBytes the size of a segment that large blocks share
 /// @param alignment what all addresses are multiples of, a power of two
 /// @param rounding the sizes of blocks, where lanes do not choose them
 /// @param splitting which blocks are cut
@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 record CachingOptions(
         String source,
         @Nullable Boolean growsByPages,
-        long pageBytes,
+        PagePolicy pages,
         long largeSegmentBytes,
         long alignment,
         Rounding rounding,
@@ -31,8 +31,7 @@ record CachingOptions(
     /// What every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
 
-    /// PyTorch's. Handles of this size cost about as much to create and map as those of 2 MiB do; those of 512
-    /// MiB three times as much.
+    /// PyTorch's.
     static final long USUAL_LARGE_SEGMENT = 20L << 20;
 
     /// Handles larger than this save no calls worth speaking of.
@@ -41,11 +40,11 @@ record CachingOptions(
     private static final int MIB_SHIFT = 20;
 
     /// Every option as it usually is.
-    static CachingOptions usual(String source, LaneLimit lanes) {
+    static CachingOptions usual(String source, PagePolicy pages, LaneLimit lanes) {
         return new CachingOptions(
                 source,
                 null,
-                0,
+                pages,
                 USUAL_LARGE_SEGMENT,
                 USUAL_ALIGNMENT,
                 new Rounding(Sizes.GRANULE, null),
@@ -71,7 +70,7 @@ record CachingOptions(
         return new CachingOptions(
                 reader.value(CachingOption.SOURCE, usualSource(context.devices(), expandable)),
                 splits ? expandable : Boolean.FALSE,
-                readPageBytes(reader, expandable),
+                readPages(reader, expandable, large),
                 large,
                 alignment,
                 new Rounding(Math.max(Sizes.GRANULE, alignment), reader.value(CachingOption.ROUNDUP_POWER2_DIVISIONS)),
@@ -79,6 +78,16 @@ record CachingOptions(
                 readLimit(reader),
                 readLanes(reader),
                 reader.value(CachingOption.CHECK, CheckLevel.configured()));
+    }
+
+    private static PagePolicy readPages(OptionReader reader, @Nullable Boolean expandable, long largeSegmentBytes) {
+        boolean limited = reader.value(CachingOption.LARGE_SEGMENT_SIZE_MB) != null;
+        return new PagePolicy(
+                readPageBytes(reader, expandable),
+                limited ? largeSegmentBytes : PagePolicy.LARGEST_BYTES,
+                reader.value(CachingOption.REUSE, PageReuse.WAIT),
+                reader.value(CachingOption.SLACK, PagePolicy.USUAL_SLACK),
+                reader.value(CachingOption.STABLE_MAPPING, false));
     }
 
     private static long readPageBytes(OptionReader reader, @Nullable Boolean expandable) {

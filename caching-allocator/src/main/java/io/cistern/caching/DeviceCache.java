@@ -5,7 +5,9 @@ import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.process.ProcessFence;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /// The cache of one device: its shards, and what they share.
@@ -31,8 +33,12 @@ final class DeviceCache {
     private final boolean failsAtCap;
     private final IdleCollection collection;
     private final Fences fences;
+    private final CrossStreamOrder order;
     private final RegionMap regions;
     private final RecordedUses uses = new RecordedUses();
+    /// Of the streams that have shards. Guarded by itself.
+    private final Map<Long, StreamTimeline> timelines = new HashMap<>();
+
     private final ShardTable small;
     private final ShardTable large;
     final Lanes lanes;
@@ -52,7 +58,9 @@ final class DeviceCache {
             Growth growth,
             CachingOptions options,
             long deviceBytes,
+            MissClock clock,
             Fences fences,
+            CrossStreamOrder order,
             RegionMap regions) {
         this.device = device;
         this.reserved = reserved;
@@ -60,10 +68,11 @@ final class DeviceCache {
         this.rounding = options.rounding();
         this.failsAtCap = options.limit().failsAtOnce();
         this.collection = new IdleCollection(this, options.limit().thresholdBytes(deviceBytes));
-        this.small = new ShardTable(true, growth.cutting(), reserved.counters);
-        this.large = new ShardTable(false, growth.cutting(), reserved.counters);
+        this.small = new ShardTable(true, growth.cutting(), clock, reserved.counters);
+        this.large = new ShardTable(false, growth.cutting(), clock, reserved.counters);
         this.statistics = new CacheStatistics(this);
         this.fences = fences;
+        this.order = order;
         this.regions = regions;
         this.usesLanes = options.usesLanes();
         this.lanes = new Lanes(device, ProcessFence.isSupported(), options.largestInLane(), reserved.counters);
@@ -196,7 +205,13 @@ final class DeviceCache {
             return shard;
         }
         fences.opened(key);
-        return table(ofSmall).open(key);
+        return table(ofSmall).open(timeline(key));
+    }
+
+    private StreamTimeline timeline(long key) {
+        synchronized (timelines) {
+            return timelines.computeIfAbsent(key, StreamTimeline::new);
+        }
     }
 
     /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
@@ -211,12 +226,11 @@ final class DeviceCache {
     }
 
     private long allocateAfterMiss(StreamShard shard, long size, long asked) {
-        sweepClosed();
         emptyLanes(shard, shard.small ? WORTH_EMPTYING : 1);
         collection.collect();
         long address;
         try {
-            address = grow(shard, size);
+            address = grow(shard, size, false);
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             address = allocateAfterFailure(shard, size, asked, failure);
         }
@@ -242,15 +256,27 @@ final class DeviceCache {
     }
 
     /// Searches once more, frees whose fences have passed included, and then grows.
-    long grow(StreamShard shard, long size) {
+    ///
+    /// @param idleFirst see [Growth#growAndAllocate]
+    long grow(StreamShard shard, long size, boolean idleFirst) {
         shard.driverLock.lock();
         try {
             shard.settle(fences, false);
             long address = shard.allocate(size);
-            return address != 0 ? address : growth.growAndAllocate(shard, size);
+            return address != 0 ? address : growth.growAndAllocate(shard, size, idleFirst);
         } finally {
             shard.driverLock.unlock();
         }
+    }
+
+    /// Keeps the pages under a range of live blocks where they are.
+    void pin(long address, long byteSize, Page.Pin reason) {
+        growth.setPinned(address, byteSize, reason, true);
+    }
+
+    /// Takes a reason for that away.
+    void unpin(long address, long byteSize, Page.Pin reason) {
+        growth.setPinned(address, byteSize, reason, false);
     }
 
     /// Empties the lanes, and waits for the other streams that a shard's freed blocks were used on.
@@ -330,6 +356,13 @@ final class DeviceCache {
         }
         close(small.remove(key), key);
         close(large.remove(key), key);
+        StreamTimeline ended;
+        synchronized (timelines) {
+            ended = timelines.remove(key);
+        }
+        if (ended != null) {
+            order.closing(ended);
+        }
         fences.closed(key);
         sweepClosed();
     }
@@ -373,6 +406,11 @@ final class DeviceCache {
     private boolean dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
+            if (!shard.quiet(fences, false)) {
+                return false;
+            }
+            growth.unmapLent(shard);
+            order.finished(shard.timeline);
             boolean ended = shard.dispose(fences);
             if (ended) {
                 reserved.counters.ended(shard.small, shard.counters());
@@ -404,6 +442,14 @@ final class DeviceCache {
         for (StreamShard shard : shards()) {
             try {
                 giveBack(shard, Long.MAX_VALUE, true);
+            } catch (CudaException failure) {
+                if (!failure.result().endsContext()) {
+                    throw failure;
+                }
+            }
+        }
+        for (StreamShard shard : shards()) {
+            try {
                 dispose(shard);
             } catch (CudaException failure) {
                 if (!failure.result().endsContext()) {
@@ -412,6 +458,7 @@ final class DeviceCache {
             }
         }
         growth.releaseRefused();
+        order.close();
     }
 
     /// Checks the shards, and that what is reserved is what they have.
@@ -423,7 +470,7 @@ final class DeviceCache {
         for (StreamShard shard : shards()) {
             mapped += shard.checkInvariants();
         }
-        long known = mapped + growth.refusedBytes();
+        long known = mapped + growth.otherBytes();
         Invariant.check(known == reserved.bytes(), "reserved bytes are those of the shards", known - reserved.bytes());
     }
 }

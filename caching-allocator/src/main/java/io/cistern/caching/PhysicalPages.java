@@ -14,11 +14,13 @@ import org.jspecify.annotations.Nullable;
 /// handles`.
 ///
 /// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a
-/// page is 2 MiB while little is reserved, grows to 1/32 of what is reserved, and ends at a size that
-/// is an option. The last page of
-/// a growth is cut to what is needed, so larger pages do not reserve more.
+/// page for large blocks is 1/128 of the most that was ever live at once, from 4 to 512 MiB or what an option
+/// says; for small blocks 2 MiB.
 final class PhysicalPages {
-    private static final int SHARE_SHIFT = 5;
+    /// Large blocks are longer than 1 MiB, mostly by far, so 2 MiB pages would only make more calls.
+    private static final long SMALLEST_LARGE_PAGE = 4L << 20;
+
+    private static final int SHARE_SHIFT = 7;
     private static final System.Logger LOG = System.getLogger(PhysicalPages.class.getName());
 
     private record Handle(long value, long byteSize) {}
@@ -37,15 +39,8 @@ final class PhysicalPages {
 
     /// Takes memory from a source.
     ///
-    /// @param fixedPageBytes the size of every page, or 0 for sizes that follow what is reserved
-    /// @param largestPageBytes where those stop growing
-    PhysicalPages(
-            int device,
-            VirtualMemory memory,
-            PageSource source,
-            Reserved reserved,
-            long fixedPageBytes,
-            long largestPageBytes) {
+    /// @param policy whose sizes count here
+    PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved, PagePolicy policy) {
         this.device = device;
         this.memory = memory;
         this.source = source;
@@ -53,23 +48,33 @@ final class PhysicalPages {
         PageTraits traits = source.traits(device);
         this.onDevice = traits.location().equals("device");
         this.slotBytes = Sizes.roundUp(Sizes.SLOT, traits.granularity());
-        this.fixedPageBytes = Sizes.roundUp(fixedPageBytes, slotBytes);
-        this.largestPageBytes = largestPageBytes;
+        this.fixedPageBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
+        this.largestPageBytes = policy.largestBytes();
     }
 
-    /// What a growth by `missing` bytes is rounded up to.
-    long growthUnit() {
+    /// What arenas are multiples of.
+    long unit() {
         return fixedPageBytes != 0 ? fixedPageBytes : slotBytes;
     }
 
-    /// The size of the pages for a growth.
-    long pageBytes(long growthBytes, boolean small) {
+    /// The size of the next page.
+    ///
+    /// @param peakBytes the most that was ever live
+    long pageBytes(long peakBytes, boolean small) {
         if (fixedPageBytes != 0) {
             return fixedPageBytes;
         }
-        long share = (reserved.bytes() + growthBytes) >> SHARE_SHIFT;
-        long page = small ? slotBytes : Math.min(largestPageBytes, share);
-        return Math.max(slotBytes, page / slotBytes * slotBytes);
+        if (small) {
+            return slotBytes;
+        }
+        long least = Math.min(SMALLEST_LARGE_PAGE, largestPageBytes);
+        long page = Math.clamp(peakBytes >> SHARE_SHIFT, least, largestPageBytes);
+        return Math.max(Sizes.roundUp(least, slotBytes), page / slotBytes * slotBytes);
+    }
+
+    /// A page's size, less what is not needed, if sizes are not fixed.
+    long cut(long byteSize, long neededBytes) {
+        return fixedPageBytes != 0 ? byteSize : Math.min(byteSize, neededBytes);
     }
 
     long create(long byteSize) {

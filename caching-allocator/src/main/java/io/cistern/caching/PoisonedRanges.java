@@ -7,7 +7,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /// Where freed memory still has the pattern it was filled with. Memory that comes from the driver, or goes back to
-/// it, has none: it hears of that as an event sink, and passes it on. No two ranges overlap.
+/// it, has none, nor has a page that moved: its bytes may have changed under either address. It hears of that as an
+/// event sink, and passes it on. No two ranges overlap.
 ///
 /// **Threads.** Any.
 final class PoisonedRanges implements EventSink {
@@ -69,5 +70,12 @@ final class PoisonedRanges implements EventSink {
     public void segmentReleased(int device, long address, long byteSize) {
         take(address, byteSize);
         next.segmentReleased(device, address, byteSize);
+    }
+
+    @Override
+    public void pageMoved(int device, long formerAddress, long address, long byteSize) {
+        take(formerAddress, byteSize);
+        take(address, byteSize);
+        next.pageMoved(device, formerAddress, address, byteSize);
     }
 }

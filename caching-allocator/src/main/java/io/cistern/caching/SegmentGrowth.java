@@ -35,7 +35,7 @@ final class SegmentGrowth implements Growth {
     }
 
     @Override
-    public long growAndAllocate(StreamShard shard, long byteSize) {
+    public long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst) {
         Segment segment = acquire(segmentBytes(shard, byteSize));
         long from = Sizes.rounded(segment.address(), options.alignment());
         long usable = (segment.address() + segment.byteSize() - from) & -options.blockUnit();
@@ -58,6 +58,11 @@ final class SegmentGrowth implements Growth {
 
     /// None: such a segment stays with its shard.
     @Override
+    public long otherBytes() {
+        return 0;
+    }
+
+    @Override
     public long refusedBytes() {
         return 0;
     }
@@ -65,7 +70,16 @@ final class SegmentGrowth implements Growth {
     @Override
     public void releaseRefused() {}
 
-    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
+    /// A segment never moves, and goes only whole, once none of its blocks is live.
+    @Override
+    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {}
+
+    /// A segment has one address.
+    @Override
+    public void unmapLent(StreamShard shard) {}
+
+    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would
+    /// withhold
     /// it from every other use.
     @Override
     public Cutting cutting() {

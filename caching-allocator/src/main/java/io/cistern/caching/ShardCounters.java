@@ -114,25 +114,31 @@ final class ShardCounters {
         pieceBytes.remove(byteSize);
     }
 
-    /// Memory came.
-    ///
-    /// @param segment whether as a plain segment
-    void grown(long byteSize, boolean segment) {
-        gauge(CacheStat.RESERVED_BYTES).add(byteSize);
+    /// A plain segment came.
+    void grown(long byteSize) {
+        came(byteSize);
         device.count(CacheEvent.DEVICE_ALLOC);
-        if (segment) {
-            gauge(CacheStat.SEGMENT).add(1);
-            if (byteSize >= oversizeBytes) {
-                gauge(CacheStat.OVERSIZE_SEGMENTS).add(1);
-            }
+        gauge(CacheStat.SEGMENT).add(1);
+        if (byteSize >= oversizeBytes) {
+            gauge(CacheStat.OVERSIZE_SEGMENTS).add(1);
         }
     }
 
-    /// Memory went.
+    /// Memory came, from the driver or from another place.
+    void came(long byteSize) {
+        gauge(CacheStat.RESERVED_BYTES).add(byteSize);
+    }
+
+    /// Memory went to another place.
+    void went(long byteSize) {
+        gauge(CacheStat.RESERVED_BYTES).remove(byteSize);
+    }
+
+    /// Memory went back to the driver.
     ///
     /// @param segment whether as a plain segment
     void shrunk(long byteSize, boolean segment) {
-        gauge(CacheStat.RESERVED_BYTES).remove(byteSize);
+        went(byteSize);
         device.count(CacheEvent.DEVICE_FREE);
         if (segment) {
             gauge(CacheStat.SEGMENT).remove(1);

@@ -25,7 +25,7 @@ record ShardSurvey(
         long largestFreeBytes) {
     /// Walks all blocks. With the lock of the shard, and with its driver lock for the returnable ones.
     static ShardSurvey of(StreamShard shard, Blocks blocks, List<Region> regions, boolean tellReturnable) {
-        long[] byState = new long[Blocks.HOLE + 1];
+        long[] byState = new long[Blocks.SPENT + 1];
         long returnable = 0;
         long largest = 0;
         for (Region region : regions) {
@@ -49,8 +49,12 @@ record ShardSurvey(
     }
 
     private static long returnable(Region region, long from, long to) {
-        long end = region.returnableEnd(from, to);
-        return Math.max(0, end - region.returnableStart(from, to, Long.MAX_VALUE));
+        long bytes = 0;
+        for (Region.Range range = region.lastReturnable(from, to); range != null; ) {
+            bytes += range.to() - range.from();
+            range = region.lastReturnable(from, range.from());
+        }
+        return bytes;
     }
 
     /// With so many bytes of the live ones told as idle, since lanes hold them.

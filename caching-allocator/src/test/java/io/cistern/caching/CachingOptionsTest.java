@@ -151,7 +151,7 @@ class CachingOptionsTest extends PoolFixture {
 
     @Test
     void reachingTheFractionMayBeAnErrorAtOnce() {
-        try (Allocator caching = memory.open("caching:per_process_memory_fraction=0.5,throw_on_cudamalloc_oom=true")) {
+        try (Allocator caching = memory.open("caching:per_process_memory_fraction=0.5,throw_on_cudamalloc_oom=true,reuse=never")) {
             long other = gpu.streams().create(DEVICE);
             memory.free(caching.allocate(400 * MIB, DEVICE, other), other);
             assertThatThrownBy(() -> caching.allocate(200 * MIB, DEVICE, stream))

@@ -56,11 +56,17 @@ final class TestContext implements AllocatorContext, EventSink {
 
     /// Without, every request sees what the shards do.
     CachingAllocator open(boolean lanes) {
-        return open(CachingOptions.usual("test", lanes ? LaneLimit.USUAL : LaneLimit.NONE));
+        return open(CachingOptions.usual("test", PagePolicy.USUAL, lanes ? LaneLimit.USUAL : LaneLimit.NONE));
     }
 
     CachingAllocator open(CachingOptions options) {
         return new CachingAllocator(this, options);
+    }
+
+    /// A shard that belongs to no cache.
+    static StreamShard shard(long stream, boolean small) {
+        return new StreamShard(
+                new StreamTimeline(stream), small, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// Bytes that the allocator said it has.
