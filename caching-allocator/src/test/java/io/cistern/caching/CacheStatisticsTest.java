@@ -189,6 +189,30 @@ class CacheStatisticsTest extends PoolFixture {
     }
 
     @Test
+    void pagesThatMoveAreCountedWhereTheyAre() {
+        try (Allocator caching = memory.open("caching:lanes=false,slack=0")) {
+            long other = gpu.streams().create(DEVICE);
+            free(caching.allocate(40 * MIB, DEVICE, stream));
+            long block = caching.allocate(40 * MIB, DEVICE, other);
+            assertThat(caching.memoryStatistics(DEVICE))
+                    .containsEntry("pages.created", 10L)
+                    .containsEntry("pages.taken", 10L)
+                    .containsEntry("pages.aliased", 10L)
+                    .containsEntry("steals", 10L)
+                    .containsEntry("num_device_alloc", 1L)
+                    .containsEntry("reserved_bytes.large_pool.current", 40 * MIB)
+                    .containsEntry("reserved_bytes.all.current", 40 * MIB)
+                    .containsEntry("largest_free_block", 0L);
+            memory.free(block, other);
+            free(caching.allocate(40 * MIB, DEVICE, stream));
+            assertThat(caching.memoryStatistics(DEVICE))
+                    .containsEntry("pages.taken", 20L)
+                    .containsEntry("pages.aliased", 10L)
+                    .containsEntry("reserved_bytes.large_pool.current", 40 * MIB);
+        }
+    }
+
+    @Test
     void theLargestFreeBlockIsTold() {
         try (Allocator caching = memory.open("caching:lanes=false")) {
             long first = caching.allocate(4 * MIB, DEVICE, stream);

@@ -151,7 +151,8 @@ class CachingOptionsTest extends PoolFixture {
 
     @Test
     void reachingTheFractionMayBeAnErrorAtOnce() {
-        try (Allocator caching = memory.open("caching:per_process_memory_fraction=0.5,throw_on_cudamalloc_oom=true,reuse=never")) {
+        String atOnce = "caching:per_process_memory_fraction=0.5,throw_on_cudamalloc_oom=true,reuse=never";
+        try (Allocator caching = memory.open(atOnce)) {
             long other = gpu.streams().create(DEVICE);
             memory.free(caching.allocate(400 * MIB, DEVICE, other), other);
             assertThatThrownBy(() -> caching.allocate(200 * MIB, DEVICE, stream))

@@ -56,6 +56,38 @@ class CheckLevelTest extends PoolFixture {
     }
 
     @Test
+    void aUseOrALaterFreeOfAFreedBlockIsToldWithBothPlaces() {
+        try (Allocator caching = memory.open("caching:check=checked")) {
+            long event = gpu.events().create(DEVICE);
+            gpu.events().record(DEVICE, event, stream);
+            long block = allocateHere(caching);
+            memory.recordUse(block, gpu.streams().create(DEVICE));
+            freeHere(block);
+            assertThatThrownBy(() -> memory.recordUse(block, stream))
+                    .isInstanceOf(UnknownAddressException.class)
+                    .hasMessageContainingAll("freed before", "allocateHere", "freeHere");
+            assertThatThrownBy(() -> memory.freeAfter(block, event))
+                    .isInstanceOf(UnknownAddressException.class)
+                    .hasMessageContainingAll("freed before", "allocateHere", "freeHere");
+        }
+    }
+
+    @Test
+    void aPageThatMovesIsNotTakenForSpoilt() {
+        try (Allocator caching = memory.open("caching:check=paranoid,slack=0")) {
+            long other = gpu.streams().create(DEVICE);
+            for (int round = 0; round < 4; round++) {
+                for (long each : new long[] {stream, other}) {
+                    long block = caching.allocate(30L << 20, DEVICE, each);
+                    gpu.copies().fillBytes(DEVICE, block, (byte) (round + 1), 30L << 20, each);
+                    memory.free(block, each);
+                }
+            }
+            assertThat(caching.memoryStatistics(DEVICE).get("steals")).isGreaterThan(2);
+        }
+    }
+
+    @Test
     void aForeignAddressIsUnknown() {
         try (Allocator caching = memory.open("caching:check=checked")) {
             long foreign = gpu.memory().allocate(DEVICE, KIB);
