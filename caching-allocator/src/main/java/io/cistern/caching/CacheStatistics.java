@@ -22,8 +22,9 @@ import java.util.function.Function;
 /// `large_pool`, STREAM a handle in hexadecimal |
 ///
 /// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128 MiB
-/// a stream (large ones), 128 blocks a stream; exact while one stream allocates. What [lanes][Lane] held then counts in
-/// the peaks of allocated and active blocks. `reserved_bytes.all.peak` is exact.
+/// a stream (large ones), 128 blocks a stream; exact while one stream allocates. What [lanes][Lane] held then
+/// counts in the peaks of allocated and active blocks. `reserved_bytes.all.peak` is exact. A pool's share of it
+/// counts pages that come from other places as allocated.
 ///
 /// **Threads.** Any.
 final class CacheStatistics {
@@ -138,7 +139,8 @@ final class CacheStatistics {
             Function<CacheStat, SharedPeak> shared) {
         long current = totals.current(stat);
         long peak = Math.min(totals.peak(stat), shared.apply(stat).peak());
-        if (stat == CacheStat.REQUESTED_BYTES) { // in many parts, some below 0, so that the sum of their peaks says little
+        if (stat == CacheStat.REQUESTED_BYTES) {
+            // In many parts, some below 0, so that the sum of their peaks says little.
             CacheStat most = CacheStat.ALLOCATED_BYTES;
             peak = Math.min(peak, Math.min(totals.peak(most), shared.apply(most).peak()));
         }

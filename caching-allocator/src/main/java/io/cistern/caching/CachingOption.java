@@ -25,8 +25,8 @@ public final class CachingOption<T> {
     public static final CachingOption<Long> PAGE_SIZE = new CachingOption<>(
             "page_size",
             "from 2MiB to 1GiB",
-            "2 MiB for small blocks; for large ones from 4 MiB to 512 MiB, or to `large_segment_size_mb` if that is given,"
-                    + " by the most that was ever live at once",
+            "2 MiB for small blocks; for large ones from 4 MiB to 512 MiB, or to `large_segment_size_mb` if that is"
+                    + " given, by the most that was ever live at once",
             "the size of every page of physical memory",
             (options, key) -> options.bytes(key));
 
