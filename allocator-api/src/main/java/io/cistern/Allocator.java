@@ -1,12 +1,18 @@
 package io.cistern;
 
+import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.statistics.BasicStatistics;
+import io.cistern.internal.statistics.StatisticsTable;
+import io.cistern.spi.DetailedStatistics;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -23,6 +29,7 @@ import org.jspecify.annotations.Nullable;
 public final class Allocator implements AutoCloseable {
     private final AllocatorSpec spec;
     private final DeviceAllocator maker;
+    private final CudaDriver driver;
     private final Router router;
     private final Route[] routes;
     private final Runnable whenClosed;
@@ -44,6 +51,7 @@ public final class Allocator implements AutoCloseable {
             Runnable whenClosed) {
         this.leaks = memory.leakRecords();
         this.pools = memory.lenders();
+        this.driver = memory.driver();
         Router router = memory.router();
         this.spec = spec;
         this.maker = maker;
@@ -220,6 +228,69 @@ public final class Allocator implements AutoCloseable {
     /// @return bytes given back
     public long trim(int device, long keepBytes) {
         return isDrained() ? 0 : maker.trim(device, keepBytes);
+    }
+
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and
+    /// why.
+    ///
+    /// @param keepBytes what may stay
+    /// @throws IllegalArgumentException if `keepBytes` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        Objects.checkIndex(device, routes.length);
+        if (keepBytes < 0) {
+            throw new IllegalArgumentException("keepBytes is negative: " + keepBytes);
+        }
+        if (isDrained()) {
+            return new TrimResult(0, OptionalLong.of(0), List.of());
+        }
+        return maker.extension(ReportingTrim.class)
+                .orElseGet(() -> new PlainTrim(maker, driver))
+                .trim(device, keepBytes, mode);
+    }
+
+    /// What is counted on a device, by the names of PyTorch's `memory_stats`: what the framework counts for every
+    /// allocator, and all that the allocator counts itself. See [DetailedStatistics].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Map<String, Long> memoryStatistics(int device) {
+        Map<String, Long> figures = BasicStatistics.map(statistics(device));
+        if (!isDrained()) {
+            detail().ifPresent(detail -> figures.putAll(detail.statistics(device)));
+        }
+        return figures;
+    }
+
+    /// The [figures][#memoryStatistics] as a text for people.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public String memorySummary(int device) {
+        return StatisticsTable.text("allocator " + spec + ", device " + device, memoryStatistics(device));
+    }
+
+    /// Makes the present values the peaks, in the figures that the allocator counts itself.
+    ///
+    /// @throws UnsupportedOperationException if it counts none
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetPeakStatistics(int device) {
+        counting().resetPeaks(Objects.checkIndex(device, routes.length));
+    }
+
+    /// Makes what was added up 0, in the figures that the allocator counts itself.
+    ///
+    /// @throws UnsupportedOperationException if it counts none
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void resetTotalStatistics(int device) {
+        counting().resetTotals(Objects.checkIndex(device, routes.length));
+    }
+
+    private Optional<DetailedStatistics> detail() {
+        return maker.extension(DetailedStatistics.class);
+    }
+
+    private DetailedStatistics counting() {
+        return detail().orElseThrow(() -> new UnsupportedOperationException("allocator " + spec
+                + " has no statistics of its own (DetailedStatistics); those of the framework can't" + " be reset"));
     }
 
     /// Asks for an optional ability of the allocator, such as [ReservedPeak].

@@ -9,6 +9,7 @@ public sealed class CisternException extends RuntimeException
                 DeviceOutOfMemoryException,
                 UnknownAddressException,
                 UnusableStreamException,
+                MemoryMisuseException,
                 AllocatorContractException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -14,6 +14,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
+import io.cistern.spi.BlockRecords;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
@@ -381,7 +382,35 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; nothing is freed
     ///     then
     public void free(long address, long stream) {
-        router.free(address, stream);
+        try {
+            router.free(address, stream);
+        } catch (UnknownAddressException unknown) {
+            throw explained(unknown);
+        }
+    }
+
+    /// With what an allocator that checks remembers of the address.
+    private UnknownAddressException explained(UnknownAddressException unknown) {
+        if (unknown.block().isPresent()) {
+            return unknown;
+        }
+        for (Allocator allocator : allocators) {
+            var block = allocator.extension(BlockRecords.class).flatMap(records -> records.block(unknown.address()));
+            if (block.isPresent()) {
+                return new UnknownAddressException(unknown.address(), block.get());
+            }
+        }
+        return unknown;
+    }
+
+    /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved
+    /// together, and tells what was left and why.
+    ///
+    /// @param keepBytes what may stay of what the allocators know to have reserved
+    /// @throws IllegalArgumentException if `keepBytes` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        return PlainTrim.all(allocators(), device, keepBytes, mode);
     }
 
     /// Frees a block after an event of the program: its memory is handed out again when the event has passed, and
@@ -394,8 +423,13 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed then
     public void freeAfter(long address, long event) {
-        if (address != 0) {
+        if (address == 0) {
+            return;
+        }
+        try {
             router.free(address, eventStreams.after(router.deviceOf(address), event));
+        } catch (UnknownAddressException unknown) {
+            throw explained(unknown);
         }
     }
 
@@ -413,8 +447,13 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws UnknownAddressException if no live block begins there
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
     public void recordUse(long address, long stream) {
-        if (address != 0) {
+        if (address == 0) {
+            return;
+        }
+        try {
             uses.recordUse(address, stream);
+        } catch (UnknownAddressException unknown) {
+            throw explained(unknown);
         }
     }
 

@@ -210,6 +210,14 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.reservedBytes(device);
     }
 
+    /// Gives this pool's idle memory back to its source: see [Allocator#trim(int, long, TrimMode)].
+    ///
+    /// @throws IllegalArgumentException if `keepBytes` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        return allocator.trim(device, keepBytes, mode);
+    }
+
     /// Gives this pool's idle memory back to its source until at most `keepBytes` are reserved, without waiting
     /// for running work. Other pools and allocators keep theirs.
     ///

@@ -1,6 +1,8 @@
 package io.cistern;
 
 import java.io.Serial;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /// A free of an address that is not the start of a live block: freed before, inside a block, or never allocated here.
 public final class UnknownAddressException extends CisternException {
@@ -8,6 +10,7 @@ public final class UnknownAddressException extends CisternException {
     private static final long serialVersionUID = 1L;
 
     private final long address;
+    private final @Nullable BlockHistory block;
 
     /// Names the address.
     ///
@@ -16,10 +19,31 @@ public final class UnknownAddressException extends CisternException {
         super("no live block begins at 0x" + Long.toHexString(address)
                 + ": it was freed before, lies inside a block, or was not allocated through this DeviceMemory");
         this.address = address;
+        this.block = null;
+    }
+
+    /// Names the address and what is known of it.
+    ///
+    /// @param address what was to be freed
+    /// @param block the block that was freed there before, or the live one that the address lies in
+    public UnknownAddressException(long address, BlockHistory block) {
+        super("no live block begins at 0x" + Long.toHexString(address) + ": "
+                + (block.isAlive()
+                        ? "it lies " + (address - block.address()) + " bytes inside "
+                        : "it was freed before; ")
+                + block.describe());
+        this.address = address;
+        this.block = block;
     }
 
     /// What was to be freed.
     public long address() {
         return address;
+    }
+
+    /// The block that was freed there before, or the live one that the address lies in; known where an allocator
+    /// [remembers][io.cistern.spi.BlockRecords] its blocks.
+    public Optional<BlockHistory> block() {
+        return Optional.ofNullable(block);
     }
 }

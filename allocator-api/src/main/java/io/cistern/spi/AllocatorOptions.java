@@ -28,4 +28,8 @@ public interface AllocatorOptions {
 
     /// A list: `[a,b]`, or one value alone.
     Optional<List<String>> list(String key);
+
+    /// Options written inside the value of one key, as those of another program: `key="a:1,b:[2,3]"`. What of
+    /// them is never asked for is an error like any other.
+    Optional<AllocatorOptions> nested(String key);
 }

@@ -17,12 +17,12 @@ final class BlockHeap {
     private final Gaps gaps;
     private final List<Region> regions = new ArrayList<>();
     private final Cutting cutting;
-    private long liveBytes;
-    private long liveBlocks;
+    private final ShardCounters counters;
 
-    BlockHeap(Cutting cutting, MissClock clock) {
+    BlockHeap(Cutting cutting, MissClock clock, ShardCounters counters) {
         this.cutting = cutting;
-        this.gaps = new Gaps(blocks, clock);
+        this.counters = counters;
+        this.gaps = new Gaps(blocks, new SegmentParts(blocks, counters), clock);
     }
 
     /// What a request that must grow its shard can have.
@@ -36,8 +36,8 @@ final class BlockHeap {
     ///
     /// @return its address, or 0 if none fits
     long allocate(long byteSize) {
-        int block = gaps.bins.bestFit(byteSize);
-        if (block == Blocks.NONE || wastes(block, byteSize)) {
+        int block = gaps.bestFit(byteSize);
+        if (block == Blocks.NONE || cutting.wastes(blocks.byteSize[block], byteSize)) {
             return 0;
         }
         return handOut(block, byteSize);
@@ -45,14 +45,8 @@ final class BlockHeap {
 
     /// As [#allocate], also from a block that is worth more whole: nobody has anything else.
     long allocateFromAny(long byteSize) {
-        int block = gaps.bins.bestFit(byteSize);
+        int block = gaps.bestFit(byteSize);
         return block == Blocks.NONE ? 0 : handOut(block, byteSize);
-    }
-
-    /// Whether a request would spoil a block that is worth more whole.
-    private boolean wastes(int block, long byteSize) {
-        long available = blocks.byteSize[block];
-        return available >= cutting.keptWhole() && available - byteSize > byteSize / 8;
     }
 
     /// Takes a block out of the live ones.
@@ -62,8 +56,7 @@ final class BlockHeap {
     int retire(Region region, long address) {
         int block = liveAt(region, address);
         region.live.remove(address);
-        liveBytes -= blocks.byteSize[block];
-        liveBlocks--;
+        counters.freed(blocks.byteSize[block]);
         return block;
     }
 
@@ -80,7 +73,8 @@ final class BlockHeap {
 
     /// Hands out a free block that begins a gap, or its first part.
     private long handOut(int block, long byteSize) {
-        gaps.takeFirst(block, cutting.splits() ? byteSize : blocks.byteSize[block]);
+        long available = blocks.byteSize[block];
+        gaps.takeFirst(block, cutting.cuts(available, byteSize) ? byteSize : available);
         return live(block);
     }
 
@@ -88,8 +82,7 @@ final class BlockHeap {
         blocks.state[block] = Blocks.LIVE;
         long address = blocks.address[block];
         blocks.region[block].live.put(address, block);
-        liveBytes += blocks.byteSize[block];
-        liveBlocks++;
+        counters.allocated(blocks.byteSize[block]);
         return address;
     }
 
@@ -104,6 +97,7 @@ final class BlockHeap {
     }
 
     long addAndAllocate(Region region, long byteSize) {
+        gaps.holdSegments();
         regions.add(region);
         int block = blocks.add(region, Blocks.CLAIMED);
         makeFree(block);
@@ -202,6 +196,27 @@ final class BlockHeap {
             }
         }
         return bytes;
+    }
+
+    /// Claims idle segments that came to rest at least as long ago as the average one. Arenas are none.
+    int[] claimAged(long wanted) {
+        List<Region> idle = regions.stream().filter(this::isIdleSegment).toList();
+        double average =
+                idle.stream().mapToLong(region -> region.idleSince).average().orElse(0);
+        IntStream.Builder claimed = IntStream.builder();
+        long left = wanted;
+        for (Region region : idle) {
+            if (left > 0 && region.idleSince <= average) {
+                left -= claimIdle(region, left, claimed);
+            }
+        }
+        return claimed.build().toArray();
+    }
+
+    private boolean isIdleSegment(Region region) {
+        return !region.keepsAddresses()
+                && blocks.is(region.firstBlock, Blocks.FREE)
+                && blocks.byteSize[region.firstBlock] == region.byteSize;
     }
 
     private int claimPart(int block, long start, long end) {
@@ -308,7 +323,12 @@ final class BlockHeap {
     }
 
     long liveBytes() {
-        return liveBytes;
+        return counters.gauge(CacheStat.ALLOCATED_BYTES).current();
+    }
+
+    /// What the shard has besides, for a survey of it.
+    List<Region> regions() {
+        return regions;
     }
 
     long largestFreeBytes() {
@@ -322,6 +342,7 @@ final class BlockHeap {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
-        return new ShardCheck(blocks, gaps, regions).check(liveBytes, liveBlocks);
+        return new ShardCheck(blocks, gaps, regions)
+                .check(liveBytes(), counters.gauge(CacheStat.ALLOCATION).current());
     }
 }

@@ -1,17 +1,22 @@
 package io.cistern.caching;
 
 import io.cistern.ConfigurationException;
+import io.cistern.TrimMode;
+import io.cistern.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.DetailedStatistics;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.EventSink;
 import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.RecordsUse;
+import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -24,8 +29,9 @@ import org.jspecify.annotations.Nullable;
 /// **Frees** are believed: the framework, which has the record of every block, finds a second free, an
 /// unknown address and a wrong size before it calls. Called alone, this finds unknown addresses outside its
 /// regions at once, and the others when the block leaves the lane; except where the size is given as 0, for
-/// which no lane is used.
-final class CachingAllocator extends LaneTable implements DeviceAllocator, ReservedPeak, Lends, RecordsUse {
+/// which no lane is used. More is found by the [checking levels][CheckLevel].
+final class CachingAllocator extends LaneTable
+        implements DeviceAllocator, ReservedPeak, Lends, RecordsUse, DetailedStatistics, ReportingTrim {
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
@@ -37,16 +43,25 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
     private boolean recordsUses;
 
     CachingAllocator(AllocatorContext context, CachingOptions options) {
+        this(context, driver(context), context.events(), options);
+    }
+
+    CachingAllocator(AllocatorContext context, CudaDriver driver, EventSink events, CachingOptions options) {
         super(context.devices().deviceCount());
-        this.driver = context.extension(CudaDriver.class)
-                .orElseThrow(
-                        () -> new ConfigurationException("caching needs the driver, which this environment hides"));
+        this.driver = driver;
         this.streams = context.streams();
-        this.events = context.events();
+        this.events = events;
         this.source = context.segments(options.source());
         this.options = options;
+        options.growsByPages(source instanceof PageSource);
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesLanes = options.usesLanes();
+    }
+
+    static CudaDriver driver(AllocatorContext context) {
+        return context.extension(CudaDriver.class)
+                .orElseThrow(
+                        () -> new ConfigurationException("caching needs the driver, which this environment hides"));
     }
 
     @Override
@@ -87,7 +102,7 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
     private void freeToCache(@Nullable Lane found, long address, long byteSize, int device, long stream) {
         DeviceCache cache = cache(device);
         if (!usesLanes) {
-            cache.free(address, stream);
+            cache.free(address, byteSize, stream);
             return;
         }
         Lane lane = found != null ? found : findOrMakeLane(device, cache.exchange);
@@ -96,11 +111,6 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
         } else {
             cache.exchange.freeShared(address, byteSize, stream);
         }
-    }
-
-    private DeviceCache cache(int device) {
-        DeviceCache cache = caches.get(device);
-        return cache != null ? cache : openCache(device);
     }
 
     @Override
@@ -119,38 +129,56 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
     private synchronized DeviceCache openCache(int device) {
         DeviceCache cache = caches.get(device);
         if (cache == null) {
-            Reserved reserved = new Reserved(device, events);
+            Reserved reserved = new Reserved(
+                    device, events, new DeviceCounters(options.splitting().oversizeBytes()));
             RegionMap regions = new RegionMap();
-            Fences fences = new Fences(device, driver, streams);
+            Fences fences = new Fences(device, driver, streams, reserved.counters);
             MissClock clock = new MissClock();
-            CrossStreamOrder order = new CrossStreamOrder(fences, clock, options.reuse());
-            Growth growth = growth(device, reserved, regions, clock, order);
-            cache = new DeviceCache(device, reserved, growth, options, clock, fences, order, regions);
+            CrossStreamOrder order =
+                    new CrossStreamOrder(fences, clock, options.pages().reuse(), reserved.counters);
+            long deviceBytes = driver.devices().totalBytes(device);
+            Growth growth = growth(device, reserved, regions, clock, order, deviceBytes);
+            cache = new DeviceCache(device, reserved, growth, options, deviceBytes, clock, fences, order, regions);
             caches.set(device, cache);
         }
         return cache;
     }
 
-    private Growth growth(int device, Reserved reserved, RegionMap regions, MissClock clock, CrossStreamOrder order) {
-        long deviceBytes = driver.devices().totalBytes(device);
-        return switch (source) {
+    private Growth growth(
+            int device,
+            Reserved reserved,
+            RegionMap regions,
+            MissClock clock,
+            CrossStreamOrder order,
+            long deviceBytes) {
+        return switch (capped(device, deviceBytes)) {
             case PageSource physical
-            when options.splits() ->
+            when options.growsByPages(true) ->
                 new PageGrowth(
                         new PageTable(
-                                new PhysicalPages(
-                                        device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
+                                new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pages()),
                                 regions,
-                                options.stableMapping()),
+                                options.pages().stableMapping()),
                         clock,
                         order,
-                        new Purchases(options.slack()),
+                        new Purchases(options.pages().slack()),
                         deviceBytes);
             case PageSource physical -> {
                 RangeSource mapped = new MappedRanges(driver.virtualMemory(), physical);
                 yield new SegmentGrowth(device, mapped, reserved, regions, options, deviceBytes);
             }
             case RangeSource plain -> new SegmentGrowth(device, plain, reserved, regions, options, deviceBytes);
+        };
+    }
+
+    private SegmentSource capped(int device, long deviceBytes) {
+        if (options.limit().fraction() == 1) {
+            return source;
+        }
+        ReserveCap cap = new ReserveCap(device, options.limit().capBytes(deviceBytes));
+        return switch (source) {
+            case PageSource pages -> new CappedPages(pages, cap);
+            case RangeSource ranges -> new CappedRanges(ranges, cap);
         };
     }
 
@@ -174,10 +202,36 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
         }
     }
 
+    /// Opens the cache of a device that was not used yet: its figures are 0, but all there.
+    @Override
+    public Map<String, Long> statistics(int device) {
+        return cache(device).statistics.map();
+    }
+
+    @Override
+    public void resetPeaks(int device) {
+        cache(device).statistics.resetPeaks();
+    }
+
+    @Override
+    public void resetTotals(int device) {
+        cache(device).statistics.resetTotals();
+    }
+
+    private DeviceCache cache(int device) {
+        DeviceCache cache = caches.get(device);
+        return cache != null ? cache : openCache(device);
+    }
+
     @Override
     public long trim(int device, long keepBytes) {
         DeviceCache cache = caches.get(device);
-        return cache == null ? 0 : cache.trim(keepBytes);
+        return cache == null ? 0 : cache.trim(keepBytes, false);
+    }
+
+    @Override
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        return CacheTrim.trim(cache(device), keepBytes, mode);
     }
 
     /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or

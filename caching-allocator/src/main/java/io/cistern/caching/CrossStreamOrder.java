@@ -19,10 +19,11 @@ final class CrossStreamOrder {
     private final Fences fences;
     private final MissClock clock;
     private final PageReuse reuse;
+    private final DeviceCounters counters;
     private final List<StreamTimeline> withFences = new ArrayList<>();
-    private long waits;
 
-    CrossStreamOrder(Fences fences, MissClock clock, PageReuse reuse) {
+    CrossStreamOrder(Fences fences, MissClock clock, PageReuse reuse, DeviceCounters counters) {
+        this.counters = counters;
         this.fences = fences;
         this.clock = clock;
         this.reuse = reuse;
@@ -79,7 +80,7 @@ final class CrossStreamOrder {
         if (giver.passedTime < freedAt) {
             fences.await(taker.key, giver.fence);
             taker.awaited.put(giver, giver.fenceTime);
-            waits++;
+            counters.count(CacheEvent.STREAM_WAIT);
         }
     }
 
@@ -129,10 +130,5 @@ final class CrossStreamOrder {
         for (StreamTimeline timeline : List.copyOf(withFences)) {
             replace(timeline, Fences.PASSED, timeline.fenceTime);
         }
-    }
-
-    /// How often a stream was made to wait for another.
-    synchronized long waits() {
-        return waits;
     }
 }

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /// The cache of one device: its shards, and what they share.
 ///
@@ -26,9 +27,11 @@ final class DeviceCache {
 
     final int device;
     final Reserved reserved;
+    final CacheStatistics statistics;
     private final Growth growth;
-    /// All block sizes are multiples of it, and so, counted from their regions, all addresses.
-    private final long blockUnit;
+    private final Rounding rounding;
+    private final boolean failsAtCap;
+    private final IdleCollection collection;
     private final Fences fences;
     private final CrossStreamOrder order;
     private final RegionMap regions;
@@ -47,12 +50,14 @@ final class DeviceCache {
 
     /// Makes an empty cache.
     ///
-    /// @param options of which the block unit and what is said of lanes count here
+    /// @param options of which rounding, limits and lanes count here
+    /// @param deviceBytes the device's memory
     DeviceCache(
             int device,
             Reserved reserved,
             Growth growth,
             CachingOptions options,
+            long deviceBytes,
             MissClock clock,
             Fences fences,
             CrossStreamOrder order,
@@ -60,15 +65,18 @@ final class DeviceCache {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;
-        this.blockUnit = options.blockUnit();
-        this.small = new ShardTable(true, growth.cutting(), clock);
-        this.large = new ShardTable(false, growth.cutting(), clock);
+        this.rounding = options.rounding();
+        this.failsAtCap = options.limit().failsAtOnce();
+        this.collection = new IdleCollection(this, options.limit().thresholdBytes(deviceBytes));
+        this.small = new ShardTable(true, growth.cutting(), clock, reserved.counters);
+        this.large = new ShardTable(false, growth.cutting(), clock, reserved.counters);
+        this.statistics = new CacheStatistics(this);
         this.fences = fences;
         this.order = order;
         this.regions = regions;
         this.usesLanes = options.usesLanes();
-        this.lanes = new Lanes(device, ProcessFence.isSupported());
-        this.exchange = new LaneExchange(this, lanes, options.laneBytes());
+        this.lanes = new Lanes(device, ProcessFence.isSupported(), options.largestInLane(), reserved.counters);
+        this.exchange = new LaneExchange(this, lanes, options.lanes().bytes());
     }
 
     long allocate(long byteSize, long stream) {
@@ -83,7 +91,7 @@ final class DeviceCache {
         }
         long size = rounded(byteSize);
         settleIfDue(shard);
-        long address = shard.allocate(size);
+        long address = shard.allocate(size, byteSize);
         return address != 0 ? address : allocateAfterMiss(shard, size, byteSize);
     }
 
@@ -98,13 +106,17 @@ final class DeviceCache {
         }
         settleIfDue(shard);
         long address = shard.allocateFromAny(size);
-        return address == 0 && emptyLanes(shard, 1) ? shard.allocateFromAny(size) : address;
+        if (address == 0 && emptyLanes(shard, 1)) {
+            address = shard.allocateFromAny(size);
+        }
+        if (address != 0) {
+            shard.requested(byteSize);
+        }
+        return address;
     }
 
     private long rounded(long byteSize) {
-        return usesLanes && SizeClasses.has(byteSize)
-                ? SizeClasses.rounded(byteSize)
-                : Sizes.rounded(byteSize, blockUnit);
+        return usesLanes && SizeClasses.has(byteSize) ? SizeClasses.rounded(byteSize) : rounding.rounded(byteSize);
     }
 
     /// Has what lanes hold of a shard freed, if it is at least so much.
@@ -130,8 +142,8 @@ final class DeviceCache {
         return shards().stream().mapToLong(lanes::bytesOf).sum();
     }
 
-    void free(long address, long stream) {
-        free(region(address), address, Fences.key(stream));
+    void free(long address, long byteSize, long stream) {
+        free(region(address), address, byteSize, Fences.key(stream));
     }
 
     /// The region of a live block.
@@ -161,8 +173,10 @@ final class DeviceCache {
     }
 
     /// Frees past all lanes.
-    void free(Region region, long address, long key) {
-        region.shard.free(region, address, key, uses);
+    ///
+    /// @param asked bytes that the caller had asked for
+    void free(Region region, long address, long asked, long key) {
+        region.shard.free(region, address, asked, key, uses);
     }
 
     /// Says that a live block is used on another stream too until it is freed.
@@ -214,13 +228,31 @@ final class DeviceCache {
     private long allocateAfterMiss(StreamShard shard, long size, long asked) {
         exchange.pagesAreMissing();
         emptyLanes(shard, shard.small ? WORTH_EMPTYING : 1);
+        collection.collect();
+        long address;
         try {
-            return grow(shard, size, false);
+            address = grow(shard, size, false);
         } catch (DeviceOutOfMemoryException | CudaException failure) {
-            if (!FailureLadder.outOfMemory(failure)) {
-                throw failure;
-            }
+            address = allocateAfterFailure(shard, size, asked, failure);
+        }
+        shard.requested(asked);
+        return address;
+    }
+
+    private long allocateAfterFailure(StreamShard shard, long size, long asked, RuntimeException failure) {
+        if (!FailureLadder.outOfMemory(failure)) {
+            throw failure;
+        }
+        if (failsAtCap && ReserveCap.isReached(failure)) {
+            reserved.counters.count(CacheEvent.REJECTION);
+            throw failure;
+        }
+        reserved.counters.count(CacheEvent.RETRY);
+        try {
             return new FailureLadder(this, shard, size).climb(asked, failure);
+        } catch (DeviceOutOfMemoryException nothingHelped) {
+            reserved.counters.count(CacheEvent.OUT_OF_MEMORY);
+            throw nothingHelped;
         }
     }
 
@@ -259,6 +291,16 @@ final class DeviceCache {
         }
     }
 
+    /// Looks at all that a shard has, and what of it could go back, when nobody makes driver calls for it.
+    ShardSurvey survey(StreamShard shard) {
+        shard.driverLock.lock();
+        try {
+            return shard.survey(true);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
     /// Gives idle memory of one shard back to the driver.
     ///
     /// @param wait whether to wait for the work of its stream
@@ -274,16 +316,35 @@ final class DeviceCache {
         }
     }
 
-    long trim(long keepBytes) {
+    /// As [#giveBack] without waiting, for segments that have been idle for long.
+    long giveBackAged(StreamShard shard, long wanted) {
+        shard.driverLock.lock();
+        try {
+            return shard.giveBackAged(wanted, () -> shard.quiet(fences, false));
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// Gives idle memory back until so much is left.
+    ///
+    /// @param wait whether to wait for work that may use it
+    /// @return bytes given back
+    long trim(long keepBytes, boolean wait) {
         growth.releaseRefused();
         long returned = sweepClosed();
         for (StreamShard shard : shards()) {
             long excess = reserved.bytes() - keepBytes;
             if (excess > 0) {
-                returned += giveBack(shard, excess, false);
+                returned += giveBack(shard, excess, wait);
             }
         }
         return returned;
+    }
+
+    /// Bytes that belong to no shard, because the driver would not take them back.
+    long refusedBytes() {
+        return growth.refusedBytes();
     }
 
     /// The stream ends: what waits for it gets its fence now, and its own memory goes as soon as its work is
@@ -316,7 +377,7 @@ final class DeviceCache {
         }
     }
 
-    private void close(@org.jspecify.annotations.Nullable StreamShard shard, long key) {
+    private void close(@Nullable StreamShard shard, long key) {
         if (shard != null) {
             shard.closed(fences.record(key));
             AddressBatch evicted = new AddressBatch();
@@ -351,7 +412,11 @@ final class DeviceCache {
             }
             growth.unmapLent(shard);
             order.finished(shard.timeline);
-            return shard.dispose(fences);
+            boolean ended = shard.dispose(fences);
+            if (ended) {
+                reserved.counters.ended(shard.small, shard.counters());
+            }
+            return ended;
         } finally {
             shard.driverLock.unlock();
         }

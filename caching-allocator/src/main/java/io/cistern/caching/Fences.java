@@ -41,6 +41,7 @@ final class Fences {
     private final int device;
     private final CudaDriver driver;
     private final StreamOrder order;
+    private final DeviceCounters counters;
     /// Keys announced as closing and not seen since.
     private final Set<Long> closed = new HashSet<>();
     /// The fences of ends that have not passed. Guarded by itself.
@@ -49,7 +50,8 @@ final class Fences {
     private long lastEnd = FIRST_END;
     private volatile boolean allFinished;
 
-    Fences(int device, CudaDriver driver, StreamOrder order) {
+    Fences(int device, CudaDriver driver, StreamOrder order, DeviceCounters counters) {
+        this.counters = counters;
         this.device = device;
         this.driver = driver;
         this.order = order;
@@ -95,6 +97,7 @@ final class Fences {
         if (isEnd(fence)) {
             endPassed(fence, true);
         } else if (fence != PASSED) {
+            counters.count(CacheEvent.HOST_WAIT);
             order.synchronize(device, fence);
         }
     }
@@ -147,6 +150,7 @@ final class Fences {
         synchronized (ends) {
             Long fence = ends.get(end);
             if (fence != null && wait && !allFinished) {
+                counters.count(CacheEvent.HOST_WAIT);
                 order.synchronize(device, fence);
             }
             if (fence != null && (wait || order.passed(device, fence))) {
@@ -197,6 +201,7 @@ final class Fences {
     }
 
     private long synchronizeContext() {
+        counters.count(CacheEvent.SYNCHRONIZE_ALL);
         try {
             driver.devices().synchronize(device);
         } catch (CudaException dead) {

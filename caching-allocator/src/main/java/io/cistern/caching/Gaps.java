@@ -27,19 +27,34 @@ import java.util.function.IntPredicate;
 ///
 /// Guarded by the shard's lock.
 final class Gaps {
-    final SizeBins bins;
+    private final SizeBins bins;
     /// The gaps that begin with a hole or a lent block, by their first block.
     private final SizeBins others;
 
     private final Blocks blocks;
     private final MissClock clock;
+    private final SegmentParts parts;
+    /// Whether blocks lie in plain segments.
+    private boolean inSegments;
     private int inner = Blocks.NONE;
 
-    Gaps(Blocks blocks, MissClock clock) {
+    Gaps(Blocks blocks, SegmentParts parts, MissClock clock) {
         this.blocks = blocks;
         this.clock = clock;
+        this.parts = parts;
         this.bins = new SizeBins(blocks);
         this.others = new SizeBins(blocks);
+    }
+
+    /// From now on, blocks lie in plain segments.
+    void holdSegments() {
+        inSegments = true;
+    }
+
+    /// The free block to take for a request, or [Blocks#NONE].
+    int bestFit(long byteSize) {
+        parts.searched();
+        return bins.bestFit(byteSize);
     }
 
     private boolean inGap(int block) {
@@ -52,7 +67,7 @@ final class Gaps {
 
     /// Takes a free block that begins a gap out of it, or its first part.
     void takeFirst(int block, long byteSize) {
-        bins.remove(block);
+        unlistFirst(block);
         noMoreIdle(block, blocks.address[block] + byteSize);
         int last = blocks.gapEnd[block];
         blocks.state[block] = Blocks.CLAIMED;
@@ -121,6 +136,7 @@ final class Gaps {
                 page.idle = true;
                 page.idleBlock = free;
                 page.freedAt = clock.now();
+                arena.shard.timeline.newestIdle = page.freedAt;
             }
             at = mapping.end();
         }
@@ -213,9 +229,15 @@ final class Gaps {
         blocks.gapEnd[first] = last;
         blocks.gapEnd[last] = first;
         binsOf(first).insert(first, blocks.end(last) - blocks.address[first]);
+        if (inSegments) {
+            parts.freed(first);
+        }
     }
 
     private void unlistFirst(int first) {
+        if (inSegments) {
+            parts.taken(first);
+        }
         binsOf(first).remove(first);
     }
 

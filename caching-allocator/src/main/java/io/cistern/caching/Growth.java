@@ -19,6 +19,9 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @throws IllegalStateException if an invariant does not hold
     long otherBytes();
 
+    /// The same bytes, without a check.
+    long refusedBytes();
+
     /// Tries again to give those back.
     void releaseRefused();
 

@@ -29,9 +29,9 @@ final class IdlePages {
         liveBytes = 0;
         for (StreamShard shard : shards) {
             StreamTimeline giver = shard.timeline;
-            giver.tooNew = -1;
-            giver.newestTakeable =
-                    order.mayTake(taker.timeline, giver) ? order.newestTakeable(taker.timeline, giver) : -1;
+            boolean may = order.mayTake(taker.timeline, giver);
+            giver.newestTakeable = may ? order.newestTakeable(taker.timeline, giver) : -1;
+            giver.tooNew = may && giver.newestIdle > giver.newestTakeable ? giver.newestIdle : -1;
             liveBytes += shard.liveBytes();
         }
     }
@@ -62,15 +62,7 @@ final class IdlePages {
         return page.idle
                 && page.takenIn != number
                 && page.pins.isEmpty()
-                && isOld(page.home.arena.shard.timeline, page.freedAt);
-    }
-
-    private static boolean isOld(StreamTimeline giver, long freedAt) {
-        if (freedAt > giver.newestTakeable) {
-            giver.tooNew = Math.max(giver.tooNew, freedAt);
-            return false;
-        }
-        return true;
+                && page.freedAt <= page.home.arena.shard.timeline.newestTakeable;
     }
 
     /// The page is somewhere else now.

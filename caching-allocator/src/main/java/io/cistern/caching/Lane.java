@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 /// **Invariants**: Σ allowance of the bins = `allotted` ≤ `bound`, and those of [LaneBins]; so a lane holds
 /// at most `bound` bytes and the block freed last, which is at most 64 MiB.
 final class Lane {
-    /// Larger blocks always go to their shard.
+    /// Larger blocks always go to their shard, of any device.
     static final long LARGEST_KEPT = 64L << 20;
 
     private static final int REFUSALS_BEFORE_EVICTION = 32;
@@ -51,6 +51,9 @@ final class Lane {
 
     final int device;
     private final boolean fenced;
+    private final long largestKept;
+    private final LaneCounters smallCounters;
+    private final LaneCounters largeCounters;
     private volatile @Nullable WeakReference<Thread> owner;
 
     @SuppressWarnings("unused") // through ACTIVE
@@ -94,9 +97,13 @@ final class Lane {
     /// Makes a lane.
     ///
     /// @param fenced whether the owner alone enters with plain stores
-    Lane(int device, boolean fenced) {
+    /// @param largestKept larger blocks always go to their shard; at most [#LARGEST_KEPT]
+    Lane(int device, boolean fenced, long largestKept, DeviceCounters counters) {
         this.device = device;
         this.fenced = fenced;
+        this.largestKept = largestKept;
+        this.smallCounters = new LaneCounters(true, counters);
+        this.largeCounters = new LaneCounters(false, counters);
     }
 
     /// Makes the calling thread the owner; leaves in [#batch] what has to go back.
@@ -190,8 +197,20 @@ final class Lane {
         } else if (size < SizeClasses.COUNT) {
             address = last.pop((int) size);
         }
+        if (address != 0) {
+            countersOf(size).hit(bytes(size), byteSize);
+        }
         leave();
         return address;
+    }
+
+    private LaneCounters countersOf(long sizeKey) {
+        return sizeKey < SizeClasses.COUNT ? smallCounters : largeCounters;
+    }
+
+    /// What is counted of small or of large blocks; see there who may write.
+    LaneCounters counters(boolean small) {
+        return small ? smallCounters : largeCounters;
     }
 
     /// Keeps a block that the owner frees on the stream that it used last.
@@ -204,9 +223,10 @@ final class Lane {
         LaneBins into = last;
         long size = sizeKey(byteSize);
         boolean known = size < SizeClasses.COUNT ? into.knowsSmall(address) : into.knowsLarge(address);
-        boolean kept = known && size <= LARGEST_KEPT && (hotSize == NOTHING || moveHot(into));
+        boolean kept = known && size <= largestKept && (hotSize == NOTHING || moveHot(into));
         if (kept) {
             setHot(size, address);
+            countersOf(size).returned(byteSize);
         }
         leave();
         return kept;
@@ -242,7 +262,7 @@ final class Lane {
         }
         evictHot(evicted);
         long size = sizeKey(byteSize);
-        if (size <= LARGEST_KEPT) {
+        if (size <= largestKept) {
             setHot(size, address);
         } else {
             evicted.add(address);
@@ -399,8 +419,12 @@ final class Lane {
         return hotSize == NOTHING ? null : hotSize < SizeClasses.COUNT ? last.small : last.large;
     }
 
-    private long hotBytes() {
-        return hotSize < SizeClasses.COUNT ? SizeClasses.byteSize((int) hotSize) : hotSize & ~UNPROVEN;
+    /// The size of the block of a [key][#sizeKey], which may be marked; 0 for none.
+    private static long bytes(long sizeKey) {
+        if (sizeKey == NOTHING) {
+            return 0;
+        }
+        return sizeKey < SizeClasses.COUNT ? SizeClasses.byteSize((int) sizeKey) : sizeKey & ~UNPROVEN;
     }
 
     /// Takes all blocks of a shard out. Inside, or with the lane claimed.
@@ -445,11 +469,33 @@ final class Lane {
 
     /// Bytes of a shard's blocks that are here; a guess while others change it, exact at rest.
     long bytesOf(StreamShard shard) {
-        long bytes = hotShard() == shard ? hotBytes() : 0;
+        long bytes = hotShard() == shard ? bytes(hotSize) : 0;
         for (LaneBins each : (LaneBins[]) BINS.getAcquire(this)) {
             bytes += each.small == shard ? each.bytes() : 0;
         }
         return bytes;
+    }
+
+    /// Corrects what shards counted for what is here and was handed out; a guess while others change it, exact at
+    /// rest.
+    void addTo(ShardTotals small, ShardTotals large) {
+        long hot = hotSize;
+        boolean hotIsSmall = hot < SizeClasses.COUNT;
+        long hotBlocks = hot == NOTHING ? 0 : 1;
+        long blocks = hotIsSmall ? hotBlocks : 0;
+        long bytes = hotIsSmall ? bytes(hot) : 0;
+        for (LaneBins each : (LaneBins[]) BINS.getAcquire(this)) {
+            blocks += each.blocks();
+            bytes += each.bytes();
+        }
+        smallCounters.addTo(small, blocks, bytes);
+        largeCounters.addTo(large, hotIsSmall ? 0 : hotBlocks, hotIsSmall ? 0 : bytes(hot));
+    }
+
+    /// Inside, or with the lane claimed.
+    void resetPeaks() {
+        smallCounters.resetPeak();
+        largeCounters.resetPeak();
     }
 
     /// Checks the invariants above. Inside, or with the lane claimed.
@@ -465,7 +511,7 @@ final class Lane {
         Invariant.check(allotted <= bound, "a lane keeps its bound", allotted - bound);
         StreamShard hot = hotShard();
         Invariant.check(
-                hotSize == NOTHING || (hot != null && hot.isLive(hotAddress, hotBytes())),
+                hotSize == NOTHING || (hot != null && hot.isLive(hotAddress, bytes(hotSize))),
                 "the block freed last is live",
                 hotAddress);
     }

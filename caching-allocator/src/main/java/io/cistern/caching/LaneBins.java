@@ -223,6 +223,15 @@ final class LaneBins {
         return Math.clamp(BATCH_BYTES / SizeClasses.byteSize(sizeClass), 1, BATCH_BLOCKS);
     }
 
+    /// The blocks that are here; a guess for those who have not entered.
+    long blocks() {
+        long blocks = 0;
+        for (long[] stack : stacks) {
+            blocks += stack[DEPTH];
+        }
+        return blocks;
+    }
+
     /// Bytes of the blocks that are here; a guess for those who have not entered.
     long bytes() {
         return allowance - room;

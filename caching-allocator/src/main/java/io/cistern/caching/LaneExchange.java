@@ -83,6 +83,7 @@ final class LaneExchange {
         if (address != 0) {
             return address;
         }
+        lane.counters(small).missed();
         if (bins == null || !small) {
             giveBackLarge(lane, byteSize);
             return cache.allocate(shard, byteSize);
@@ -118,12 +119,13 @@ final class LaneExchange {
         long size = SizeClasses.byteSize(sizeClass);
         AddressBatch batch = lane.batch;
         cache.settleIfDue(shard);
-        shard.allocateMany(size, lane.missed(bins, sizeClass), batch);
+        shard.allocateMany(size, byteSize, lane.missed(bins, sizeClass), batch);
         if (batch.count == 0) {
             return growAndAllocate(lane, shard, byteSize);
         }
         long address = batch.addresses[--batch.count];
         if (batch.count > 0) {
+            lane.counters(true).refilled(batch.count, size);
             lane.stock(bins, sizeClass, bound(), batch);
             cache.freeAll(batch);
         }
@@ -146,10 +148,11 @@ final class LaneExchange {
         long key = Fences.key(stream);
         LaneBins bins = belongsInLane(address, shard, byteSize, key) ? select(lane, stream, shard) : null;
         if (bins == null || !lane.enter()) {
-            cache.free(region, address, key);
+            cache.free(region, address, byteSize, key);
             return;
         }
         AddressBatch batch = lane.batch;
+        lane.counters(shard.small).returned(byteSize);
         if (bins.ended) {
             batch.add(address);
         } else {
@@ -174,7 +177,13 @@ final class LaneExchange {
         if (SizeClasses.has(byteSize)) {
             Lane lane = lanes.enterShared();
             LaneBins bins = lane.find(key);
-            long address = bins == null ? 0 : bins.pop(SizeClasses.of(byteSize));
+            int sizeClass = SizeClasses.of(byteSize);
+            long address = bins == null ? 0 : bins.pop(sizeClass);
+            if (address != 0) {
+                lane.counters(true).hit(SizeClasses.byteSize(sizeClass), byteSize);
+            } else {
+                lane.counters(true).missed();
+            }
             lane.leave();
             if (address != 0) {
                 return address;
@@ -193,10 +202,13 @@ final class LaneExchange {
             Lane lane = lanes.enterShared();
             LaneBins bins = lane.binsOf(region.shard);
             kept = bins != null && lane.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
+            if (kept) {
+                lane.counters(true).returned(byteSize);
+            }
             lane.leave();
         }
         if (!kept) {
-            cache.free(region, address, key);
+            cache.free(region, address, byteSize, key);
         }
     }
 }

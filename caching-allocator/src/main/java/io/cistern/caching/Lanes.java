@@ -22,16 +22,24 @@ final class Lanes {
     private final int device;
     /// Whether owners enter with plain stores.
     private final boolean fenced;
+    private final long largestKept;
+    private final DeviceCounters counters;
 
     private final ReentrantLock emptying = new ReentrantLock();
     private final Lane[] shared = new Lane[SHARED_LANES];
     private volatile Lane[] owned = {};
 
-    Lanes(int device, boolean fenced) {
+    /// Makes those of a device.
+    ///
+    /// @param fenced whether owners enter with plain stores
+    /// @param largestKept larger blocks always go to their shard
+    Lanes(int device, boolean fenced, long largestKept, DeviceCounters counters) {
         this.device = device;
         this.fenced = fenced;
+        this.largestKept = largestKept;
+        this.counters = counters;
         for (int i = 0; i < shared.length; i++) {
-            shared[i] = new Lane(device, false);
+            shared[i] = new Lane(device, false, largestKept, counters);
         }
     }
 
@@ -42,7 +50,7 @@ final class Lanes {
                 return lane;
             }
         }
-        Lane lane = new Lane(device, fenced);
+        Lane lane = new Lane(device, fenced, largestKept, counters);
         lane.own(thread);
         Lane[] more = Arrays.copyOf(owned, owned.length + 1);
         more[owned.length] = lane;
@@ -72,6 +80,21 @@ final class Lanes {
             bytes += lane.bytesOf(shard);
         }
         return bytes;
+    }
+
+    /// Corrects what shards counted for what lanes hold and hand out: a guess while others use them, exact at rest.
+    void addTo(ShardTotals small, ShardTotals large) {
+        for (Lane lane : owned) {
+            lane.addTo(small, large);
+        }
+        for (Lane lane : shared) {
+            lane.addTo(small, large);
+        }
+    }
+
+    /// Makes the present values of all lanes their peaks.
+    void resetPeaks() {
+        claimed(Lane::resetPeaks);
     }
 
     /// Takes a shard's blocks out of all lanes.

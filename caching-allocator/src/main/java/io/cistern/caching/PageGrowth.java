@@ -97,6 +97,11 @@ final class PageGrowth implements Growth {
     }
 
     @Override
+    public long refusedBytes() {
+        return table.pages.refusedBytes() + table.stuckBytes();
+    }
+
+    @Override
     public void releaseRefused() {
         table.releaseStuck();
         table.pages.releaseRefused();

@@ -1,11 +1,29 @@
 package io.cistern.caching;
 
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+
 /// Whether idle pages of one stream may serve another.
-enum PageReuse {
+public enum PageReuse {
     /// Never.
     NEVER,
     /// Those whose last work is known to have finished.
     PASSED,
     /// Also others: the stream that takes them waits, on the device, for the one they come from.
-    WAIT
+    WAIT;
+
+    /// The names as they are written.
+    static final List<String> NAMES =
+            Arrays.stream(values()).map(PageReuse::toString).toList();
+
+    static PageReuse named(String name) {
+        return valueOf(name.toUpperCase(Locale.ROOT));
+    }
+
+    /// As it is written in a spec.
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
 }

@@ -86,12 +86,24 @@ final class PageTable {
         Page page = mapping.page;
         if (all.add(page)) {
             pages.reserved().announceAcquired(mapping.address, page.byteSize);
-        } else if (!page.mappings.contains(mapping)) {
-            page.mappings.add(mapping);
-            pages.reserved().announceMoved(page.home.address, mapping.address, page.byteSize);
+        } else {
+            moves(page, mapping);
         }
         page.home = mapping;
         page.idleBlock = Blocks.NONE;
+    }
+
+    private void moves(Page page, Mapping to) {
+        DeviceCounters counters = pages.reserved().counters;
+        counters.count(CacheEvent.PAGE_TAKEN);
+        if (page.home.arena.shard.timeline != to.arena.shard.timeline) {
+            counters.count(CacheEvent.STEAL);
+        }
+        if (!page.mappings.contains(to)) {
+            counters.count(CacheEvent.PAGE_ALIASED);
+            page.mappings.add(to);
+        }
+        pages.reserved().announceMoved(page.home.address, to.address, page.byteSize);
     }
 
     /// A mapping that a roll-back could not take away. Under the lock.
@@ -269,6 +281,19 @@ final class PageTable {
             for (long at = address; at < address + byteSize; ) {
                 at = arena.shard.withPageAt(arena, at, action);
             }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Bytes of pages that lie in no shard, because a mapping of theirs is stuck.
+    long stuckBytes() {
+        lock.lock();
+        try {
+            return stuck.stream()
+                    .filter(Mapping::isHome)
+                    .mapToLong(mapping -> mapping.page.byteSize)
+                    .sum();
         } finally {
             lock.unlock();
         }

@@ -13,14 +13,10 @@ import org.jspecify.annotations.Nullable;
 /// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live
 /// handles`.
 ///
-/// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So
-/// a
-/// page for large blocks is 1/128 of the most that was ever live at once, from 4 to 512 MiB; for small blocks 2
-/// MiB.
+/// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a
+/// page for large blocks is 1/128 of the most that was ever live at once, from 4 to 512 MiB or what an option
+/// says; for small blocks 2 MiB.
 final class PhysicalPages {
-    /// Where pages stop growing: 512 MiB cost three times as much to create and map as 2 MiB do.
-    private static final long LARGEST_PAGE = 512L << 20;
-
     /// Large blocks are longer than 1 MiB, mostly by far, so 2 MiB pages would only make more calls.
     private static final long SMALLEST_LARGE_PAGE = 4L << 20;
 
@@ -38,12 +34,13 @@ final class PhysicalPages {
     private final PageSource source;
     private final Reserved reserved;
     private final long fixedPageBytes;
+    private final long largestPageBytes;
     private final List<Handle> refused = new ArrayList<>();
 
     /// Takes memory from a source.
     ///
-    /// @param fixedPageBytes the size of every page, or 0 for sizes that follow what is reserved
-    PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved, long fixedPageBytes) {
+    /// @param policy whose sizes count here
+    PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved, PagePolicy policy) {
         this.device = device;
         this.memory = memory;
         this.source = source;
@@ -51,7 +48,8 @@ final class PhysicalPages {
         PageTraits traits = source.traits(device);
         this.onDevice = traits.location().equals("device");
         this.slotBytes = Sizes.roundUp(Sizes.SLOT, traits.granularity());
-        this.fixedPageBytes = Sizes.roundUp(fixedPageBytes, slotBytes);
+        this.fixedPageBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
+        this.largestPageBytes = policy.largestBytes();
     }
 
     /// What arenas are multiples of.
@@ -66,9 +64,12 @@ final class PhysicalPages {
         if (fixedPageBytes != 0) {
             return fixedPageBytes;
         }
-        long page = small ? slotBytes : Math.min(LARGEST_PAGE, peakBytes >> SHARE_SHIFT);
-        return Math.max(
-                small ? slotBytes : Sizes.roundUp(SMALLEST_LARGE_PAGE, slotBytes), page / slotBytes * slotBytes);
+        if (small) {
+            return slotBytes;
+        }
+        long least = Math.min(SMALLEST_LARGE_PAGE, largestPageBytes);
+        long page = Math.clamp(peakBytes >> SHARE_SHIFT, least, largestPageBytes);
+        return Math.max(Sizes.roundUp(least, slotBytes), page / slotBytes * slotBytes);
     }
 
     /// A page's size, less what is not needed, if sizes are not fixed.

@@ -13,6 +13,9 @@ abstract sealed class Region permits PageArena, PlainSegment {
     /// The block at its start: always the same number, since a block joins the one before it. Guarded by the
     /// shard's lock.
     int firstBlock = Blocks.NONE;
+    /// When it came to rest, in searches of its shard, if all of it is one free block. Guarded by the shard's
+    /// lock.
+    long idleSince;
     /// The lower of two regions that share a slot of the [RegionMap]; written under the map's lock.
     @Nullable
     Region below;

@@ -10,31 +10,47 @@ import java.util.concurrent.atomic.LongAccumulator;
 final class Reserved {
     private final int device;
     private final EventSink events;
+    final DeviceCounters counters;
     private final AtomicLong bytes = new AtomicLong();
+    private final AtomicLong obtained = new AtomicLong();
     private final LongAccumulator peak = new LongAccumulator(Math::max, 0);
 
     Reserved(int device, EventSink events) {
-        this.device = device;
-        this.events = events;
+        this(device, events, new DeviceCounters(Long.MAX_VALUE));
     }
 
-    /// Memory exists from now on.
+    Reserved(int device, EventSink events, DeviceCounters counters) {
+        this.device = device;
+        this.events = events;
+        this.counters = counters;
+    }
+
+    /// A page exists from now on.
     void created(long byteSize) {
+        counters.count(CacheEvent.PAGE_CREATED);
+        add(byteSize);
+    }
+
+    private void add(long byteSize) {
+        obtained.addAndGet(byteSize);
         peak.accumulate(bytes.addAndGet(byteSize));
     }
 
-    /// Memory is gone.
+    /// A page is gone.
     void destroyed(long byteSize) {
+        counters.count(CacheEvent.PAGE_RELEASED);
         bytes.addAndGet(-byteSize);
     }
 
     /// A range became usable whose bytes were [created][#created].
     void announceAcquired(long address, long byteSize) {
+        counters.count(CacheEvent.PAGES_MAPPED);
         events.segmentAcquired(device, address, byteSize);
     }
 
     /// A range stopped being usable.
     void announceReleased(long address, long byteSize) {
+        counters.count(CacheEvent.PAGES_UNMAPPED);
         events.segmentReleased(device, address, byteSize);
     }
 
@@ -45,18 +61,23 @@ final class Reserved {
 
     /// Both at once, for a segment that comes whole.
     void acquired(long address, long byteSize) {
-        created(byteSize);
-        announceAcquired(address, byteSize);
+        add(byteSize);
+        events.segmentAcquired(device, address, byteSize);
     }
 
     /// Both at once, for a segment that goes whole.
     void released(long address, long byteSize) {
-        destroyed(byteSize);
-        announceReleased(address, byteSize);
+        bytes.addAndGet(-byteSize);
+        events.segmentReleased(device, address, byteSize);
     }
 
     long bytes() {
         return bytes.get();
+    }
+
+    /// All that was ever obtained.
+    long obtainedBytes() {
+        return obtained.get();
     }
 
     long peakBytes() {

@@ -3,18 +3,14 @@ package io.cistern.caching;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
-/// Growth by plain segments: 2 MiB for small blocks, 20 MiB for those below 10 MiB, what is asked for above.
-/// Where
-/// blocks are not cut, each block has a segment of its own, in whole 2 MiB.
+/// Growth by plain segments: 2 MiB for small blocks, one of a size that is an option (20 MiB) for those below half of
+/// it, what is asked for above. Where blocks are not cut, each block has a segment of its own, in whole 2 MiB.
 final class SegmentGrowth implements Growth {
-    private static final long SHARED_SEGMENT = 20L << 20;
-    private static final long SHARED_LIMIT = 10L << 20;
-
     /// What every allocator promises and every source can give; a wider one is made from more bytes.
     private static final long ALIGNMENT = 256;
 
     /// Uncut blocks of this size and more do not serve requests much smaller than they are.
-    private static final long UNCUT_KEPT_WHOLE = SHARED_SEGMENT;
+    private static final long UNCUT_KEPT_WHOLE = 20L << 20;
 
     private final int device;
     private final RangeSource source;
@@ -67,6 +63,11 @@ final class SegmentGrowth implements Growth {
     }
 
     @Override
+    public long refusedBytes() {
+        return 0;
+    }
+
+    @Override
     public void releaseRefused() {}
 
     /// A segment never moves, and goes only whole, once none of its blocks is live.
@@ -82,9 +83,7 @@ final class SegmentGrowth implements Growth {
     /// it from every other use.
     @Override
     public Cutting cutting() {
-        return options.splits()
-                ? new Cutting(true, deviceBytes / 16)
-                : new Cutting(false, Math.min(UNCUT_KEPT_WHOLE, deviceBytes / 16));
+        return options.splitting().ofSegments(deviceBytes, UNCUT_KEPT_WHOLE);
     }
 
     private long segmentBytes(StreamShard shard, long byteSize) {
@@ -94,6 +93,7 @@ final class SegmentGrowth implements Growth {
         if (shard.small) {
             return Sizes.SLOT;
         }
-        return byteSize < SHARED_LIMIT ? SHARED_SEGMENT : Sizes.roundUp(byteSize, Sizes.SLOT);
+        long shared = options.largeSegmentBytes();
+        return byteSize < shared / 2 ? shared : Sizes.roundUp(byteSize, Sizes.SLOT);
     }
 }

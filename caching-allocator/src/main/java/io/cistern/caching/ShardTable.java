@@ -13,11 +13,13 @@ final class ShardTable {
     private final boolean small;
     private final Cutting cutting;
     private final MissClock clock;
+    private final DeviceCounters counters;
     /// Never changed once it is here.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
-    ShardTable(boolean small, Cutting cutting, MissClock clock) {
+    ShardTable(boolean small, Cutting cutting, MissClock clock, DeviceCounters counters) {
         this.clock = clock;
+        this.counters = counters;
         this.small = small;
         this.cutting = cutting;
     }
@@ -39,7 +41,7 @@ final class ShardTable {
     synchronized StreamShard open(StreamTimeline timeline) {
         StreamShard shard = find(timeline.key);
         if (shard == null) {
-            shard = new StreamShard(timeline, small, cutting, clock);
+            shard = new StreamShard(timeline, small, cutting, clock, counters);
             List<StreamShard> all = all();
             all.add(shard);
             replace(all);

@@ -28,6 +28,9 @@ final class StreamShard {
     final StreamTimeline timeline;
 
     final boolean small;
+    /// Guarded by `lock`.
+    private final ShardCounters counters;
+
     final ReentrantLock driverLock = new ReentrantLock();
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -44,11 +47,12 @@ final class StreamShard {
     ///
     /// @param cutting see [Growth#cutting]
     /// @param clock the device's
-    StreamShard(StreamTimeline timeline, boolean small, Cutting cutting, MissClock clock) {
+    StreamShard(StreamTimeline timeline, boolean small, Cutting cutting, MissClock clock, DeviceCounters device) {
+        this.counters = new ShardCounters(small, device);
         this.timeline = timeline;
         this.stream = timeline.key;
         this.small = small;
-        this.heap = new BlockHeap(cutting, clock);
+        this.heap = new BlockHeap(cutting, clock, counters);
         this.fenced = new FencedFrees(heap.blocks);
     }
 
@@ -65,8 +69,9 @@ final class StreamShard {
         }
     }
 
-    /// Takes blocks of one size, as many as there are up to a number; the one at the lowest address last.
-    void allocateMany(long byteSize, int wanted, AddressBatch into) {
+    /// Takes blocks of one size, as many as there are up to a number; the one at the lowest address last, for a
+    /// caller who asked for so many bytes; counted, unless there is none.
+    void allocateMany(long byteSize, long asked, int wanted, AddressBatch into) {
         lock.lock();
         try {
             int from = into.count;
@@ -75,6 +80,10 @@ final class StreamShard {
                 if (address != 0) {
                     into.add(address);
                 }
+            }
+            if (into.count > from) {
+                counters.searched(true);
+                counters.requested(asked);
             }
         } finally {
             lock.unlock();
@@ -110,6 +119,31 @@ final class StreamShard {
         }
     }
 
+    /// As [#allocate], for a caller who asked for so many bytes; counted.
+    long allocate(long byteSize, long asked) {
+        lock.lock();
+        try {
+            long address = heap.allocate(byteSize);
+            counters.searched(address != 0);
+            if (address != 0) {
+                counters.requested(asked);
+            }
+            return address;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Counts what a caller asked for who was served after a miss.
+    void requested(long asked) {
+        lock.lock();
+        try {
+            counters.requested(asked);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /// As [#allocate], also from a block that is worth more whole.
     long allocateFromAny(long byteSize) {
         lock.lock();
@@ -136,13 +170,15 @@ final class StreamShard {
     /// Takes a live block back. It is free at once if later work of this shard's stream runs after the last uses
     /// anyway; a shard of a stream that ended takes no stream for its own, since the handle may be another's now.
     ///
+    /// @param asked bytes that the caller had asked for
     /// @param lastStream the stream of the free
     /// @param uses what other streams it was used on
     /// @throws UnknownAddressException if no live block starts there
-    void free(Region region, long address, long lastStream, RecordedUses uses) {
+    void free(Region region, long address, long asked, long lastStream, RecordedUses uses) {
         lock.lock();
         try {
             int block = heap.retire(region, address);
+            counters.returned(asked);
             long[] others = uses.take(address);
             if (lastStream != stream || closed || others.length > 0) {
                 fence(block, lastStream, others);
@@ -174,6 +210,7 @@ final class StreamShard {
             heap.makeFree(block);
             return;
         }
+        counters.waits(heap.blocks.byteSize[block]);
         heap.blocks.state[block] = Blocks.FENCED;
         long first = ordered ? unordered[0] : lastStream;
         fenced.add(block, first, RecordedUses.without(unordered, first));
@@ -213,6 +250,7 @@ final class StreamShard {
         int freed = 0;
         for (int block = head; block != Blocks.NONE; freed++) {
             int next = heap.blocks.listNext[block];
+            counters.waited(heap.blocks.byteSize[block]);
             heap.makeFree(block);
             block = next;
         }
@@ -236,6 +274,7 @@ final class StreamShard {
     long addAndAllocate(Region region, long byteSize) {
         lock.lock();
         try {
+            counters.grown(region.byteSize);
             return heap.addAndAllocate(region, byteSize);
         } finally {
             lock.unlock();
@@ -265,6 +304,10 @@ final class StreamShard {
         lock.lock();
         try {
             entered.forEach(mapping -> mapping.arena.enter(mapping));
+            counters.came(window.lentBytes()
+                    + entered.stream()
+                            .mapToLong(mapping -> mapping.page.byteSize)
+                            .sum());
             return heap.fillAndAllocate(window, end, byteSize);
         } finally {
             lock.unlock();
@@ -313,7 +356,11 @@ final class StreamShard {
     boolean lend(Mapping home) {
         lock.lock();
         try {
-            return heap.lend(home);
+            boolean lent = heap.lend(home);
+            if (lent) {
+                counters.went(home.page.byteSize);
+            }
+            return lent;
         } finally {
             lock.unlock();
         }
@@ -323,6 +370,7 @@ final class StreamShard {
     void takeBack(Mapping home) {
         lock.lock();
         try {
+            counters.came(home.page.byteSize);
             heap.returned(home);
         } finally {
             lock.unlock();
@@ -403,7 +451,22 @@ final class StreamShard {
     /// @param idle answers, with the blocks claimed, whether the work of the stream has finished
     /// @return bytes given back
     long giveBack(long wanted, BooleanSupplier idle) {
-        int[] claimed = claimIdle(wanted);
+        return giveBack(claimIdle(wanted), idle);
+    }
+
+    /// As [#giveBack], for segments that have been idle for long.
+    long giveBackAged(long wanted, BooleanSupplier idle) {
+        int[] claimed;
+        lock.lock();
+        try {
+            claimed = heap.claimAged(wanted);
+        } finally {
+            lock.unlock();
+        }
+        return giveBack(claimed, idle);
+    }
+
+    private long giveBack(int[] claimed, BooleanSupplier idle) {
         int done = 0;
         long bytes = 0;
         try {
@@ -442,6 +505,7 @@ final class StreamShard {
         }
         lock.lock();
         try {
+            counters.shrunk(to - from, region instanceof PlainSegment);
             heap.gaveBack(block);
         } finally {
             lock.unlock();
@@ -516,10 +580,45 @@ final class StreamShard {
         return true;
     }
 
+    ShardCounters counters() {
+        return counters;
+    }
+
+    /// Adds what was counted here.
+    void addTo(ShardTotals totals) {
+        lock.lock();
+        try {
+            totals.add(counters);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void resetPeaks() {
+        lock.lock();
+        try {
+            counters.resetPeaks();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Looks at all that is here.
+    ///
+    /// @param tellReturnable whether to find out what could go back; then with the driver lock
+    ShardSurvey survey(boolean tellReturnable) {
+        lock.lock();
+        try {
+            return ShardSurvey.of(this, heap.blocks, heap.regions(), tellReturnable);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     long liveBytes() {
         lock.lock();
         try {
-            return heap.liveBytes();
+            return counters.gauge(CacheStat.ALLOCATED_BYTES).current();
         } finally {
             lock.unlock();
         }

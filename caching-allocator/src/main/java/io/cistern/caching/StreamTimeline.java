@@ -27,6 +27,8 @@ final class StreamTimeline {
     long newestTakeable = -1;
 
     long tooNew = -1;
+    /// When a page of it became idle last. Guarded by the short locks of its shards; read in a look without them.
+    long newestIdle = -1;
 
     StreamTimeline(long key) {
         this.key = key;

@@ -269,6 +269,9 @@ final class WindowFill {
         try {
             returning.forEach(table::comesHome);
             made.forEach(table::comesHome);
+            if (planned > 0) {
+                table.pages.reserved().counters.count(CacheEvent.DEVICE_ALLOC);
+            }
             return shard.fillAndAllocate(window, made, end, byteSize);
         } finally {
             table.unlock();

@@ -35,8 +35,8 @@ final class GpuContext implements AllocatorContext, EventSink {
     }
 
     CachingAllocator open(PageReuse reuse, double slack, boolean stableMapping) {
-        return new CachingAllocator(
-                this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true, false, 0, reuse, slack, stableMapping));
+        PagePolicy pages = new PagePolicy(0, PagePolicy.LARGEST_BYTES, reuse, slack, stableMapping);
+        return new CachingAllocator(this, CachingOptions.usual("test", pages, LaneLimit.NONE));
     }
 
     long allocate(CachingAllocator caching, long byteSize, long stream) {

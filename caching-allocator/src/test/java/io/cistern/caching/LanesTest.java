@@ -228,7 +228,7 @@ class LanesTest {
 
     @Test
     void aLaneWithoutTheFenceIsEnteredByOneAtATime() {
-        Lane lane = new Lane(0, false);
+        Lane lane = new Lane(0, false, Lane.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
         assertThat(lane.enter()).isTrue();
         assertThat(lane.enter()).isFalse();
         lane.leave();

@@ -23,15 +23,24 @@ class PageGrowthTest {
     private final RegionMap regions = new RegionMap();
     private final Reserved reserved = new Reserved(0, mock(EventSink.class));
     private final PageTable table = new PageTable(
-            new PhysicalPages(0, gpu.virtualMemory(), new GpuPages(gpu), reserved, 2 * MIB), regions, false);
+            new PhysicalPages(
+                    0,
+                    gpu.virtualMemory(),
+                    new GpuPages(gpu),
+                    reserved,
+                    new PagePolicy(2 * MIB, 2 * MIB, PageReuse.WAIT, 0, false)),
+            regions,
+            false);
     private final MissClock clock = new MissClock();
     private final PageGrowth growth = new PageGrowth(
             table,
             clock,
-            new CrossStreamOrder(new Fences(0, gpu, new TestOrder()), clock, PageReuse.WAIT),
+            new CrossStreamOrder(
+                    new Fences(0, gpu, new TestOrder(), reserved.counters), clock, PageReuse.WAIT, reserved.counters),
             new Purchases(0),
             1L << 30);
-    private final StreamShard shard = new StreamShard(new StreamTimeline(0), false, Cutting.ANY, clock);
+    private final StreamShard shard =
+            new StreamShard(new StreamTimeline(0), false, Cutting.ANY, clock, reserved.counters);
 
     @AfterEach
     void close() {
@@ -61,7 +70,7 @@ class PageGrowthTest {
     }
 
     private void free(long address) {
-        shard.free(regions.find(address), address, 0, new RecordedUses());
+        shard.free(regions.find(address), address, 0, 0, new RecordedUses());
     }
 
     private record GpuPages(SimulatedGpu gpu) implements PageSource {

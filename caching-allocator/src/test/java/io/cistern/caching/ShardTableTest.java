@@ -5,7 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import org.junit.jupiter.api.Test;
 
 class ShardTableTest {
-    private final ShardTable table = new ShardTable(true, Cutting.ANY, new MissClock());
+    private final ShardTable table =
+            new ShardTable(true, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {

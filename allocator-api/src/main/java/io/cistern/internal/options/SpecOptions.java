@@ -4,6 +4,7 @@ import io.cistern.AllocatorSpec;
 import io.cistern.ConfigurationException;
 import io.cistern.internal.names.NearestName;
 import io.cistern.spi.AllocatorOptions;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -22,6 +23,7 @@ public final class SpecOptions implements AllocatorOptions {
 
     private final AllocatorSpec spec;
     private final Set<String> asked = new TreeSet<>();
+    private final List<SpecOptions> nested = new ArrayList<>();
 
     /// The options of a spec, none of them asked for yet.
     public SpecOptions(AllocatorSpec spec) {
@@ -44,6 +46,7 @@ public final class SpecOptions implements AllocatorOptions {
             throw new ConfigurationException(
                     "'" + spec.name() + "' has no " + what + " (spec " + spec.text() + "); " + known);
         }
+        nested.forEach(SpecOptions::rejectUnread);
     }
 
     @Override
@@ -117,6 +120,15 @@ public final class SpecOptions implements AllocatorOptions {
     public Optional<List<String>> list(String key) {
         asked.add(key);
         return Optional.ofNullable(spec.options().get(key));
+    }
+
+    @Override
+    public Optional<AllocatorOptions> nested(String key) {
+        return list(key).map(values -> {
+            SpecOptions inner = new SpecOptions(AllocatorSpec.parse(key + ":" + String.join(",", values)));
+            nested.add(inner);
+            return inner;
+        });
     }
 
     private <T> Optional<T> single(String key, Function<String, T> reader) {

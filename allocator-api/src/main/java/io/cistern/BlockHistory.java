@@ -1,0 +1,53 @@
+package io.cistern;
+
+import java.io.Serializable;
+import java.util.List;
+
+/// What an allocator that checks remembers of a block.
+///
+/// @param address where it begins
+/// @param byteSize bytes asked for
+/// @param device the device it lives on
+/// @param stream the stream it was made for
+/// @param allocatedAt the frames that asked for it, the innermost first, without those of the framework
+/// @param freedAt the frames that freed it; empty while it is alive
+public record BlockHistory(
+        long address,
+        long byteSize,
+        int device,
+        long stream,
+        List<StackTraceElement> allocatedAt,
+        List<StackTraceElement> freedAt)
+        implements Serializable {
+    /// Copies the frames.
+    public BlockHistory {
+        allocatedAt = List.copyOf(allocatedAt);
+        freedAt = List.copyOf(freedAt);
+    }
+
+    /// Whether it is not freed yet.
+    public boolean isAlive() {
+        return freedAt.isEmpty();
+    }
+
+    /// Whether an address lies in it.
+    public boolean covers(long other) {
+        return other >= address && other < address + byteSize;
+    }
+
+    /// The block with both places, for people, a line each.
+    public String describe() {
+        StringBuilder text = new StringBuilder("the block of " + byteSize + " bytes at 0x" + Long.toHexString(address)
+                + " on device " + device + ", stream 0x" + Long.toHexString(stream));
+        append(text, "allocated", allocatedAt);
+        append(text, "freed", freedAt);
+        return text.toString();
+    }
+
+    private static void append(StringBuilder text, String what, List<StackTraceElement> frames) {
+        if (!frames.isEmpty()) {
+            text.append("\n  ").append(what);
+            frames.forEach(frame -> text.append("\n    at ").append(frame));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.ReportingTrim;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/// Trims an allocator that can only say how much it gave back. It tells no reasons.
+record PlainTrim(DeviceAllocator allocator, CudaDriver driver) implements ReportingTrim {
+    @Override
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        if (mode == TrimMode.SYNCHRONIZE) {
+            driver.devices().synchronize(device);
+        }
+        long returned = allocator.trim(device, keepBytes);
+        return new TrimResult(returned, allocator.reservedBytes(device), List.of());
+    }
+
+    /// Trims several allocators, in the order of opening, until they have reserved so much together.
+    static TrimResult all(List<Allocator> allocators, int device, long keepBytes, TrimMode mode) {
+        if (keepBytes < 0) {
+            throw new IllegalArgumentException("keepBytes is negative: " + keepBytes);
+        }
+        long excess = -keepBytes;
+        for (Allocator allocator : allocators) {
+            excess += allocator.reservedBytes(device).orElse(0);
+        }
+        List<TrimResult> results = new ArrayList<>();
+        for (Allocator allocator : allocators) {
+            TrimResult result = allocator.trim(device, keep(allocator.reservedBytes(device), excess), mode);
+            excess -= result.returnedBytes();
+            results.add(result);
+        }
+        return TrimResult.sum(results);
+    }
+
+    /// What one may keep so that the excess goes; all or nothing where it is unknown what it has.
+    private static long keep(OptionalLong reserved, long excess) {
+        if (reserved.isEmpty()) {
+            return excess > 0 ? 0 : Long.MAX_VALUE;
+        }
+        return Math.max(0, reserved.getAsLong() - Math.max(0, excess));
+    }
+}

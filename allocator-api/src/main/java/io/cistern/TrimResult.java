@@ -1,0 +1,66 @@
+package io.cistern;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/// What giving memory back to the driver achieved, and what was left, with the reasons.
+///
+/// @param returnedBytes bytes that went back
+/// @param reservedBytes bytes that are still reserved; empty if the allocator can't tell
+/// @param left what is still reserved and why, as far as the allocator tells; the bytes add up to `reservedBytes` if
+///     no other thread allocated meanwhile and the allocator tells at all
+public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Left> left) {
+    /// Copies the list.
+    public TrimResult {
+        left = List.copyOf(left);
+    }
+
+    /// Why memory stayed.
+    public enum Reason {
+        /// In blocks that are alive.
+        IN_USE,
+        /// Idle, but work on the stream that it belongs to has not finished.
+        IN_FLIGHT,
+        /// Freed, but another stream that used it last has not got past the free.
+        USED_BY_OTHER_STREAM,
+        /// Idle, in a page or a segment that has a block in use as well.
+        SHARED_WITH_USED,
+        /// Registered, exported or captured, and so bound to its address.
+        PINNED,
+        /// Idle, and to be kept: the target is reached.
+        KEPT,
+        /// Idle, but the driver would not take it back; it is tried again later.
+        REFUSED
+    }
+
+    /// A part of what stayed.
+    ///
+    /// @param reason why
+    /// @param stream the stream whose memory it is, where one stream has it alone
+    /// @param byteSize how much
+    public record Left(Reason reason, OptionalLong stream, long byteSize) {}
+
+    /// What several allocators gave back.
+    static TrimResult sum(List<TrimResult> results) {
+        long returned = 0;
+        long reserved = 0;
+        boolean known = true;
+        List<Left> left = new ArrayList<>();
+        for (TrimResult result : results) {
+            returned += result.returnedBytes;
+            reserved += result.reservedBytes.orElse(0);
+            known &= result.reservedBytes.isPresent();
+            left.addAll(result.left);
+        }
+        return new TrimResult(returned, known ? OptionalLong.of(reserved) : OptionalLong.empty(), left);
+    }
+
+    /// Bytes that stayed for a reason.
+    public long leftBytes(Reason reason) {
+        return left.stream()
+                .filter(part -> part.reason == reason)
+                .mapToLong(Left::byteSize)
+                .sum();
+    }
+}

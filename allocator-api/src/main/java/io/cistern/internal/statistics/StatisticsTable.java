@@ -1,0 +1,71 @@
+package io.cistern.internal.statistics;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/// Figures by name as a text for people: those that go up and down as a table, a line each, and below it those that
+/// are not 0 of the rest.
+public final class StatisticsTable {
+    private static final List<String> METRICS = List.of("current", "peak", "allocated", "freed");
+    private static final String BYTES = "bytes";
+    private static final String[] UNITS = {"B", "KiB", "MiB", "GiB", "TiB"};
+    private static final int NAME_WIDTH = 34;
+    private static final int FIGURE_WIDTH = 12;
+
+    private StatisticsTable() {}
+
+    /// The text.
+    ///
+    /// @param title its first line
+    public static String text(String title, Map<String, Long> figures) {
+        Map<String, Map<String, Long>> rows = new LinkedHashMap<>();
+        List<String> rest = new ArrayList<>();
+        figures.forEach((name, value) -> {
+            String metric = name.substring(name.lastIndexOf('.') + 1);
+            if (METRICS.contains(metric)) {
+                String row = name.substring(0, name.length() - metric.length() - 1);
+                rows.computeIfAbsent(row, _ -> new LinkedHashMap<>()).put(metric, value);
+            } else if (value != 0) {
+                rest.add(name + " " + figure(name, value));
+            }
+        });
+        StringBuilder text = new StringBuilder(title).append('\n').append(" ".repeat(NAME_WIDTH));
+        METRICS.forEach(metric -> text.append(right(metric)));
+        text.append('\n');
+        rows.forEach((row, values) -> text.append(line(row, values)));
+        rest.forEach(line -> text.append(line).append('\n'));
+        return text.toString();
+    }
+
+    private static String line(String row, Map<String, Long> values) {
+        String shown = row.endsWith(".all") ? row.substring(0, row.length() - ".all".length()) : "  " + row;
+        StringBuilder line = new StringBuilder(shown);
+        line.append(" ".repeat(Math.max(1, NAME_WIDTH - shown.length())));
+        for (String metric : METRICS) {
+            Long value = values.get(metric);
+            line.append(right(value == null ? "-" : figure(row, value)));
+        }
+        return line.append('\n').toString();
+    }
+
+    private static String right(String text) {
+        return " ".repeat(Math.max(1, FIGURE_WIDTH - text.length())) + text;
+    }
+
+    private static String figure(String name, long value) {
+        return name.contains(BYTES) || name.equals("largest_free_block") ? bytes(value) : Long.toString(value);
+    }
+
+    private static String bytes(long value) {
+        double amount = value;
+        int unit = 0;
+        while (Math.abs(amount) >= 1024 && unit < UNITS.length - 1) {
+            amount /= 1024;
+            unit++;
+        }
+        return unit == 0 ? value + " B" : String.format(Locale.ROOT, "%.1f %s", amount, UNITS[unit]);
+    }
+}

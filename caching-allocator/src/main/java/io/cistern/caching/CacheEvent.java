@@ -1,0 +1,46 @@
+package io.cistern.caching;
+
+/// What is counted as it happens, off the path of cached allocations.
+enum CacheEvent {
+    /// The driver had no memory, and idle memory was given back to try again.
+    RETRY("num_alloc_retries"),
+    /// A request failed for want of memory.
+    OUT_OF_MEMORY("num_ooms"),
+    /// A request failed at `per_process_memory_fraction` at once.
+    REJECTION("num_oom_rejections"),
+    /// The host waited for all work of the context.
+    SYNCHRONIZE_ALL("num_sync_all_streams"),
+    /// Memory came from the driver: a segment, or pages mapped together.
+    DEVICE_ALLOC("num_device_alloc"),
+    /// Memory went back to the driver: a segment, or a page.
+    DEVICE_FREE("num_device_free"),
+    /// A page was created.
+    PAGE_CREATED("pages.created"),
+    /// A page was given back to its source.
+    PAGE_RELEASED("pages.released"),
+    /// A new page was mapped.
+    PAGES_MAPPED("pages.mapped"),
+    /// A page was unmapped for good.
+    PAGES_UNMAPPED("pages.unmapped"),
+    /// An idle page moved to another place, where a new one would have been needed.
+    PAGE_TAKEN("pages.taken"),
+    /// A page got one more address while it kept those it had.
+    PAGE_ALIASED("pages.aliased"),
+    /// The host waited for a fence of one stream.
+    HOST_WAIT("waits.host"),
+    /// A stream was made to wait for another one, so that it could use its memory.
+    STREAM_WAIT("waits.stream"),
+    /// A page that moved was freed on one stream and taken by another.
+    STEAL("steals");
+
+    private final String key;
+
+    CacheEvent(String key) {
+        this.key = key;
+    }
+
+    /// Its name in the map.
+    String key() {
+        return key;
+    }
+}

@@ -1,0 +1,57 @@
+package io.cistern.caching;
+
+import java.util.Locale;
+
+/// What is counted as a number that goes up and down; by PyTorch's names and meaning.
+enum CacheStat {
+    /// Blocks handed out.
+    ALLOCATION(64),
+    /// Their bytes, as rounded.
+    ALLOCATED_BYTES(0),
+    /// Their bytes, as asked for.
+    REQUESTED_BYTES(0),
+    /// Blocks handed out, and blocks freed that another stream may still use.
+    ACTIVE(64),
+    /// Their bytes.
+    ACTIVE_BYTES(0),
+    /// Plain segments.
+    SEGMENT(1),
+    /// Bytes from the driver.
+    RESERVED_BYTES(1),
+    /// Free parts of plain segments, which can't go back.
+    INACTIVE_SPLIT(64),
+    /// Their bytes.
+    INACTIVE_SPLIT_BYTES(0),
+    /// Blocks of `max_split_size_mb` and more.
+    OVERSIZE_ALLOCATIONS(1),
+    /// Plain segments of that size and more.
+    OVERSIZE_SEGMENTS(1);
+
+    private static final long SMALL_CHUNK = 4L << 20;
+    /// Pairs up to this size change no shared number.
+    private static final long LARGE_CHUNK = 64L << 20;
+
+    private final long chunk;
+
+    CacheStat(long chunk) {
+        this.chunk = chunk;
+    }
+
+    /// The unit of leases.
+    long chunk(boolean small) {
+        if (chunk != 0) {
+            return chunk;
+        }
+        return small ? SMALL_CHUNK : LARGE_CHUNK;
+    }
+
+    /// Whether it is told for small and large blocks apart.
+    boolean byPool() {
+        return this != OVERSIZE_ALLOCATIONS && this != OVERSIZE_SEGMENTS;
+    }
+
+    /// Its name in the map.
+    String key() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+}

@@ -1,0 +1,174 @@
+package io.cistern.caching;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/// The figures of one device's cache by name: PyTorch's, and Cistern's own.
+///
+/// | own name | meaning |
+/// |---|---|
+/// | `tier.NAME.hits`, `.misses`, `.hit_percent` | requests that lanes, shards served at once, and did not |
+/// | `pages.created`, `.released` | pages that came from the source and went back |
+/// | `pages.mapped`, `.unmapped` | those of them that got their first address, and that lost their last |
+/// | `pages.taken`, `.aliased` | idle pages that moved, and addresses that were added to pages for that |
+/// | `waits.host`, `waits.stream` | waits of the host for a fence, of a stream for another one |
+/// | `steals` | idle pages that moved from one stream to another |
+/// | `largest_free_block` | bytes of the largest free block |
+/// | `rounding_loss_bytes` | allocated bytes that nobody asked for |
+/// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now, NAME being `small_pool` or
+/// `large_pool`, STREAM a handle in hexadecimal |
+///
+/// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128 MiB
+/// a stream (large ones), 128 blocks a stream; exact while one stream allocates. What [lanes][Lane] held then
+/// counts in the peaks of allocated and active blocks. `reserved_bytes.all.peak` is exact. A pool's share of it
+/// counts pages that come from other places as allocated.
+///
+/// **Threads.** Any.
+final class CacheStatistics {
+    private static final String ALLOCATED = "allocated";
+    private static final String FREED = "freed";
+    private static final String LANE_TIER = "tier.lane";
+    private static final String SHARD_TIER = "tier.shard";
+    private static final List<String> TIERS = List.of(LANE_TIER, SHARD_TIER);
+
+    private final DeviceCache cache;
+    private final DeviceCounters counters;
+    /// What had been added up at the last reset, by name.
+    private volatile Map<String, Long> before = Map.of();
+
+    CacheStatistics(DeviceCache cache) {
+        this.cache = cache;
+        this.counters = cache.reserved.counters;
+    }
+
+    /// All of them, since the last reset.
+    Map<String, Long> map() {
+        Map<String, Long> sinceReset = before;
+        Map<String, Long> figures = sinceOpening();
+        figures.replaceAll((name, value) -> value - sinceReset.getOrDefault(name, 0L));
+        TIERS.forEach(tier -> putHitPercent(figures, tier));
+        return figures;
+    }
+
+    private static void putHitPercent(Map<String, Long> figures, String tier) {
+        long hits = figures.getOrDefault(tier + ".hits", 0L);
+        long searches = hits + figures.getOrDefault(tier + ".misses", 0L);
+        figures.put(tier + ".hit_percent", searches == 0 ? 0 : 100 * hits / searches);
+    }
+
+    /// Makes the present values the peaks. First has what lanes hold freed, which else would count as allocated.
+    void resetPeaks() {
+        cache.emptyLanes();
+        cache.lanes.resetPeaks();
+        cache.shards().forEach(StreamShard::resetPeaks);
+        counters.resetPeaks();
+        cache.reserved.resetPeak();
+    }
+
+    /// Makes what was added up 0.
+    void resetTotals() {
+        Map<String, Long> now = sinceOpening();
+        now.keySet().removeIf(name -> !addsUp(name));
+        before = Map.copyOf(now);
+    }
+
+    private static boolean addsUp(String name) {
+        int dot = name.lastIndexOf('.');
+        return switch (name.substring(dot + 1)) {
+            case "current", "peak", "largest_free_block", "rounding_loss_bytes", "max_split_size" -> false;
+            default -> !name.startsWith("stranded_bytes");
+        };
+    }
+
+    private Map<String, Long> sinceOpening() {
+        ShardTotals small = counters.gone(true);
+        ShardTotals large = counters.gone(false);
+        List<ShardSurvey> surveys = new ArrayList<>();
+        for (StreamShard shard : cache.shards()) {
+            shard.addTo(shard.small ? small : large);
+            surveys.add(shard.survey(false).withIdle(cache.lanes.bytesOf(shard)));
+        }
+        cache.lanes.addTo(small, large);
+        ShardTotals all = new ShardTotals(small);
+        all.add(large);
+        Map<String, Long> figures = new LinkedHashMap<>();
+        for (CacheStat stat : CacheStat.values()) {
+            put(figures, stat, small, large, all);
+        }
+        for (CacheEvent event : CacheEvent.values()) {
+            figures.put(event.key(), counters.counted(event));
+        }
+        figures.put("max_split_size", counters.oversizeBytes == Long.MAX_VALUE ? -1 : counters.oversizeBytes);
+        putTiers(figures, all);
+        putIdle(figures, surveys, all);
+        return figures;
+    }
+
+    private void put(Map<String, Long> figures, CacheStat stat, ShardTotals small, ShardTotals large, ShardTotals all) {
+        if (!stat.byPool()) {
+            put(figures, stat.key(), stat, all, counters::peak);
+            return;
+        }
+        put(figures, stat.key() + ".all", stat, all, counters::peak);
+        put(figures, stat.key() + ".small_pool", stat, small, part -> counters.peak(part, true));
+        put(figures, stat.key() + ".large_pool", stat, large, part -> counters.peak(part, false));
+        if (stat == CacheStat.RESERVED_BYTES) {
+            putReserved(figures);
+        }
+    }
+
+    /// Pages may be of no shard for a while; what the driver gave is known exactly.
+    private void putReserved(Map<String, Long> figures) {
+        String name = CacheStat.RESERVED_BYTES.key() + ".all.";
+        long obtained = cache.reserved.obtainedBytes();
+        long present = cache.reserved.bytes();
+        figures.put(name + "current", present);
+        figures.put(name + "peak", cache.reserved.peakBytes());
+        figures.put(name + ALLOCATED, obtained);
+        figures.put(name + FREED, obtained - present);
+    }
+
+    private static void put(
+            Map<String, Long> figures,
+            String name,
+            CacheStat stat,
+            ShardTotals totals,
+            Function<CacheStat, SharedPeak> shared) {
+        long current = totals.current(stat);
+        long peak = Math.min(totals.peak(stat), shared.apply(stat).peak());
+        if (stat == CacheStat.REQUESTED_BYTES) {
+            // In many parts, some below 0, so that the sum of their peaks says little.
+            CacheStat most = CacheStat.ALLOCATED_BYTES;
+            peak = Math.min(peak, Math.min(totals.peak(most), shared.apply(most).peak()));
+        }
+        figures.put(name + ".current", current);
+        figures.put(name + ".peak", Math.max(current, peak));
+        figures.put(name + '.' + ALLOCATED, totals.added(stat));
+        figures.put(name + '.' + FREED, totals.added(stat) - current);
+    }
+
+    private static void putTiers(Map<String, Long> figures, ShardTotals all) {
+        figures.put(LANE_TIER + ".hits", all.laneHits);
+        figures.put(LANE_TIER + ".misses", all.laneMisses);
+        figures.put(SHARD_TIER + ".hits", all.hits);
+        figures.put(SHARD_TIER + ".misses", all.misses);
+    }
+
+    private static void putIdle(Map<String, Long> figures, List<ShardSurvey> surveys, ShardTotals all) {
+        figures.put(
+                "largest_free_block",
+                surveys.stream().mapToLong(ShardSurvey::largestFreeBytes).max().orElse(0));
+        figures.put(
+                "rounding_loss_bytes", all.current(CacheStat.ALLOCATED_BYTES) - all.current(CacheStat.REQUESTED_BYTES));
+        for (ShardSurvey survey : surveys) {
+            long stranded = survey.idleBytes() + survey.waitingBytes();
+            if (stranded > 0) {
+                String name = "stranded_bytes." + (survey.small() ? "small_pool." : "large_pool.");
+                figures.merge(name + "0x" + Long.toHexString(survey.stream()), stranded, Long::sum);
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+package io.cistern.caching;
+
+import io.cistern.TrimMode;
+import io.cistern.TrimResult;
+import io.cistern.TrimResult.Left;
+import io.cistern.TrimResult.Reason;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/// Gives one device's idle memory back, and then looks at each shard for what stayed and why.
+///
+/// `Σ left = reserved`, if nobody allocates meanwhile: each byte of a shard is in use, waits for another stream, is
+/// idle beside a block in use, or is idle and whole; the last could have gone, so it was kept on purpose, its stream
+/// was not known to have finished, or the driver refused it.
+final class CacheTrim {
+    private final List<Left> left = new ArrayList<>();
+
+    private CacheTrim() {}
+
+    static TrimResult trim(DeviceCache cache, long keepBytes, TrimMode mode) {
+        boolean wait = mode == TrimMode.SYNCHRONIZE;
+        cache.emptyLanes(); // so that what they held is not told as in use
+        long returned = cache.trim(keepBytes, wait);
+        Reason ofWhole = cache.reserved.bytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
+        CacheTrim trim = new CacheTrim();
+        for (StreamShard shard : cache.shards()) {
+            trim.add(cache.survey(shard), ofWhole);
+        }
+        trim.add(Reason.REFUSED, OptionalLong.empty(), cache.refusedBytes());
+        return new TrimResult(returned, OptionalLong.of(cache.reserved.bytes()), trim.left);
+    }
+
+    private void add(ShardSurvey shard, Reason ofWhole) {
+        OptionalLong stream = OptionalLong.of(shard.stream());
+        add(Reason.IN_USE, stream, shard.liveBytes());
+        add(Reason.USED_BY_OTHER_STREAM, stream, shard.waitingBytes());
+        add(Reason.SHARED_WITH_USED, stream, shard.sharedBytes());
+        add(ofWhole, stream, shard.returnableBytes());
+    }
+
+    private void add(Reason reason, OptionalLong stream, long byteSize) {
+        if (byteSize > 0) {
+            left.add(new Left(reason, stream, byteSize));
+        }
+    }
+}

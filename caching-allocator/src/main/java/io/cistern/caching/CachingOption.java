@@ -1,0 +1,251 @@
+package io.cistern.caching;
+
+import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorOptions;
+import java.util.List;
+import java.util.Optional;
+
+/// One option of `caching`: its key, what it takes, and what it means. Declared once; specs, code, messages and the
+/// reference table all read it here.
+///
+/// Those of [#PYTORCH] have PyTorch's names and meaning and are taken from a PyTorch string too:
+/// `caching:pytorch="max_split_size_mb:128,garbage_collection_threshold:0.8"`.
+///
+/// @param <T> the type of its value
+public final class CachingOption<T> {
+    /// Where memory comes from: the spec of a segment source.
+    public static final CachingOption<String> SOURCE = new CachingOption<>(
+            "source",
+            "the spec of a segment source",
+            "`pages`; `linear` with `expandable_segments=false`, and on devices without virtual memory management",
+            "where memory comes from",
+            (options, key) -> options.text(key));
+
+    /// The size of every page.
+    public static final CachingOption<Long> PAGE_SIZE = new CachingOption<>(
+            "page_size",
+            "from 2MiB to 1GiB",
+            "2 MiB for small blocks; for large ones from 4 MiB to 512 MiB, or to `large_segment_size_mb` if that is"
+                    + " given, by the most that was ever live at once",
+            "the size of every page of physical memory",
+            (options, key) -> options.bytes(key));
+
+    /// Whether idle pages of one stream serve another.
+    public static final CachingOption<PageReuse> REUSE = new CachingOption<>(
+            "reuse",
+            "`never`, `passed`, `wait`",
+            "`wait`",
+            "whether idle pages of one stream serve another: never; once the work on them has finished; or also before,"
+                    + " the other stream waiting on the device",
+            (options, key) -> options.choice(key, PageReuse.NAMES).map(PageReuse::named));
+
+    /// How much more than is live may be reserved so that fewer pages move.
+    public static final CachingOption<Double> SLACK = new CachingOption<>(
+            "slack",
+            "a fraction from 0 to 1",
+            "0.05",
+            "how much more than the peak of live bytes may be reserved so that fewer pages need to move, as a share of"
+                    + " that peak",
+            (options, key) -> options.fraction(key));
+
+    /// Whether a virtual page keeps its physical page for life.
+    public static final CachingOption<Boolean> STABLE_MAPPING = new CachingOption<>(
+            "stable_mapping",
+            "`true`, `false`",
+            "`false`",
+            "whether a virtual page keeps its physical page for life; then no page moves",
+            (options, key) -> options.flag(key));
+
+    /// What all addresses are multiples of.
+    public static final CachingOption<Long> ALIGNMENT = new CachingOption<>(
+            "alignment",
+            "a power of two from 256 to 2MiB",
+            "256",
+            "what all addresses are multiples of",
+            (options, key) -> options.bytes(key));
+
+    /// Whether blocks are cut for smaller requests.
+    public static final CachingOption<Boolean> SPLITS = new CachingOption<>(
+            "splits",
+            "`true`, `false`",
+            "`true`",
+            "whether blocks are cut for smaller requests; if not, each is a segment of its own, of one handle where"
+                    + " the source has handles",
+            (options, key) -> options.flag(key));
+
+    /// Whether threads keep blocks.
+    public static final CachingOption<Boolean> LANES = new CachingOption<>(
+            "lanes",
+            "`true`, `false`",
+            "`true`",
+            "whether each thread keeps some of the blocks that it freed; not where `alignment` is more than 512,"
+                    + " `splits` is `false` or `roundup_power2_divisions` rounds",
+            (options, key) -> options.flag(key));
+
+    /// How much of small blocks a thread keeps.
+    public static final CachingOption<Long> LANE_BYTES = new CachingOption<>(
+            "lane_bytes",
+            "from 1MiB to 1GiB",
+            "a 64th of what is reserved, from 8 to 32 MiB",
+            "how much of small blocks each thread keeps at most",
+            (options, key) -> options.bytes(key));
+
+    /// How much is checked.
+    public static final CachingOption<CheckLevel> CHECK = new CachingOption<>(
+            "check",
+            "`off`, `checked`, `paranoid`",
+            "property `cistern.check`, else `off`",
+            "how much is checked: see CheckLevel",
+            (options, key) -> options.choice(key, CheckLevel.NAMES).map(CheckLevel::named));
+
+    /// Blocks from this size on are kept whole.
+    public static final CachingOption<Long> MAX_SPLIT_SIZE_MB = new CachingOption<>(
+            "max_split_size_mb",
+            "MiB, at least `large_segment_size_mb`",
+            "none; segments from a 16th of the device on serve requests of which they are at most an 8th larger",
+            "plain segments of this size and more are not cut, and serve only requests of this size and more; pages"
+                    + " need no such rule, since each goes back by itself",
+            CachingOption::mebibytes);
+
+    /// How much larger an uncut block may be than its request.
+    public static final CachingOption<Long> MAX_NON_SPLIT_ROUNDING_MB = new CachingOption<>(
+            "max_non_split_rounding_mb",
+            "MiB, at least 1",
+            "`large_segment_size_mb`",
+            "how much larger than its request a segment may be that `max_split_size_mb` keeps whole",
+            CachingOption::mebibytes);
+
+    /// Steps between two powers of two that sizes are rounded up to.
+    public static final CachingOption<PowerTwoDivisions> ROUNDUP_POWER2_DIVISIONS = new CachingOption<>(
+            "roundup_power2_divisions",
+            PowerTwoDivisions.LEGAL,
+            "none",
+            "sizes are rounded up to the next of so many steps between two powers of two; in a list, `256:2` is for"
+                    + " sizes from 256 MiB to 512 MiB, the first entry for all below it too, and `>` for all above the"
+                    + " last",
+            (options, key) -> options.list(key).map(PowerTwoDivisions::parse));
+
+    /// The share of the memory allowed above which idle segments are given back before new ones are obtained.
+    public static final CachingOption<Double> GARBAGE_COLLECTION_THRESHOLD = new CachingOption<>(
+            "garbage_collection_threshold",
+            "a fraction above 0 and below 1",
+            "none",
+            "above this share of the memory allowed, idle memory goes back before more is obtained: segments idle for"
+                    + " longer than the average first, then pages",
+            (options, key) -> options.fraction(key));
+
+    /// The size of a segment that large blocks share, and of the largest page.
+    public static final CachingOption<Long> LARGE_SEGMENT_SIZE_MB = new CachingOption<>(
+            "large_segment_size_mb",
+            "MiB, an even number from 2 to 1024",
+            "`20`",
+            "the size of a plain segment for requests from 1 MiB to half of it; if given, the largest page too",
+            CachingOption::mebibytes);
+
+    /// Whether memory grows by pages.
+    public static final CachingOption<Boolean> EXPANDABLE_SEGMENTS = new CachingOption<>(
+            "expandable_segments",
+            "`true`, `false`",
+            "`true` where the source has pages",
+            "whether memory grows by pages in large address ranges, or by plain segments",
+            (options, key) -> options.flag(key));
+
+    /// The most that may be reserved, as a share of the device's memory.
+    public static final CachingOption<Double> PER_PROCESS_MEMORY_FRACTION = new CachingOption<>(
+            "per_process_memory_fraction",
+            "a fraction from 0 to 1",
+            "`1`: what the driver gives",
+            "the most that this allocator reserves of a device's memory",
+            (options, key) -> options.fraction(key));
+
+    /// Whether reaching the fraction is an error at once.
+    public static final CachingOption<Boolean> THROW_ON_CUDAMALLOC_OOM = new CachingOption<>(
+            "throw_on_cudamalloc_oom",
+            "`true`, `false`; `true` needs `per_process_memory_fraction`",
+            "`false`",
+            "whether a request that would pass `per_process_memory_fraction` fails at once, with nothing given back or"
+                    + " waited for",
+            (options, key) -> options.flag(key));
+
+    /// A whole PyTorch string.
+    static final String PYTORCH_STRING = "pytorch";
+
+    /// The options with PyTorch's names and meaning.
+    public static final List<CachingOption<?>> PYTORCH = List.of(
+            MAX_SPLIT_SIZE_MB,
+            MAX_NON_SPLIT_ROUNDING_MB,
+            ROUNDUP_POWER2_DIVISIONS,
+            GARBAGE_COLLECTION_THRESHOLD,
+            LARGE_SEGMENT_SIZE_MB,
+            EXPANDABLE_SEGMENTS,
+            PER_PROCESS_MEMORY_FRACTION,
+            THROW_ON_CUDAMALLOC_OOM);
+
+    /// Cistern's own options.
+    public static final List<CachingOption<?>> OWN = List.of(
+            SOURCE, PAGE_SIZE, REUSE, SLACK, STABLE_MAPPING, ALIGNMENT, SPLITS, LANES, LANE_BYTES, CHECK);
+
+    private static final long MOST_MEBIBYTES = 1L << 24;
+
+    /// Reads the value of a key.
+    interface Reader<T> {
+        Optional<T> read(AllocatorOptions options, String key);
+    }
+
+    private final String key;
+    private final String legal;
+    private final String usual;
+    private final String meaning;
+    private final Reader<T> reader;
+
+    private CachingOption(String key, String legal, String usual, String meaning, Reader<T> reader) {
+        this.key = key;
+        this.legal = legal;
+        this.usual = usual;
+        this.meaning = meaning;
+        this.reader = reader;
+    }
+
+    private static Optional<Long> mebibytes(AllocatorOptions options, String key) {
+        return options.number(key, 1, MOST_MEBIBYTES);
+    }
+
+    /// The key.
+    public String key() {
+        return key;
+    }
+
+    /// What it takes, for people.
+    public String legal() {
+        return legal;
+    }
+
+    /// What holds where it is not given, for people.
+    public String usual() {
+        return usual;
+    }
+
+    /// What it does, for people.
+    public String meaning() {
+        return meaning;
+    }
+
+    /// Reads the value, if there is one.
+    ///
+    /// @throws ConfigurationException if it is of another type
+    Optional<T> read(AllocatorOptions options) {
+        return reader.read(options, key);
+    }
+
+    /// What to throw for a value of the right type that is not legal.
+    ConfigurationException illegal(Object value) {
+        return new ConfigurationException(
+                "option '" + key + "' of 'caching': " + value + " is not legal; legal: " + legal.replace("`", ""));
+    }
+
+    /// The key.
+    @Override
+    public String toString() {
+        return key;
+    }
+}

@@ -1,0 +1,57 @@
+package io.cistern.caching;
+
+import io.cistern.ConfigurationException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+
+/// How much the caching allocator checks, set by option `check`, else by property `cistern.check`. Each level does
+/// what those before it do. At `off` there is nothing of it on the way of an allocation.
+public enum CheckLevel {
+    /// Nothing beyond what every allocator is checked for: an address that is no live block's is refused.
+    OFF,
+
+    /// Each block is remembered with the code that asked for it, and a while after its free with the code that
+    /// freed it. A double free, an address inside a block or of nobody, a wrong size, a wrong device, and a
+    /// stream that was destroyed and not [announced][io.cistern.DeviceMemory#streamClosing] are told with both
+    /// places. Some microseconds a call.
+    CHECKED,
+
+    /// After every call all invariants are checked, in time that grows with the number of blocks. Freed memory is
+    /// filled with a pattern, which is verified before it is handed out again; 256 bytes behind each block are
+    /// filled too, and verified when it is freed. Calls take turns; allocating waits for the stream, freeing for
+    /// the device.
+    PARANOID;
+
+    /// The names as they are written.
+    static final List<String> NAMES =
+            Arrays.stream(values()).map(CheckLevel::written).toList();
+
+    private static final String PROPERTY = "cistern.check";
+
+    private String written() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+
+    static CheckLevel named(String name) {
+        return valueOf(name.toUpperCase(Locale.ROOT));
+    }
+
+    /// What the property says.
+    ///
+    /// @throws ConfigurationException if it names no level
+    static CheckLevel configured() {
+        String name = System.getProperty(PROPERTY, OFF.written());
+        if (!NAMES.contains(name)) {
+            throw new ConfigurationException(
+                    "property " + PROPERTY + " is '" + name + "', which is none of " + String.join(", ", NAMES));
+        }
+        return named(name);
+    }
+
+    /// As it is written in a spec.
+    @Override
+    public String toString() {
+        return written();
+    }
+}

@@ -1,0 +1,86 @@
+package io.cistern.caching;
+
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
+
+/// What one device's cache counts beside its shards: [events][CacheEvent], peaks over all shards, and what shards
+/// that are gone had counted. **Threads.** Any.
+final class DeviceCounters {
+    /// Blocks of this size and more are oversize.
+    final long oversizeBytes;
+
+    private final Map<CacheEvent, AtomicLong> events = new EnumMap<>(CacheEvent.class);
+    private final Map<CacheStat, SharedPeak> all = new EnumMap<>(CacheStat.class);
+    private final Map<CacheStat, SharedPeak> small = new EnumMap<>(CacheStat.class);
+    private final Map<CacheStat, SharedPeak> large = new EnumMap<>(CacheStat.class);
+    private final ShardTotals goneSmall = new ShardTotals();
+    private final ShardTotals goneLarge = new ShardTotals();
+
+    /// Starts at 0.
+    ///
+    /// @param oversizeBytes blocks of this size and more are oversize
+    DeviceCounters(long oversizeBytes) {
+        this.oversizeBytes = oversizeBytes;
+        for (CacheEvent event : CacheEvent.values()) {
+            events.put(event, new AtomicLong());
+        }
+        for (CacheStat stat : CacheStat.values()) {
+            all.put(stat, new SharedPeak());
+            small.put(stat, new SharedPeak(peak(stat)));
+            large.put(stat, new SharedPeak(peak(stat)));
+        }
+        addTo(CacheStat.ALLOCATION, CacheStat.ACTIVE);
+        addTo(CacheStat.ALLOCATED_BYTES, CacheStat.ACTIVE_BYTES);
+    }
+
+    /// What is leased of one is a part of another too.
+    private void addTo(CacheStat part, CacheStat whole) {
+        small.put(part, new SharedPeak(peak(part), peak(whole, true)));
+        large.put(part, new SharedPeak(peak(part), peak(whole, false)));
+    }
+
+    void count(CacheEvent event) {
+        of(event).incrementAndGet();
+    }
+
+    private AtomicLong of(CacheEvent event) {
+        return Objects.requireNonNull(events.get(event));
+    }
+
+    long counted(CacheEvent event) {
+        return of(event).get();
+    }
+
+    /// What the gauges of small or large shards lease from.
+    SharedPeak peak(CacheStat stat, boolean ofSmall) {
+        return Objects.requireNonNull((ofSmall ? small : large).get(stat));
+    }
+
+    /// The peak over both.
+    SharedPeak peak(CacheStat stat) {
+        return Objects.requireNonNull(all.get(stat));
+    }
+
+    /// Keeps what a shard without memory had counted.
+    synchronized void ended(boolean wasSmall, ShardCounters shard) {
+        (wasSmall ? goneSmall : goneLarge).add(shard);
+        for (CacheStat stat : CacheStat.values()) {
+            shard.gauge(stat).end();
+        }
+    }
+
+    /// The totals of the shards that are gone, in a new object.
+    synchronized ShardTotals gone(boolean ofSmall) {
+        return new ShardTotals(ofSmall ? goneSmall : goneLarge);
+    }
+
+    synchronized void resetPeaks() {
+        all.values().forEach(SharedPeak::reset);
+        small.values().forEach(SharedPeak::reset);
+        large.values().forEach(SharedPeak::reset);
+        goneSmall.resetPeaks();
+        goneLarge.resetPeaks();
+    }
+}

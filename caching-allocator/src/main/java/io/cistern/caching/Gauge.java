@@ -1,0 +1,88 @@
+package io.cistern.caching;
+
+/// A number that goes up and down, the most it was, and all that was ever added. Plain fields, guarded by whatever
+/// guards the owner: it costs an addition.
+///
+/// For the peak over many owners a gauge *leases* from a [SharedPeak], in chunks: `current ≤ leased`, and at most two
+/// chunks of a lease are unused. So the shared number changes seldom, and is never too low.
+/// A gauge may be below 0, where others count what it takes away: its lease is negative then.
+///
+/// ```
+/// freed = added − current        leased = what this gauge has of the shared number
+/// ```
+final class Gauge {
+    private final SharedPeak shared;
+    private final long chunk;
+    private long current;
+    private long peak;
+    private long added;
+    private long leased;
+    /// Above this, [#add] has more to do: the smaller of the peak and the lease.
+    private long ceiling;
+    /// Below this, [#remove] has: so much of the lease would be unused.
+    private long floor;
+
+    /// Makes a gauge at 0.
+    ///
+    /// @param chunk the unit of leases; 1 makes the shared peak exact, at the price of an atomic addition a
+    ///     change
+    Gauge(SharedPeak shared, long chunk) {
+        this.shared = shared;
+        this.chunk = chunk;
+        this.floor = -2 * chunk;
+    }
+
+    void add(long amount) {
+        added += amount;
+        long now = current + amount;
+        current = now;
+        if (now > ceiling) {
+            rise(now);
+        }
+    }
+
+    void remove(long amount) {
+        long now = current - amount;
+        current = now;
+        if (now < floor) {
+            lease(Sizes.roundUp(now, chunk));
+        }
+    }
+
+    private void rise(long now) {
+        if (now > leased) {
+            lease(Sizes.roundUp(now, chunk));
+        }
+        peak = Math.max(peak, now);
+        ceiling = Math.min(peak, leased);
+    }
+
+    private void lease(long wanted) {
+        shared.add(wanted - leased);
+        leased = wanted;
+        ceiling = Math.min(peak, leased);
+        floor = leased - 2 * chunk;
+    }
+
+    /// Leases just what the number is, which it is for good.
+    void end() {
+        lease(current);
+    }
+
+    void resetPeak() {
+        peak = current;
+        ceiling = Math.min(peak, leased);
+    }
+
+    long current() {
+        return current;
+    }
+
+    long peak() {
+        return peak;
+    }
+
+    long added() {
+        return added;
+    }
+}

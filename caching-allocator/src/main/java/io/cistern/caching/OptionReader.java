@@ -1,0 +1,47 @@
+package io.cistern.caching;
+
+import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorOptions;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/// Reads options from a spec, and those of PyTorch also from a PyTorch string inside it.
+final class OptionReader {
+    private final AllocatorOptions own;
+    private final @Nullable AllocatorOptions pytorch;
+
+    /// Reads from a spec's options.
+    ///
+    /// @throws ConfigurationException if a PyTorch string in it does not follow the grammar, or asks for another
+    ///     allocator
+    OptionReader(AllocatorOptions options) {
+        this.own = options;
+        this.pytorch = options.nested(CachingOption.PYTORCH_STRING).orElse(null);
+        if (pytorch != null) {
+            pytorch.choice("backend", List.of("native"));
+        }
+    }
+
+    /// The value of an option, or what holds without one.
+    <T> T value(CachingOption<T> option, T usual) {
+        T value = value(option);
+        return value != null ? value : usual;
+    }
+
+    /// The value of an option, or null.
+    ///
+    /// @throws ConfigurationException if it is illegal, or given in both places
+    <T> @Nullable T value(CachingOption<T> option) {
+        Optional<T> given = option.read(own);
+        if (pytorch == null || !CachingOption.PYTORCH.contains(option)) {
+            return given.orElse(null);
+        }
+        Optional<T> inner = option.read(pytorch);
+        if (given.isPresent() && inner.isPresent()) {
+            throw new ConfigurationException(
+                    "caching: option '" + option + "' is given by itself and in the PyTorch string; give it once");
+        }
+        return given.or(() -> inner).orElse(null);
+    }
+}

@@ -1,0 +1,42 @@
+package io.cistern.caching;
+
+import java.util.List;
+
+/// The reference page of the options, from their declarations.
+final class OptionReference {
+    private static final String HEAD = """
+            # Options of `caching`
+
+            Made from `CachingOption` by `OptionReferenceTest`; see there for how to make it anew. In a spec:
+            `caching:key=value,key=[a,b]`, in code `new CachingSpec().with(CachingOption.MAX_SPLIT_SIZE_MB, 128L).spec()`.
+            A key that is not here, a value that is not legal, and two options that contradict each other are errors that
+            say what is legal.
+
+            """;
+
+    private static final String PYTORCH = """
+
+            ## As in PyTorch
+
+            These have PyTorch's names and meaning. A whole string for `PYTORCH_ALLOC_CONF` is taken too, `backend:native`
+            included: `caching:pytorch="max_split_size_mb:128,expandable_segments:True"`.
+
+            """;
+
+    private OptionReference() {}
+
+    /// The page.
+    static String markdown() {
+        return HEAD + table(CachingOption.OWN) + PYTORCH + table(CachingOption.PYTORCH);
+    }
+
+    private static String table(List<CachingOption<?>> options) {
+        StringBuilder table = new StringBuilder("| key | legal | without it | meaning |\n|---|---|---|---|\n");
+        for (CachingOption<?> option : options) {
+            table.append("| `").append(option.key()).append("` | ").append(option.legal());
+            table.append(" | ").append(option.usual()).append(" | ").append(option.meaning());
+            table.append(" |\n");
+        }
+        return table.toString();
+    }
+}

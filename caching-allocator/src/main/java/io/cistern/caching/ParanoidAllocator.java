@@ -1,0 +1,168 @@
+package io.cistern.caching;
+
+import io.cistern.MemoryMisuseException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.Lends;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.locks.ReentrantLock;
+
+/// The checks of level `paranoid`, around the caching allocator.
+///
+/// ```
+/// address                address + byteSize       + 256
+///    │ what the program has   │ guard bytes           │
+/// ```
+///
+/// 1. A block gets guard bytes behind it, filled when it is allocated and verified when it is freed. A block that is
+/// overrun from the front shows in the guard of the block before it, or in freed memory.
+/// 2. Memory is filled with a [pattern][MemoryPattern] when it is freed, once all work of the device is done: other
+/// streams may have used it, and that of the free may be gone. Before it is handed out again, the pattern is
+/// verified.
+/// 3. After each call all invariants are checked.
+///
+/// All calls take turns. What the driver refuses is not checked: a context that died must not keep a program from
+/// freeing.
+final class ParanoidAllocator implements DeviceAllocator, Lends {
+    /// As wide as the alignment that every allocator promises.
+    private static final long GUARD_BYTES = 256;
+
+    private final CachingAllocator caching;
+    private final CudaDriver driver;
+    private final PoisonedRanges poisoned;
+    private final MemoryPattern pattern;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    /// @param poisoned hears of all memory that the caching allocator obtains and gives back
+    ParanoidAllocator(CachingAllocator caching, CudaDriver driver, PoisonedRanges poisoned) {
+        this.caching = caching;
+        this.driver = driver;
+        this.poisoned = poisoned;
+        this.pattern = new MemoryPattern(driver);
+    }
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        lock.lock();
+        try {
+            return guarded(caching.allocate(byteSize + GUARD_BYTES, device, stream), byteSize, device, stream);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public long tryAllocate(long byteSize, int device, long stream) {
+        lock.lock();
+        try {
+            long address = caching.tryAllocate(byteSize + GUARD_BYTES, device, stream);
+            return address == 0 ? 0 : guarded(address, byteSize, device, stream);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private long guarded(long address, long byteSize, int device, long stream) {
+        boolean intact = false;
+        try {
+            verifyPoison(address, byteSize + GUARD_BYTES, device, stream);
+            pattern.fill(device, address + byteSize, GUARD_BYTES, MemoryPattern.GUARD, stream);
+            driver.streams().synchronize(device, stream);
+            caching.checkInvariants();
+            intact = true;
+        } catch (CudaException refused) {
+            intact = true;
+        } finally {
+            if (!intact) {
+                caching.free(address, byteSize + GUARD_BYTES, device, stream);
+            }
+        }
+        return address;
+    }
+
+    private void verifyPoison(long address, long byteSize, int device, long stream) {
+        for (PoisonedRanges.Range range : poisoned.take(address, byteSize)) {
+            long wrong = pattern.firstOther(device, range.from(), range.byteSize(), MemoryPattern.FREED, stream);
+            if (wrong >= 0) {
+                throw new MemoryMisuseException(
+                        MemoryMisuseException.Fault.WRITTEN_AFTER_FREE,
+                        range.from() + wrong,
+                        "memory was written after it was freed, first at 0x" + Long.toHexString(range.from() + wrong));
+            }
+        }
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        lock.lock();
+        try {
+            long wrong = spoiltGuard(address, byteSize, device);
+            caching.free(address, byteSize + GUARD_BYTES, device, stream);
+            caching.checkInvariants();
+            if (wrong >= 0) {
+                throw new MemoryMisuseException(
+                        MemoryMisuseException.Fault.WRITTEN_BEHIND_END,
+                        address + byteSize + wrong,
+                        "written " + wrong + " bytes behind the end, or before the start of what follows");
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Verifies the guard, and fills the block before it is freed.
+    ///
+    /// @return the first byte that was written, or -1
+    private long spoiltGuard(long address, long byteSize, int device) {
+        try {
+            driver.devices().synchronize(device);
+            long wrong = pattern.firstOther(device, address + byteSize, GUARD_BYTES, MemoryPattern.GUARD, 0);
+            pattern.fill(device, address, byteSize + GUARD_BYTES, MemoryPattern.FREED, 0);
+            driver.streams().synchronize(device, 0);
+            poisoned.add(address, byteSize + GUARD_BYTES);
+            return wrong;
+        } catch (CudaException refused) {
+            return -1;
+        }
+    }
+
+    @Override
+    public OptionalLong reservedBytes(int device) {
+        return caching.reservedBytes(device);
+    }
+
+    @Override
+    public long trim(int device, long keepBytes) {
+        lock.lock();
+        try {
+            long returned = caching.trim(device, keepBytes);
+            caching.checkInvariants();
+            return returned;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void streamClosing(int device, long stream) {
+        lock.lock();
+        try {
+            caching.streamClosing(device, stream);
+            caching.checkInvariants();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        return type.isInstance(this) ? Optional.of(type.cast(this)) : caching.extension(type);
+    }
+
+    @Override
+    public void close() {
+        caching.close();
+    }
+}

@@ -1,0 +1,81 @@
+package io.cistern.caching;
+
+import io.cistern.spi.EventSink;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/// Where freed memory still has the pattern it was filled with. Memory that comes from the driver, or goes back to
+/// it, has none, nor has a page that moved: its bytes may have changed under either address. It hears of that as an
+/// event sink, and passes it on. No two ranges overlap.
+///
+/// **Threads.** Any.
+final class PoisonedRanges implements EventSink {
+    private final EventSink next;
+    /// By start.
+    private final TreeMap<Long, Range> ranges = new TreeMap<>();
+
+    /// A range of addresses.
+    record Range(long from, long to) {
+        long byteSize() {
+            return to - from;
+        }
+    }
+
+    PoisonedRanges(EventSink next) {
+        this.next = next;
+    }
+
+    /// A range was filled.
+    synchronized void add(long from, long byteSize) {
+        take(from, byteSize);
+        ranges.put(from, new Range(from, from + byteSize));
+    }
+
+    /// Forgets what lies in a range.
+    ///
+    /// @return the parts that had the pattern
+    synchronized List<Range> take(long from, long byteSize) {
+        long to = from + byteSize;
+        List<Range> taken = new ArrayList<>();
+        Map.Entry<Long, Range> below = ranges.lowerEntry(from);
+        if (below != null && below.getValue().to > from) {
+            taken.add(cut(below.getValue(), from, to));
+        }
+        for (Range range : List.copyOf(ranges.subMap(from, to).values())) {
+            taken.add(cut(range, from, to));
+        }
+        return taken;
+    }
+
+    private Range cut(Range range, long from, long to) {
+        ranges.remove(range.from);
+        if (range.from < from) {
+            ranges.put(range.from, new Range(range.from, from));
+        }
+        if (range.to > to) {
+            ranges.put(to, new Range(to, range.to));
+        }
+        return new Range(Math.max(range.from, from), Math.min(range.to, to));
+    }
+
+    @Override
+    public void segmentAcquired(int device, long address, long byteSize) {
+        take(address, byteSize);
+        next.segmentAcquired(device, address, byteSize);
+    }
+
+    @Override
+    public void segmentReleased(int device, long address, long byteSize) {
+        take(address, byteSize);
+        next.segmentReleased(device, address, byteSize);
+    }
+
+    @Override
+    public void pageMoved(int device, long formerAddress, long address, long byteSize) {
+        take(formerAddress, byteSize);
+        take(address, byteSize);
+        next.pageMoved(device, formerAddress, address, byteSize);
+    }
+}

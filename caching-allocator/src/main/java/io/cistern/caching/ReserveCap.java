@@ -1,0 +1,64 @@
+package io.cistern.caching;
+
+import io.cistern.DeviceOutOfMemoryException;
+import java.io.Serial;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongFunction;
+
+/// The most that may be obtained from a source for one device: bytes are taken before the source is asked, and put
+/// back if it refuses or once it took them back. `taken = obtained + asked for now ≤ cap`.
+final class ReserveCap {
+    private final int device;
+    private final long capBytes;
+    private final AtomicLong taken = new AtomicLong();
+
+    ReserveCap(int device, long capBytes) {
+        this.device = device;
+        this.capBytes = capBytes;
+    }
+
+    /// Obtains memory, if it stays below the cap.
+    ///
+    /// @throws DeviceOutOfMemoryException if it does not, caused by [Reached]
+    <T> T obtain(long byteSize, LongFunction<T> source) {
+        long before = taken.getAndAdd(byteSize);
+        if (byteSize > capBytes - before) {
+            taken.addAndGet(-byteSize);
+            throw new DeviceOutOfMemoryException(
+                    byteSize,
+                    device,
+                    before + " bytes are reserved of " + capBytes + " that per_process_memory_fraction allows",
+                    new Reached());
+        }
+        boolean obtained = false;
+        try {
+            T memory = source.apply(byteSize);
+            obtained = true;
+            return memory;
+        } finally {
+            if (!obtained) {
+                taken.addAndGet(-byteSize);
+            }
+        }
+    }
+
+    /// Memory went back, or more came than was asked for if negative.
+    void returned(long byteSize) {
+        taken.addAndGet(-byteSize);
+    }
+
+    /// Whether a failure is that of a cap, so that the driver was not asked.
+    static boolean isReached(Throwable failure) {
+        return failure.getCause() instanceof Reached;
+    }
+
+    /// Tells a cap from a driver without memory.
+    static final class Reached extends RuntimeException {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        Reached() {
+            super("per_process_memory_fraction", null, false, false);
+        }
+    }
+}

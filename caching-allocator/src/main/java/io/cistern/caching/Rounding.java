@@ -1,0 +1,34 @@
+package io.cistern.caching;
+
+import org.jspecify.annotations.Nullable;
+
+/// The size of the block that serves a request: whole units, and on to the next [division][PowerTwoDivisions] where
+/// there are any. What that adds is the rounding loss.
+final class Rounding {
+    private final long unit;
+    private final @Nullable PowerTwoDivisions divisions;
+
+    /// Rounds up to whole units.
+    ///
+    /// @param unit a power of two, at least a granule
+    Rounding(long unit, @Nullable PowerTwoDivisions divisions) {
+        this.unit = unit;
+        this.divisions = divisions != null && divisions.rounds() ? divisions : null;
+    }
+
+    /// A request's size, rounded.
+    ///
+    /// @param byteSize at least 1, at most [Sizes#LARGEST]
+    long rounded(long byteSize) {
+        return Sizes.rounded(byteSize, divisions == null ? unit : divisions.step(byteSize, unit));
+    }
+
+    /// Whether any size is rounded to more than whole units.
+    boolean divides() {
+        return divisions != null;
+    }
+
+    long unit() {
+        return unit;
+    }
+}

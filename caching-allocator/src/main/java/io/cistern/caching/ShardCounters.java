@@ -1,0 +1,191 @@
+package io.cistern.caching;
+
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
+
+/// What one shard counts, guarded by its lock, which it holds anyway.
+///
+/// ```
+/// active = allocated + waiting
+/// ```
+///
+/// Blocks that wait for another stream are few, so only they are counted beside those allocated, and most allocations
+/// count no active blocks at all.
+final class ShardCounters {
+    private final Map<CacheStat, Gauge> gauges = new EnumMap<>(CacheStat.class);
+    private final Gauge allocation;
+    private final Gauge allocatedBytes;
+    private final Gauge requestedBytes;
+    private final Gauge waiting;
+    private final Gauge waitingBytes;
+    private final Gauge pieces;
+    private final Gauge pieceBytes;
+    private final DeviceCounters device;
+    private final long oversizeBytes;
+    private long hits;
+    private long misses;
+    /// Since the last reset, at moments at which blocks waited.
+    private long activePeak;
+    private long activeBytesPeak;
+
+    ShardCounters(boolean small, DeviceCounters device) {
+        this.device = device;
+        this.oversizeBytes = device.oversizeBytes;
+        for (CacheStat stat : CacheStat.values()) {
+            gauges.put(stat, new Gauge(device.peak(stat, small), stat.chunk(small)));
+        }
+        allocation = gauge(CacheStat.ALLOCATION);
+        allocatedBytes = gauge(CacheStat.ALLOCATED_BYTES);
+        requestedBytes = gauge(CacheStat.REQUESTED_BYTES);
+        waiting = gauge(CacheStat.ACTIVE);
+        waitingBytes = gauge(CacheStat.ACTIVE_BYTES);
+        pieces = gauge(CacheStat.INACTIVE_SPLIT);
+        pieceBytes = gauge(CacheStat.INACTIVE_SPLIT_BYTES);
+    }
+
+    /// The gauge behind a statistic; for the active ones it counts only the blocks that wait.
+    Gauge gauge(CacheStat stat) {
+        return Objects.requireNonNull(gauges.get(stat));
+    }
+
+    /// A block was handed out.
+    void allocated(long byteSize) {
+        allocation.add(1);
+        allocatedBytes.add(byteSize);
+        if (waiting.current() != 0) {
+            activePeak = Math.max(activePeak, allocation.current() + waiting.current());
+            activeBytesPeak = Math.max(activeBytesPeak, allocatedBytes.current() + waitingBytes.current());
+        }
+        if (byteSize >= oversizeBytes) {
+            gauge(CacheStat.OVERSIZE_ALLOCATIONS).add(1);
+        }
+    }
+
+    /// A block was freed.
+    void freed(long byteSize) {
+        allocation.remove(1);
+        allocatedBytes.remove(byteSize);
+        if (byteSize >= oversizeBytes) {
+            gauge(CacheStat.OVERSIZE_ALLOCATIONS).remove(1);
+        }
+    }
+
+    /// A block that was freed waits for another stream.
+    void waits(long byteSize) {
+        waiting.add(1);
+        waitingBytes.add(byteSize);
+    }
+
+    /// It waits no longer.
+    void waited(long byteSize) {
+        waiting.remove(1);
+        waitingBytes.remove(byteSize);
+    }
+
+    /// A caller got so many bytes of those [allocated][#allocated].
+    void requested(long byteSize) {
+        requestedBytes.add(byteSize);
+    }
+
+    /// A caller freed so many bytes.
+    void returned(long byteSize) {
+        requestedBytes.remove(byteSize);
+    }
+
+    /// A search went well, or not.
+    void searched(boolean found) {
+        if (found) {
+            hits++;
+        } else {
+            misses++;
+        }
+    }
+
+    /// A part of a plain segment became free.
+    void pieceFreed(long byteSize) {
+        pieces.add(1);
+        pieceBytes.add(byteSize);
+    }
+
+    /// A free part of a plain segment was taken or joined.
+    void pieceTaken(long byteSize) {
+        pieces.remove(1);
+        pieceBytes.remove(byteSize);
+    }
+
+    /// A plain segment came.
+    void grown(long byteSize) {
+        came(byteSize);
+        device.count(CacheEvent.DEVICE_ALLOC);
+        gauge(CacheStat.SEGMENT).add(1);
+        if (byteSize >= oversizeBytes) {
+            gauge(CacheStat.OVERSIZE_SEGMENTS).add(1);
+        }
+    }
+
+    /// Memory came, from the driver or from another place.
+    void came(long byteSize) {
+        gauge(CacheStat.RESERVED_BYTES).add(byteSize);
+    }
+
+    /// Memory went to another place.
+    void went(long byteSize) {
+        gauge(CacheStat.RESERVED_BYTES).remove(byteSize);
+    }
+
+    /// Memory went back to the driver.
+    ///
+    /// @param segment whether as a plain segment
+    void shrunk(long byteSize, boolean segment) {
+        went(byteSize);
+        device.count(CacheEvent.DEVICE_FREE);
+        if (segment) {
+            gauge(CacheStat.SEGMENT).remove(1);
+            if (byteSize >= oversizeBytes) {
+                gauge(CacheStat.OVERSIZE_SEGMENTS).remove(1);
+            }
+        }
+    }
+
+    void resetPeaks() {
+        gauges.values().forEach(Gauge::resetPeak);
+        activePeak = allocation.current() + waiting.current();
+        activeBytesPeak = allocatedBytes.current() + waitingBytes.current();
+    }
+
+    /// The number that a statistic has now.
+    long current(CacheStat stat) {
+        return switch (stat) {
+            case ACTIVE -> allocation.current() + waiting.current();
+            case ACTIVE_BYTES -> allocatedBytes.current() + waitingBytes.current();
+            default -> gauge(stat).current();
+        };
+    }
+
+    /// The most that it was.
+    long peak(CacheStat stat) {
+        return switch (stat) {
+            case ACTIVE -> Math.max(allocation.peak(), activePeak);
+            case ACTIVE_BYTES -> Math.max(allocatedBytes.peak(), activeBytesPeak);
+            default -> gauge(stat).peak();
+        };
+    }
+
+    /// All that was added to it.
+    long added(CacheStat stat) {
+        return switch (stat) {
+            case ACTIVE -> allocation.added();
+            case ACTIVE_BYTES -> allocatedBytes.added();
+            default -> gauge(stat).added();
+        };
+    }
+
+    long hits() {
+        return hits;
+    }
+
+    long misses() {
+        return misses;
+    }
+}

@@ -1,0 +1,76 @@
+package io.cistern.caching;
+
+import java.util.List;
+
+/// What one shard has, in bytes, by what could be done with it.
+///
+/// ```
+/// mapped = live + waiting + idle        idle = returnable + shared
+/// ```
+///
+/// @param stream whose memory it is
+/// @param small whether of small blocks
+/// @param liveBytes in use
+/// @param waitingBytes freed, but another stream may still use them
+/// @param idleBytes free
+/// @param returnableBytes free in whole pages or segments; 0 if it was not asked for
+/// @param largestFreeBytes the largest free block
+record ShardSurvey(
+        long stream,
+        boolean small,
+        long liveBytes,
+        long waitingBytes,
+        long idleBytes,
+        long returnableBytes,
+        long largestFreeBytes) {
+    /// Walks all blocks. With the lock of the shard, and with its driver lock for the returnable ones.
+    static ShardSurvey of(StreamShard shard, Blocks blocks, List<Region> regions, boolean tellReturnable) {
+        long[] byState = new long[Blocks.SPENT + 1];
+        long returnable = 0;
+        long largest = 0;
+        for (Region region : regions) {
+            for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+                long byteSize = blocks.byteSize[block];
+                byState[blocks.state[block]] += byteSize;
+                if (blocks.state[block] == Blocks.FREE) {
+                    returnable += tellReturnable ? returnable(region, blocks.address[block], blocks.end(block)) : 0;
+                    largest = Math.max(largest, byteSize);
+                }
+            }
+        }
+        return new ShardSurvey(
+                shard.stream,
+                shard.small,
+                byState[Blocks.LIVE],
+                byState[Blocks.FENCED],
+                byState[Blocks.FREE],
+                returnable,
+                largest);
+    }
+
+    private static long returnable(Region region, long from, long to) {
+        long bytes = 0;
+        for (Region.Range range = region.lastReturnable(from, to); range != null; ) {
+            bytes += range.to() - range.from();
+            range = region.lastReturnable(from, range.from());
+        }
+        return bytes;
+    }
+
+    /// With so many bytes of the live ones told as idle, since lanes hold them.
+    ShardSurvey withIdle(long laneBytes) {
+        return new ShardSurvey(
+                stream,
+                small,
+                liveBytes - laneBytes,
+                waitingBytes,
+                idleBytes + laneBytes,
+                returnableBytes,
+                largestFreeBytes);
+    }
+
+    /// Free in pages or segments that have a block in use too.
+    long sharedBytes() {
+        return idleBytes - returnableBytes;
+    }
+}

@@ -1,0 +1,89 @@
+package io.cistern.caching;
+
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
+
+/// Sums of what shards and lanes counted. Not thread-safe.
+final class ShardTotals {
+    private static final class Sum {
+        long current;
+        long added;
+        long peak;
+    }
+
+    private final Map<CacheStat, Sum> sums = new EnumMap<>(CacheStat.class);
+    long hits;
+    long misses;
+    long laneHits;
+    long laneMisses;
+
+    ShardTotals() {
+        for (CacheStat stat : CacheStat.values()) {
+            sums.put(stat, new Sum());
+        }
+    }
+
+    ShardTotals(ShardTotals other) {
+        this();
+        add(other);
+    }
+
+    /// Adds what a shard counted; under its lock, or when it is gone.
+    void add(ShardCounters shard) {
+        sums.forEach((stat, sum) -> {
+            sum.current += shard.current(stat);
+            sum.added += shard.added(stat);
+            sum.peak += shard.peak(stat);
+        });
+        hits += shard.hits();
+        misses += shard.misses();
+    }
+
+    /// Adds other sums.
+    void add(ShardTotals other) {
+        sums.forEach((stat, sum) -> {
+            sum.current += other.current(stat);
+            sum.added += other.added(stat);
+            sum.peak += other.peak(stat);
+        });
+        hits += other.hits;
+        misses += other.misses;
+        laneHits += other.laneHits;
+        laneMisses += other.laneMisses;
+    }
+
+    /// Corrects for what lanes hold and hand out: see [LaneCounters].
+    void addLane(CacheStat stat, long nowMore, long addedMore) {
+        sum(stat).current += nowMore;
+        sum(stat).added += addedMore;
+    }
+
+    /// Adds one gauge more.
+    void add(CacheStat stat, Gauge gauge) {
+        sum(stat).current += gauge.current();
+        sum(stat).added += gauge.added();
+        sum(stat).peak += gauge.peak();
+    }
+
+    private Sum sum(CacheStat stat) {
+        return Objects.requireNonNull(sums.get(stat));
+    }
+
+    long current(CacheStat stat) {
+        return sum(stat).current;
+    }
+
+    long added(CacheStat stat) {
+        return sum(stat).added;
+    }
+
+    /// The sum of the shards' own peaks: not less than the peak of the sum.
+    long peak(CacheStat stat) {
+        return sum(stat).peak;
+    }
+
+    void resetPeaks() {
+        sums.values().forEach(sum -> sum.peak = sum.current);
+    }
+}

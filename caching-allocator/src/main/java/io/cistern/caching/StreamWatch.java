@@ -1,0 +1,62 @@
+package io.cistern.caching;
+
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.Streams;
+import java.util.HashMap;
+import java.util.Map;
+
+/// Notices that a stream ended without an announcement: its handle is dead, or names a stream with another number.
+/// The driver numbers streams for the life of the process, and handles come again.
+///
+/// **Threads.** Any.
+final class StreamWatch {
+    private static final long DEAD = -1;
+
+    private record Key(int device, long stream) {}
+
+    private final Streams streams;
+    /// The numbers of the streams seen and not announced as ended.
+    private final Map<Key, Long> numbers = new HashMap<>();
+
+    StreamWatch(Streams streams) {
+        this.streams = streams;
+    }
+
+    /// Looks at a stream that a call names.
+    ///
+    /// @param known whether only a stream that was seen alive is of interest
+    /// @return whether one of the same handle ended before without an announcement; told once
+    synchronized boolean endedUnannounced(int device, long stream, boolean known) {
+        if (stream >= 0 && stream <= Streams.PER_THREAD_DEFAULT) {
+            return false;
+        }
+        Key key = new Key(device, stream);
+        Long before = numbers.get(key);
+        if (before == null && known) {
+            return false;
+        }
+        long now = number(device, stream);
+        if (now == DEAD) {
+            numbers.remove(key);
+        } else {
+            numbers.put(key, now);
+        }
+        return before != null && before != now;
+    }
+
+    /// The end of a stream was announced.
+    synchronized void announced(int device, long stream) {
+        numbers.remove(new Key(device, stream));
+    }
+
+    private long number(int device, long stream) {
+        try {
+            return streams.id(device, stream);
+        } catch (CudaException failure) {
+            boolean gone = failure.result() == CudaResult.INVALID_HANDLE
+                    || failure.result() == CudaResult.CONTEXT_IS_DESTROYED;
+            return gone ? DEAD : 0; // an older driver numbers no streams: they are all alike then
+        }
+    }
+}
