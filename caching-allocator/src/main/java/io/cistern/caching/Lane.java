@@ -321,7 +321,7 @@ final class Lane {
 
     /// Keeps a small block, and makes the room for it.
     private void keepSmall(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
-        into.makePlace(sizeClass, evicted);
+        into.makePlace(this, sizeClass, evicted);
         if (!keepIfRoom(into, address, sizeClass, mayHold)) {
             evicted.add(address);
             if (++refusals % REFUSALS_BEFORE_EVICTION == 0) {

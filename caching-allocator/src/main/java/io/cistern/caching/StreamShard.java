@@ -25,8 +25,9 @@ final class StreamShard {
     final long stream;
     final boolean small;
     final ReentrantLock driverLock = new ReentrantLock();
+    final Depot depot = new Depot(this);
 
-    private final ReentrantLock lock = new ReentrantLock();
+    private final ReentrantLock lock = new ShortLock();
     private final BlockHeap heap;
     private final FencedFrees fenced;
 
@@ -410,6 +411,7 @@ final class StreamShard {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
+        depot.checkInvariants();
         driverLock.lock();
         lock.lock();
         try {
