@@ -2,14 +2,13 @@ package io.cistern.benchmarks;
 
 import io.cistern.spi.DeviceAllocator;
 
-/// Does nothing: always the same address, for small blocks one such as they have, no multiple of 64 KiB. What a pair costs over it is what the framework adds.
+/// Does nothing: always the same address. What a pair costs over it is what the framework adds.
 final class NoAllocator implements DeviceAllocator {
-    private static final long LARGE = 64 << 10;
     private static final long ADDRESS = 0x7f00_0000_0000L;
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        return byteSize < LARGE ? ADDRESS + 4608 : ADDRESS;
+        return ADDRESS;
     }
 
     @Override

@@ -4,7 +4,7 @@ import io.cistern.spi.DeviceAllocator;
 
 /// Does next to nothing: always the same address for a thread, and another for each thread.
 final class SpacedAllocator implements DeviceAllocator {
-    private static final long FIRST_ADDRESS = 0x7f00_0000_1200L;
+    private static final long FIRST_ADDRESS = 0x7f00_0000_0000L;
 
     @Override
     public long allocate(long byteSize, int device, long stream) {

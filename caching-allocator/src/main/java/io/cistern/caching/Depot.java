@@ -58,8 +58,8 @@ final class Depot {
     private final StreamShard shard;
     private final @Nullable Shelf[] shelves = new Shelf[SizeClasses.COUNT];
 
-    /// Read without the word as a guess.
-    private volatile long bytes;
+    /// Read without the word as a guess, which is exact where the reader came after who wrote.
+    private long bytes;
 
     Depot(StreamShard shard) {
         this.shard = shard;

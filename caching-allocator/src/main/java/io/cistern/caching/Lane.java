@@ -322,7 +322,11 @@ final class Lane {
     /// Keeps a small block, and makes the room for it.
     private void keepSmall(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
         into.makePlace(this, sizeClass, evicted);
-        if (!keepIfRoom(into, address, sizeClass, mayHold)) {
+        boolean kept = keepIfRoom(into, address, sizeClass, mayHold);
+        while (!kept && into.evictLarger(sizeClass, evicted)) {
+            kept = keepIfRoom(into, address, sizeClass, mayHold);
+        }
+        if (!kept) {
             evicted.add(address);
             if (++refusals % REFUSALS_BEFORE_EVICTION == 0) {
                 makeRoom(into, evicted);

@@ -193,6 +193,20 @@ final class LaneBins {
         }
     }
 
+    /// Takes the oldest of the largest blocks out, if they are larger than those of a class: so the bound
+    /// holds the most blocks, and what goes costs one pass through the shard for many bytes.
+    ///
+    /// @return false if there is none
+    boolean evictLarger(int sizeClass, AddressBatch evicted) {
+        for (int larger = SizeClasses.COUNT - 1; larger > sizeClass; larger--) {
+            if (stacks[larger][DEPTH] > 0) {
+                evict(stacks[larger], 1, evicted);
+                return true;
+            }
+        }
+        return false;
+    }
+
     /// Takes everything out.
     void evictAll(AddressBatch evicted) {
         if (bytes() == 0) {

@@ -24,8 +24,7 @@ import org.jspecify.annotations.Nullable;
 /// stay: the driver gives the same addresses again. At worst that is 2 KiB for each 32 KiB of addresses.
 ///
 /// **Steps.** Insert: find the slot by size and address, check that it is empty, write the owner, then the key
-/// (release). Remove: look for the key in both tables, in the coarse one first if the address is a
-/// multiple of 64 KiB, swing its state from live to freeing (compare-and-set, so
+/// (release). Remove: look for the key in both tables, swing its state from live to freeing (compare-and-set, so
 /// that one of two frees loses), read the owner, clear the key. Drain: swing the live records of a route to draining,
 /// so that their frees are counted. A record of either kind may bear the mark *used* besides, which sends its free
 /// the same slow way: see [BlockUses].
@@ -50,7 +49,6 @@ abstract class OwnerTable {
 
     private static final int FINE_SHIFT = 8;
     private static final int COARSE_SHIFT = 16;
-    private static final long COARSE_MASK = (1L << COARSE_SHIFT) - 1;
     private static final int SLOT_BITS = 7;
     private static final int SLOTS = 1 << SLOT_BITS;
 
@@ -111,21 +109,20 @@ abstract class OwnerTable {
         return true;
     }
 
-    /// Finds the record of a block and has it freed by [#free]; looks first in the table where it most likely is,
-    /// because another look costs 5 ns.
+    /// Finds the record of a block and has it freed by [#free].
     ///
     /// @return false if no live block begins at the address
     final boolean remove(long address, long stream) {
-        boolean found = (address & COARSE_MASK) == 0
-                ? remove(coarse, COARSE_SHIFT, address, stream) || remove(fine, FINE_SHIFT, address, stream)
-                : remove(fine, FINE_SHIFT, address, stream) || remove(coarse, COARSE_SHIFT, address, stream);
-        return found || removeUnseen(address, stream);
-    }
-
-    private boolean remove(long[] @Nullable [] directory, int shift, long address, long stream) {
-        long[] chunk = find(directory, address >>> (shift + SLOT_BITS));
-        int at = slotOf(address, shift);
-        return chunk != null && holds(chunk, at, address) && free(chunk, at, address, stream);
+        long[] chunk = find(fine, address >>> (FINE_SHIFT + SLOT_BITS));
+        int at = slotOf(address, FINE_SHIFT);
+        if (chunk == null || !holds(chunk, at, address)) {
+            chunk = find(coarse, address >>> (COARSE_SHIFT + SLOT_BITS));
+            at = slotOf(address, COARSE_SHIFT);
+            if (chunk == null || !holds(chunk, at, address)) {
+                return removeUnseen(address, stream);
+            }
+        }
+        return free(chunk, at, address, stream);
     }
 
     /// Looks again where no race hides a chunk.
