@@ -27,7 +27,7 @@ final class Lane {
     /// Larger blocks always go to their shard.
     static final long LARGEST_KEPT = 64L << 20;
 
-    private static final int REFUSALS_BEFORE_EVICTION = 32;
+    private static final int REFUSALS_BEFORE_EVICTION = 512;
 
     private static final long NOTHING = -1;
 

@@ -220,9 +220,10 @@ final class LaneBins {
         }
     }
 
-    /// The lowest, which were pushed first.
+    /// The lowest, which were pushed first. What goes back was too much to fetch.
     private void evict(long[] stack, int count, AddressBatch evicted) {
         evicted.addAll(stack, FIRST, FIRST + count);
+        stack[BATCH] = Math.max(1, stack[BATCH] / 2);
         drop(stack, count);
     }
 
