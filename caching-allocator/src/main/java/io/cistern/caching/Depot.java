@@ -166,7 +166,8 @@ final class Depot {
 
     private long check(Shelf shelf, long byteSize) {
         for (int i = 0; i < shelf.count; i++) {
-            Invariant.check(shard.isLive(shelf.addresses[i], byteSize), "a block on a shelf is live", shelf.addresses[i]);
+            Invariant.check(
+                    shard.isLive(shelf.addresses[i], byteSize), "a block on a shelf is live", shelf.addresses[i]);
         }
         return shelf.count * byteSize;
     }

@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 /// most 64 KiB, and no memory is obtained for them; from the shard's [Depot], if another thread left some
 /// there, or else from the shard. If the shard has none, what the own lane and the depot hold of it goes back
 /// before the cache grows.
-/// 2. **No room**: older blocks of the class go to the depot, if another thread misses them, or go back, or those of streams used less; see [Lane].
+/// 2. **No room**: older blocks of the class go to the depot, if another thread misses them, or go back, or those of
+/// streams used less; see [Lane].
 /// 3. **A large miss** first gives the large block of the lane back, so that best fit sees what it would
 /// see without lanes. Only where the same size was asked for several times in a row, the block serves again
 /// from the lane.
