@@ -8,4 +8,10 @@ public interface EventSink {
 
     /// A range went back to the driver, or pages were unmapped from one.
     void segmentReleased(int device, long address, long byteSize);
+
+    /// The physical page at an address was mapped at another one, where its bytes are used from now on. The former
+    /// address keeps its mapping, but nothing there is handed out while the page is used elsewhere.
+    ///
+    /// @param formerAddress where it was used before
+    default void pageMoved(int device, long formerAddress, long address, long byteSize) {}
 }

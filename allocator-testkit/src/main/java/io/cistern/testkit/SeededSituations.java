@@ -19,7 +19,7 @@ public class SeededSituations {
     public SeededSituations() {}
 
     static List<String> specs() {
-        return List.of("caching", "caching:source=linear", "async");
+        return List.of("caching", "caching:reuse=passed", "caching:reuse=never", "caching:source=linear", "async");
     }
 
     @ParameterizedTest(name = "{0}")

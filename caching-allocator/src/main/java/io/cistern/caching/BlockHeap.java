@@ -14,51 +14,40 @@ import org.jspecify.annotations.Nullable;
 /// exactly the live blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 final class BlockHeap {
     final Blocks blocks = new Blocks();
-    private final SizeBins bins = new SizeBins(blocks);
-    private final Holes holes = new Holes(blocks);
+    private final Gaps gaps = new Gaps(blocks);
     private final List<Region> regions = new ArrayList<>();
     private final Cutting cutting;
+    private final MissClock clock;
     private long liveBytes;
     private long liveBlocks;
 
-    BlockHeap(Cutting cutting) {
+    BlockHeap(Cutting cutting, MissClock clock) {
         this.cutting = cutting;
+        this.clock = clock;
     }
 
     /// What a request that must grow its shard can have.
-    sealed interface Room permits Found, Gap {}
+    sealed interface Room permits Found, Window {}
 
     /// A block that fits after all, handed out: frees take no driver lock, so one came since the search that
     /// failed.
     record Found(long address) implements Room {}
 
-    /// A hole and the free blocks beside it, claimed: mapping `mapBytes` at `address` makes room for a request.
-    ///
-    /// @param hole the hole; its start is where pages are missing
-    /// @param before a claimed free block in front of it, or [Blocks#NONE]
-    /// @param after a claimed free block behind it, or [Blocks#NONE]
-    record Gap(PageArena arena, int hole, int before, int after, long address, long mapBytes) implements Room {}
-
     /// Takes a free block, whole or its first part.
     ///
     /// @return its address, or 0 if none fits
     long allocate(long byteSize) {
-        int block = bins.bestFit(byteSize);
+        int block = gaps.bins.bestFit(byteSize);
         if (block == Blocks.NONE || wastes(block, byteSize)) {
             return 0;
         }
-        bins.remove(block);
         return handOut(block, byteSize);
     }
 
     /// As [#allocate], also from a block that is worth more whole: nobody has anything else.
     long allocateFromAny(long byteSize) {
-        int block = bins.bestFit(byteSize);
-        if (block == Blocks.NONE) {
-            return 0;
-        }
-        bins.remove(block);
-        return handOut(block, byteSize);
+        int block = gaps.bins.bestFit(byteSize);
+        return block == Blocks.NONE ? 0 : handOut(block, byteSize);
     }
 
     /// Whether a request would spoil a block that is worth more whole.
@@ -90,11 +79,14 @@ final class BlockHeap {
         return block;
     }
 
+    /// Hands out a free block that begins a gap, or its first part.
     private long handOut(int block, long byteSize) {
-        blocks.state[block] = Blocks.LIVE; // first, so that the rest does not join it again
-        if (cutting.splits() && blocks.byteSize[block] > byteSize) {
-            makeFree(blocks.split(block, byteSize));
-        }
+        gaps.takeFirst(block, cutting.splits() ? byteSize : blocks.byteSize[block]);
+        return live(block);
+    }
+
+    private long live(int block) {
+        blocks.state[block] = Blocks.LIVE;
         long address = blocks.address[block];
         blocks.region[block].live.put(address, block);
         liveBytes += blocks.byteSize[block];
@@ -102,85 +94,98 @@ final class BlockHeap {
         return address;
     }
 
-    /// Makes a block free, one with the free blocks beside it.
+    /// Makes a block free from now on, one with the free blocks beside it.
     void makeFree(int block) {
-        int next = blocks.next[block];
-        if (blocks.is(next, Blocks.FREE)) {
-            bins.remove(next);
-            blocks.absorbNext(block);
-        }
-        int previous = blocks.previous[block];
-        if (blocks.is(previous, Blocks.FREE)) {
-            bins.remove(previous);
-            blocks.absorbNext(previous);
-            block = previous;
-        }
-        blocks.state[block] = Blocks.FREE;
-        bins.insert(block);
+        blocks.freedAt[block] = clock.now();
+        gaps.add(block, Blocks.FREE);
     }
 
     void addHole(PageArena arena) {
         regions.add(arena);
-        holes.insert(blocks.add(arena, Blocks.HOLE));
+        gaps.add(blocks.add(arena, Blocks.CLAIMED), Blocks.HOLE);
     }
 
     long addAndAllocate(Region region, long byteSize) {
         regions.add(region);
-        return handOut(blocks.add(region, Blocks.CLAIMED), byteSize);
+        int block = blocks.add(region, Blocks.CLAIMED);
+        makeFree(block);
+        return handOut(block, byteSize);
     }
 
-    /// Searches once more, and claims a gap if that fails; so bytes are missing in every gap.
+    /// Searches once more, and claims a window if that fails.
     @Nullable
-    Room findOrClaimGap(long byteSize, long unit) {
+    Room findOrClaimWindow(long byteSize, IdlePages idle) {
         long address = allocate(byteSize);
         if (address != 0) {
             return new Found(address);
         }
-        int hole = holes.fewestMissing(byteSize);
-        return hole == Blocks.NONE ? null : claim(hole, holes.missingAt(hole, byteSize), unit);
-    }
-
-    private Gap claim(int hole, long missing, long unit) {
-        holes.remove(hole);
-        blocks.state[hole] = Blocks.CLAIMED;
-        long mapBytes = Math.min(Sizes.roundUp(missing, unit), blocks.byteSize[hole]);
-        int after = mapBytes == blocks.byteSize[hole] ? claimFree(blocks.next[hole]) : Blocks.NONE;
-        int before = claimFree(blocks.previous[hole]);
-        return new Gap((PageArena) blocks.region[hole], hole, before, after, blocks.address[hole], mapBytes);
-    }
-
-    private int claimFree(int block) {
-        if (!blocks.is(block, Blocks.FREE)) {
-            return Blocks.NONE;
+        Window window = new WindowSearch(blocks, idle, byteSize).best(gaps);
+        if (window != null) {
+            gaps.claim(window.gap(), window.first(), window.last());
         }
-        bins.remove(block);
-        blocks.state[block] = Blocks.CLAIMED;
-        return block;
+        return window;
     }
 
-    long fillAndAllocate(Gap gap, long byteSize) {
-        int block = gap.hole;
-        if (gap.mapBytes < blocks.byteSize[block]) {
-            holes.insert(blocks.split(block, gap.mapBytes));
-        }
-        if (gap.after != Blocks.NONE) {
+    /// Makes a claimed window one block, whose bytes have pages up to `end`, and takes a block from it.
+    ///
+    /// @return the block's address
+    long fillAndAllocate(Window window, long end, long byteSize) {
+        int block = window.first();
+        for (int i = 1; i < window.count(); i++) {
             blocks.absorbNext(block);
         }
-        if (gap.before != Blocks.NONE) {
-            blocks.absorbNext(gap.before);
-            block = gap.before;
+        if (end < blocks.end(block)) {
+            gaps.add(blocks.split(block, end - blocks.address[block]), Blocks.HOLE);
         }
-        return handOut(block, byteSize);
+        if (byteSize < blocks.byteSize[block]) {
+            makeFree(blocks.split(block, byteSize)); // its stamp is new: fences come after those awaited for it
+        }
+        return live(block);
     }
 
-    void abandon(Gap gap) {
-        holes.insert(gap.hole);
-        if (gap.after != Blocks.NONE) {
-            makeFree(gap.after);
+    /// Makes the blocks of a window what they were.
+    void abandon(Window window) {
+        window.forEach(gaps::add);
+    }
+
+    /// Shows all pages that lie in free blocks.
+    void findIdle(IdlePages idle) {
+        gaps.forEachFree(Sizes.SLOT, block -> {
+            if (blocks.region[block] instanceof PageArena arena) {
+                idle.addAll(arena, block, blocks.address[block], blocks.end(block), blocks.freedAt[block]);
+            }
+        });
+    }
+
+    /// Takes the addresses of an idle page out of the free blocks: its home will be elsewhere.
+    ///
+    /// @return whether the page is still idle
+    boolean lend(Mapping home) {
+        int block = home.page.idleBlock;
+        while (isBefore(block, home)) {
+            block = blocks.next[block];
         }
-        if (gap.before != Blocks.NONE) {
-            makeFree(gap.before);
+        if (!blocks.is(block, Blocks.FREE)
+                || blocks.region[block] != home.arena
+                || blocks.address[block] > home.address
+                || blocks.end(block) < home.end()) {
+            return false;
         }
+        home.block = gaps.lend(block, home.address, home.end());
+        return true;
+    }
+
+    private boolean isBefore(int block, Mapping home) {
+        return block != Blocks.NONE
+                && blocks.state[block] != Blocks.UNUSED
+                && blocks.region[block] == home.arena
+                && blocks.end(block) <= home.address;
+    }
+
+    /// A page has come home: its block is free.
+    void returned(Mapping home) {
+        gaps.claim(home.block, home.block);
+        makeFree(home.block);
     }
 
     /// Claims what could go back to the driver, of the youngest regions first.
@@ -196,60 +201,108 @@ final class BlockHeap {
     private long claimIdle(Region region, long wanted, IntStream.Builder claimed) {
         long bytes = 0;
         for (int block = region.firstBlock; block != Blocks.NONE && bytes < wanted; block = blocks.next[block]) {
-            if (blocks.state[block] == Blocks.FREE) {
-                long end = region.returnableEnd(blocks.address[block], blocks.end(block));
-                long start = region.returnableStart(blocks.address[block], blocks.end(block), wanted - bytes);
-                if (start < end) {
-                    block = claimPart(block, start, end);
-                    claimed.add(block);
-                    bytes += end - start;
+            while (bytes < wanted && blocks.state[block] == Blocks.FREE) {
+                Region.Range range = region.lastReturnable(blocks.address[block], blocks.end(block));
+                if (range == null) {
+                    break;
                 }
+                claimed.add(claimPart(block, range.from(), range.to()));
+                bytes += range.to() - range.from();
             }
         }
         return bytes;
     }
 
     private int claimPart(int block, long start, long end) {
-        bins.remove(block);
-        if (end < blocks.end(block)) {
-            bins.insert(blocks.split(block, end - blocks.address[block]));
-        }
+        gaps.claim(block, block);
         int part = block;
         if (start > blocks.address[block]) {
             part = blocks.split(block, start - blocks.address[block]);
-            bins.insert(block);
+            gaps.add(block, Blocks.FREE);
         }
-        blocks.state[part] = Blocks.CLAIMED;
+        if (end < blocks.end(part)) {
+            gaps.add(blocks.split(part, end - blocks.address[part]), Blocks.FREE);
+        }
         return part;
     }
 
-    /// A claimed block whose memory went back.
+    /// Claims a lent block, or one that is spent but still has its mapping.
+    void claim(int block) {
+        if (blocks.state[block] == Blocks.LENT) {
+            gaps.claim(block, block);
+        }
+        blocks.state[block] = Blocks.CLAIMED;
+    }
+
+    /// Makes a claimed block lent or spent again.
+    void unclaim(int block, byte state) {
+        gaps.add(block, state);
+    }
+
+    /// A claimed block without memory now.
     void gaveBack(int block) {
         Region region = blocks.region[block];
-        if (region.keepsAddresses()) {
-            holes.publish(block);
+        if (!region.reusesAddresses() && region.keepsAddresses()) {
+            blocks.state[block] = Blocks.SPENT;
+        } else if (region.keepsAddresses()) {
+            gaps.add(block, Blocks.HOLE);
         } else {
             blocks.remove(block);
             regions.remove(region);
         }
     }
 
+    /// Takes a part of a hole out of use, because a mapping is stuck there.
+    void spend(Mapping stuck) {
+        int block = stuck.arena.firstBlock;
+        while (blocks.end(block) <= stuck.address) {
+            block = blocks.next[block];
+        }
+        gaps.claim(block, block);
+        if (blocks.end(block) > stuck.end()) {
+            gaps.add(blocks.split(block, stuck.end() - blocks.address[block]), Blocks.HOLE);
+        }
+        if (blocks.address[block] < stuck.address) {
+            stuck.block = blocks.split(block, stuck.address - blocks.address[block]);
+            gaps.add(block, Blocks.HOLE);
+        } else {
+            stuck.block = block;
+        }
+        blocks.state[stuck.block] = Blocks.SPENT;
+    }
+
     /// Takes the regions out of a heap without memory.
     ///
-    /// @return the regions, or null if there is memory left, in use or not
+    /// @return the regions, or null if there are mappings left, in use or not
     @Nullable
     List<Region> removeEmptyRegions() {
-        if (!regions.stream().allMatch(this::isOneHole)) {
+        if (!regions.stream().allMatch(this::isEmpty)) {
             return null;
         }
         List<Region> ended = List.copyOf(regions);
-        ended.forEach(region -> holes.remove(region.firstBlock));
+        ended.forEach(this::removeBlocks);
         regions.clear();
         return ended;
     }
 
-    private boolean isOneHole(Region region) {
-        return blocks.is(region.firstBlock, Blocks.HOLE) && blocks.next[region.firstBlock] == Blocks.NONE;
+    private boolean isEmpty(Region region) {
+        for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+            if (blocks.state[block] != Blocks.HOLE && blocks.state[block] != Blocks.SPENT) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void removeBlocks(Region region) {
+        for (int block = region.firstBlock; block != Blocks.NONE; ) {
+            int next = blocks.next[block];
+            if (blocks.state[block] == Blocks.HOLE) {
+                gaps.claim(block, block);
+            }
+            blocks.remove(block);
+            block = next;
+        }
     }
 
     /// Whether a block of this size is live at an address.
@@ -268,7 +321,9 @@ final class BlockHeap {
     }
 
     long largestFreeBytes() {
-        return bins.largest();
+        long[] largest = {0};
+        gaps.forEachFree(0, block -> largest[0] = Math.max(largest[0], blocks.byteSize[block]));
+        return largest[0];
     }
 
     /// Checks the invariants above.
@@ -276,6 +331,6 @@ final class BlockHeap {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
-        return new ShardCheck(blocks, regions).check(bins.checkInvariants(), holes.count(), liveBytes, liveBlocks);
+        return new ShardCheck(blocks, gaps, regions).check(liveBytes, liveBlocks);
     }
 }

@@ -2,9 +2,11 @@ package io.cistern.caching;
 
 import java.util.Arrays;
 
-/// Block records in parallel arrays; a block is a number. No object per block, so no garbage when they come and go.
+/// Block records in parallel arrays; a block is a number. No object per block, so no garbage when they come and
+/// go.
 ///
-/// The blocks of one [Region] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`. Numbers of
+/// The blocks of one [Region] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`. Numbers
+/// of
 /// removed blocks are used again, through a list in [#next]. Guarded by the shard's lock.
 final class Blocks {
     /// No block.
@@ -22,6 +24,12 @@ final class Blocks {
     static final byte CLAIMED = 4;
     /// Addresses without physical memory.
     static final byte HOLE = 5;
+    /// Addresses of one mapping whose page is at home elsewhere: its size is the page's, and it merges with
+    /// nothing.
+    static final byte LENT = 6;
+    /// Addresses that are not used again: a page left them and must stay the only one, or the driver would not
+    /// unmap it.
+    static final byte SPENT = 7;
 
     private static final int FIRST_CAPACITY = 64;
 
@@ -35,6 +43,12 @@ final class Blocks {
     int[] listPrevious = new int[FIRST_CAPACITY];
     int[] listNext = new int[FIRST_CAPACITY];
     byte[] state = new byte[FIRST_CAPACITY];
+    /// For the first block of a gap its last, and for the last the first; see [Gaps].
+    int[] gapEnd = new int[FIRST_CAPACITY];
+    /// The bytes of the gap that a free block in a bin begins.
+    long[] gapBytes = new long[FIRST_CAPACITY];
+    /// When a free block, or the part of it that was freed last, became free, by the [MissClock].
+    long[] freedAt = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;
     private int used;
@@ -55,6 +69,7 @@ final class Blocks {
     int split(int block, long firstSize) {
         int rest = take();
         set(rest, region[block], address[block] + firstSize, byteSize[block] - firstSize, state[block]);
+        freedAt[rest] = freedAt[block];
         byteSize[block] = firstSize;
         int after = next[block];
         next[rest] = after;
@@ -123,5 +138,8 @@ final class Blocks {
         listPrevious = Arrays.copyOf(listPrevious, capacity);
         listNext = Arrays.copyOf(listNext, capacity);
         state = Arrays.copyOf(state, capacity);
+        freedAt = Arrays.copyOf(freedAt, capacity);
+        gapEnd = Arrays.copyOf(gapEnd, capacity);
+        gapBytes = Arrays.copyOf(gapBytes, capacity);
     }
 }

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 /// which no lane is used.
 final class CachingAllocator extends LaneTable implements DeviceAllocator, ReservedPeak, Lends, RecordsUse {
     private final CudaDriver driver;
-    private final StreamOrder order;
+    private final StreamOrder streams;
     private final EventSink events;
     private final SegmentSource source;
     private final CachingOptions options;
@@ -41,7 +41,7 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
         this.driver = context.extension(CudaDriver.class)
                 .orElseThrow(
                         () -> new ConfigurationException("caching needs the driver, which this environment hides"));
-        this.order = context.streams();
+        this.streams = context.streams();
         this.events = context.events();
         this.source = context.segments(options.source());
         this.options = options;
@@ -123,21 +123,30 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
         if (cache == null) {
             Reserved reserved = new Reserved(device, events);
             RegionMap regions = new RegionMap();
-            Fences fences = new Fences(device, driver, order);
-            cache = new DeviceCache(device, reserved, growth(device, reserved, regions), options, fences, regions);
+            Fences fences = new Fences(device, driver, streams);
+            MissClock clock = new MissClock();
+            CrossStreamOrder order = new CrossStreamOrder(fences, clock, options.reuse());
+            Growth growth = growth(device, reserved, regions, clock, order);
+            cache = new DeviceCache(device, reserved, growth, options, clock, fences, order, regions);
             caches.set(device, cache);
         }
         return cache;
     }
 
-    private Growth growth(int device, Reserved reserved, RegionMap regions) {
+    private Growth growth(int device, Reserved reserved, RegionMap regions, MissClock clock, CrossStreamOrder order) {
         long deviceBytes = driver.devices().totalBytes(device);
         return switch (source) {
             case PageSource physical
             when options.splits() ->
                 new PageGrowth(
-                        new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
-                        regions,
+                        new PageTable(
+                                new PhysicalPages(
+                                        device, driver.virtualMemory(), physical, reserved, options.pageBytes()),
+                                regions,
+                                options.stableMapping()),
+                        clock,
+                        order,
+                        new Purchases(options.slack()),
                         deviceBytes);
             case PageSource physical -> {
                 RangeSource mapped = new MappedRanges(driver.virtualMemory(), physical);
@@ -171,6 +180,24 @@ final class CachingAllocator extends LaneTable implements DeviceAllocator, Reser
     public long trim(int device, long keepBytes) {
         DeviceCache cache = caches.get(device);
         return cache == null ? 0 : cache.trim(keepBytes);
+    }
+
+    /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or
+    /// captured its
+    /// addresses.
+    void pin(int device, long address, long byteSize, Page.Pin reason) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.pin(address, byteSize, reason);
+        }
+    }
+
+    /// Takes a reason for that away.
+    void unpin(int device, long address, long byteSize, Page.Pin reason) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.unpin(address, byteSize, reason);
+        }
     }
 
     @Override

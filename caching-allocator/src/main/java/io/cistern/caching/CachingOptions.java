@@ -4,6 +4,8 @@ import io.cistern.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorOptions;
 import io.cistern.spi.DeviceEnvironment;
+import java.util.List;
+import java.util.Locale;
 
 /// The options of `caching`.
 ///
@@ -13,9 +15,24 @@ import io.cistern.spi.DeviceEnvironment;
 /// @param splits whether blocks are cut for smaller requests; if not, each is a segment of its own
 /// @param lanes whether threads keep blocks that they freed
 /// @param laneBytes how much of small blocks each, or 0 for an amount that follows what is reserved
-record CachingOptions(String source, long pageBytes, long alignment, boolean splits, boolean lanes, long laneBytes) {
+/// @param reuse whether idle pages of one stream serve another
+/// @param slack how much more than the peak of live bytes may be reserved to save moving pages, as a share of it
+/// @param stableMapping whether every virtual page keeps its physical page for life
+record CachingOptions(
+        String source,
+        long pageBytes,
+        long alignment,
+        boolean splits,
+        boolean lanes,
+        long laneBytes,
+        PageReuse reuse,
+        double slack,
+        boolean stableMapping) {
     /// What every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
+
+    /// A twentieth of the peak settles every trace we have within three passes.
+    static final double USUAL_SLACK = 0.05;
 
     /// Handles larger than this save no calls worth speaking of.
     private static final long LARGEST_PAGE = 1L << 30;
@@ -34,7 +51,16 @@ record CachingOptions(String source, long pageBytes, long alignment, boolean spl
                 readAlignment(options),
                 options.flag("splits").orElse(true),
                 options.flag("lanes").orElse(true),
-                readLaneBytes(options));
+                readLaneBytes(options),
+                readReuse(options),
+                options.fraction("slack").orElse(USUAL_SLACK),
+                options.flag("stable_mapping").orElse(false));
+    }
+
+    private static PageReuse readReuse(AllocatorOptions options) {
+        return options.choice("reuse", List.of("never", "passed", "wait"))
+                .map(word -> PageReuse.valueOf(word.toUpperCase(Locale.ROOT)))
+                .orElse(PageReuse.WAIT);
     }
 
     /// From one block of the largest class.

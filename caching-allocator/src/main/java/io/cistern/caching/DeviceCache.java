@@ -5,7 +5,9 @@ import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.process.ProcessFence;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /// The cache of one device: its shards, and what they share.
 ///
@@ -28,8 +30,12 @@ final class DeviceCache {
     /// All block sizes are multiples of it, and so, counted from their regions, all addresses.
     private final long blockUnit;
     private final Fences fences;
+    private final CrossStreamOrder order;
     private final RegionMap regions;
     private final RecordedUses uses = new RecordedUses();
+    /// Of the streams that have shards. Guarded by itself.
+    private final Map<Long, StreamTimeline> timelines = new HashMap<>();
+
     private final ShardTable small;
     private final ShardTable large;
     final Lanes lanes;
@@ -43,14 +49,22 @@ final class DeviceCache {
     ///
     /// @param options of which the block unit and what is said of lanes count here
     DeviceCache(
-            int device, Reserved reserved, Growth growth, CachingOptions options, Fences fences, RegionMap regions) {
+            int device,
+            Reserved reserved,
+            Growth growth,
+            CachingOptions options,
+            MissClock clock,
+            Fences fences,
+            CrossStreamOrder order,
+            RegionMap regions) {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;
         this.blockUnit = options.blockUnit();
-        this.small = new ShardTable(true, growth.cutting());
-        this.large = new ShardTable(false, growth.cutting());
+        this.small = new ShardTable(true, growth.cutting(), clock);
+        this.large = new ShardTable(false, growth.cutting(), clock);
         this.fences = fences;
+        this.order = order;
         this.regions = regions;
         this.usesLanes = options.usesLanes();
         this.lanes = new Lanes(device, ProcessFence.isSupported());
@@ -177,7 +191,13 @@ final class DeviceCache {
             return shard;
         }
         fences.opened(key);
-        return table(ofSmall).open(key);
+        return table(ofSmall).open(timeline(key));
+    }
+
+    private StreamTimeline timeline(long key) {
+        synchronized (timelines) {
+            return timelines.computeIfAbsent(key, StreamTimeline::new);
+        }
     }
 
     /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
@@ -192,10 +212,9 @@ final class DeviceCache {
     }
 
     private long allocateAfterMiss(StreamShard shard, long size, long asked) {
-        sweepClosed();
         emptyLanes(shard, shard.small ? WORTH_EMPTYING : 1);
         try {
-            return grow(shard, size);
+            return grow(shard, size, false);
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             if (!FailureLadder.outOfMemory(failure)) {
                 throw failure;
@@ -205,15 +224,27 @@ final class DeviceCache {
     }
 
     /// Searches once more, frees whose fences have passed included, and then grows.
-    long grow(StreamShard shard, long size) {
+    ///
+    /// @param idleFirst see [Growth#growAndAllocate]
+    long grow(StreamShard shard, long size, boolean idleFirst) {
         shard.driverLock.lock();
         try {
             shard.settle(fences, false);
             long address = shard.allocate(size);
-            return address != 0 ? address : growth.growAndAllocate(shard, size);
+            return address != 0 ? address : growth.growAndAllocate(shard, size, idleFirst);
         } finally {
             shard.driverLock.unlock();
         }
+    }
+
+    /// Keeps the pages under a range of live blocks where they are.
+    void pin(long address, long byteSize, Page.Pin reason) {
+        growth.setPinned(address, byteSize, reason, true);
+    }
+
+    /// Takes a reason for that away.
+    void unpin(long address, long byteSize, Page.Pin reason) {
+        growth.setPinned(address, byteSize, reason, false);
     }
 
     /// Empties the lanes, and waits for the other streams that a shard's freed blocks were used on.
@@ -264,6 +295,13 @@ final class DeviceCache {
         }
         close(small.remove(key), key);
         close(large.remove(key), key);
+        StreamTimeline ended;
+        synchronized (timelines) {
+            ended = timelines.remove(key);
+        }
+        if (ended != null) {
+            order.closing(ended);
+        }
         fences.closed(key);
         sweepClosed();
     }
@@ -307,6 +345,11 @@ final class DeviceCache {
     private boolean dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
+            if (!shard.quiet(fences, false)) {
+                return false;
+            }
+            growth.unmapLent(shard);
+            order.finished(shard.timeline);
             return shard.dispose(fences);
         } finally {
             shard.driverLock.unlock();
@@ -334,6 +377,14 @@ final class DeviceCache {
         for (StreamShard shard : shards()) {
             try {
                 giveBack(shard, Long.MAX_VALUE, true);
+            } catch (CudaException failure) {
+                if (!failure.result().endsContext()) {
+                    throw failure;
+                }
+            }
+        }
+        for (StreamShard shard : shards()) {
+            try {
                 dispose(shard);
             } catch (CudaException failure) {
                 if (!failure.result().endsContext()) {
@@ -342,6 +393,7 @@ final class DeviceCache {
             }
         }
         growth.releaseRefused();
+        order.close();
     }
 
     /// Checks the shards, and that what is reserved is what they have.
@@ -353,7 +405,7 @@ final class DeviceCache {
         for (StreamShard shard : shards()) {
             mapped += shard.checkInvariants();
         }
-        long known = mapped + growth.refusedBytes();
+        long known = mapped + growth.otherBytes();
         Invariant.check(known == reserved.bytes(), "reserved bytes are those of the shards", known - reserved.bytes());
     }
 }

@@ -8,10 +8,11 @@ import java.util.List;
 /// What is tried, step by step, when the driver has no memory for a request:
 ///
 /// 1. wait for the other streams that this stream's freed blocks were used on, and search again;
-/// 2. give idle memory of other streams back to the driver, waiting for their work, until enough has gone;
+/// 2. grow by idle pages of other places and streams, where those can move, and ask the driver only for the rest;
+/// 3. give idle memory of other streams back to the driver, waiting for their work, until enough has gone;
 /// search and grow;
-/// 3. give all idle memory back, also this stream's own, which lies in pieces; search and grow;
-/// 4. say what is held and what each step gave.
+/// 4. give all idle memory back, also this stream's own, which lies in pieces; search and grow;
+/// 5. say what is held and what each step gave.
 ///
 /// Holds one shard's driver lock at a time, so two ladders do not block each other.
 final class FailureLadder {
@@ -39,6 +40,10 @@ final class FailureLadder {
         long reservedBefore = cache.reserved.bytes();
         cache.awaitFences(shard);
         long address = shard.allocate(size);
+        if (address != 0) {
+            return address;
+        }
+        address = tryToGrow();
         if (address != 0) {
             return address;
         }
@@ -73,9 +78,10 @@ final class FailureLadder {
         return returned;
     }
 
+    /// Moves what is idle and buys no more than is missing: a whole page may be more than there is.
     private long tryToGrow() {
         try {
-            return cache.grow(shard, size);
+            return cache.grow(shard, size, true);
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             if (outOfMemory(failure)) {
                 return 0;
@@ -93,7 +99,7 @@ final class FailureLadder {
                 + allocated
                 + " are allocated; its largest free block is " + largest
                 + " bytes; tried: waiting for other streams' use of"
-                + " freed blocks, giving back idle memory of other streams (" + others
+                + " freed blocks, moving idle pages, giving back idle memory of other streams (" + others
                 + " bytes), giving back all idle memory ("
                 + all + " bytes)";
     }

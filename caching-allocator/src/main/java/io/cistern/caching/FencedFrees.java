@@ -107,7 +107,8 @@ final class FencedFrees {
         }
     }
 
-    /// Asks or waits for every fence; those that passed are released and become [Fences#PASSED]. Under the driver
+    /// Asks or waits for every fence; those that passed are released and become [Fences#PASSED]. Under the
+    /// driver
     /// lock alone.
     void poll(Fences fences, boolean wait) {
         for (int i = 0; i < closedCount; i++) {

@@ -5,16 +5,30 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// Makes room and takes a block from it.
     ///
     /// @param byteSize whole granules
+    /// @param idleFirst whether idle memory of other places and streams is used up, as far as that can be,
+    /// before the
+    /// source is asked for more
     /// @return the block's address
     /// @throws io.cistern.DeviceOutOfMemoryException if the source has no more
     /// @throws io.cistern.cuda.CudaException for what else a driver call says; everything is as it was before
-    long growAndAllocate(StreamShard shard, long byteSize);
+    long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst);
 
-    /// Bytes that belong to no shard, because the driver would not take them back.
-    long refusedBytes();
+    /// Checks its own books.
+    ///
+    /// @return bytes reserved that belong to no shard, because the driver would not take them back
+    /// @throws IllegalStateException if an invariant does not hold
+    long otherBytes();
 
     /// Tries again to give those back.
     void releaseRefused();
+
+    /// Drops what a shard without work still has of memory that others use now. Under its driver lock.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses
+    void unmapLent(StreamShard shard);
+
+    /// Keeps the memory under a range where it is, or does so no longer.
+    void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned);
 
     /// How the free blocks of such memory are cut.
     Cutting cutting();

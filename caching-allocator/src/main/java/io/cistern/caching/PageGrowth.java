@@ -2,54 +2,112 @@ package io.cistern.caching;
 
 import io.cistern.DeviceOutOfMemoryException;
 
-/// Growth by pages: into the gap of an arena where the fewest bytes are missing, or else into a new arena.
+/// Growth by pages: into the window of the shard's arenas where the fewest bytes are missing, or else into a
+/// new arena.
+/// What is missing are idle pages of other places, or [new ones][Purchases].
 ///
 /// An arena's reservation costs no memory. One for large blocks has room for all of the device's memory and an
-/// eighth more, because blocks in use may leave gaps that no page lies under; one for small blocks has an eighth.
+/// eighth more, because blocks in use may leave gaps that no page lies under; one for small blocks has an
+/// eighth.
 final class PageGrowth implements Growth {
-    private final PhysicalPages pages;
-    private final RegionMap regions;
+    private final PageTable table;
+    private final MissClock clock;
+    private final CrossStreamOrder order;
+    private final Purchases purchases;
+    private final IdlePages idle = new IdlePages();
     private final long deviceBytes;
 
-    PageGrowth(PhysicalPages pages, RegionMap regions, long deviceBytes) {
-        this.pages = pages;
-        this.regions = regions;
+    PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, Purchases purchases, long deviceBytes) {
+        this.table = table;
+        this.clock = clock;
+        this.order = order;
+        this.purchases = purchases;
         this.deviceBytes = deviceBytes;
     }
 
     @Override
-    public long growAndAllocate(StreamShard shard, long byteSize) {
-        if (byteSize > deviceBytes && pages.onDevice) {
-            throw new DeviceOutOfMemoryException(byteSize, pages.device, "the device has " + deviceBytes);
+    public long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst) {
+        WindowFill.Way way = way(idleFirst);
+        if (byteSize > deviceBytes && table.pages.onDevice) {
+            throw new DeviceOutOfMemoryException(byteSize, table.pages.device, "the device has " + deviceBytes);
         }
-        return switch (shard.findOrClaimGap(byteSize, pages.growthUnit())) {
-            case BlockHeap.Found found -> found.address();
-            case BlockHeap.Gap gap -> fill(shard, gap, byteSize);
-            case null -> {
-                shard.addHole(PageArena.reserve(shard, reservation(shard, byteSize), pages, regions));
-                yield growAndAllocate(shard, byteSize);
+        while (true) {
+            switch (findOrPlan(shard, byteSize, way)) {
+                case Block block -> {
+                    return block.address;
+                }
+                case Plan plan -> {
+                    return plan.fill.fill(order, byteSize);
+                }
+                case NoWindow _ ->
+                    table.enter(shard.addHole(PageArena.reserve(shard, reservation(shard, byteSize), table)));
+                case Changed _ -> clock.advance();
             }
-        };
+        }
     }
 
-    private static long fill(StreamShard shard, BlockHeap.Gap gap, long byteSize) {
-        try {
-            gap.arena().map(gap.address(), gap.mapBytes());
-        } catch (RuntimeException | Error failure) {
-            shard.abandon(gap);
-            throw failure;
+    private WindowFill.Way way(boolean idleFirst) {
+        if (table.stable) {
+            return WindowFill.Way.BUY;
         }
-        return shard.fillAndAllocate(gap, byteSize);
+        return idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
+    }
+
+    private sealed interface Step {}
+
+    private record Block(long address) implements Step {}
+
+    private record Plan(WindowFill fill) implements Step {}
+
+    private record NoWindow() implements Step {}
+
+    /// Another thread took a page of the window meanwhile.
+    private record Changed() implements Step {}
+
+    private Step findOrPlan(StreamShard shard, long byteSize, WindowFill.Way way) {
+        table.lock();
+        try {
+            clock.advance();
+            idle.look(table.shards(), shard, order);
+            purchases.needed(idle.liveBytes() + byteSize);
+            return switch (shard.findOrClaimWindow(byteSize, idle)) {
+                case BlockHeap.Found found -> new Block(found.address());
+                case Window window -> plan(shard, window, byteSize, way);
+                case null -> new NoWindow();
+            };
+        } finally {
+            table.unlock();
+        }
+    }
+
+    private Step plan(StreamShard shard, Window window, long byteSize, WindowFill.Way way) {
+        WindowFill fill = new WindowFill(table, idle, purchases, shard, window, byteSize, way);
+        if (fill.plan()) {
+            return new Plan(fill);
+        }
+        fill.undo();
+        return new Changed();
     }
 
     @Override
-    public long refusedBytes() {
-        return pages.refusedBytes();
+    public long otherBytes() {
+        return table.pages.refusedBytes() + table.checkInvariants();
     }
 
     @Override
     public void releaseRefused() {
-        pages.releaseRefused();
+        table.releaseStuck();
+        table.pages.releaseRefused();
+    }
+
+    @Override
+    public void unmapLent(StreamShard shard) {
+        table.unmapLent(shard);
+    }
+
+    @Override
+    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
+        table.setPinned(address, byteSize, reason, pinned);
     }
 
     /// Without restraint: the pages of what is left over can go back to the driver.
@@ -60,6 +118,6 @@ final class PageGrowth implements Growth {
 
     private long reservation(StreamShard shard, long byteSize) {
         long usual = shard.small ? deviceBytes / 8 : deviceBytes / 8 * 9;
-        return Sizes.roundUp(Math.max(usual, byteSize), pages.growthUnit());
+        return Sizes.roundUp(Math.max(usual, byteSize), table.pages.unit());
     }
 }

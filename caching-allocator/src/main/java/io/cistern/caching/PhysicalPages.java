@@ -13,14 +13,18 @@ import org.jspecify.annotations.Nullable;
 /// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live
 /// handles`.
 ///
-/// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a
-/// page is 2 MiB while little is reserved, grows to 1/32 of what is reserved, and ends at 20 MiB. The last page of
-/// a growth is cut to what is needed, so larger pages do not reserve more.
+/// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So
+/// a
+/// page for large blocks is 1/128 of the most that was ever live at once, from 4 to 512 MiB; for small blocks 2
+/// MiB.
 final class PhysicalPages {
-    /// Where pages stop growing: 20 MiB cost about as much to create and map as 2 MiB do, 512 MiB three times as
-    /// much.
-    private static final long LARGEST_PAGE = 20L << 20;
-    private static final int SHARE_SHIFT = 5;
+    /// Where pages stop growing: 512 MiB cost three times as much to create and map as 2 MiB do.
+    private static final long LARGEST_PAGE = 512L << 20;
+
+    /// Large blocks are longer than 1 MiB, mostly by far, so 2 MiB pages would only make more calls.
+    private static final long SMALLEST_LARGE_PAGE = 4L << 20;
+
+    private static final int SHARE_SHIFT = 7;
     private static final System.Logger LOG = System.getLogger(PhysicalPages.class.getName());
 
     private record Handle(long value, long byteSize) {}
@@ -50,19 +54,26 @@ final class PhysicalPages {
         this.fixedPageBytes = Sizes.roundUp(fixedPageBytes, slotBytes);
     }
 
-    /// What a growth by `missing` bytes is rounded up to.
-    long growthUnit() {
+    /// What arenas are multiples of.
+    long unit() {
         return fixedPageBytes != 0 ? fixedPageBytes : slotBytes;
     }
 
-    /// The size of the pages for a growth.
-    long pageBytes(long growthBytes, boolean small) {
+    /// The size of the next page.
+    ///
+    /// @param peakBytes the most that was ever live
+    long pageBytes(long peakBytes, boolean small) {
         if (fixedPageBytes != 0) {
             return fixedPageBytes;
         }
-        long share = (reserved.bytes() + growthBytes) >> SHARE_SHIFT;
-        long page = small ? slotBytes : Math.min(LARGEST_PAGE, share);
-        return Math.max(slotBytes, page / slotBytes * slotBytes);
+        long page = small ? slotBytes : Math.min(LARGEST_PAGE, peakBytes >> SHARE_SHIFT);
+        return Math.max(
+                small ? slotBytes : Sizes.roundUp(SMALLEST_LARGE_PAGE, slotBytes), page / slotBytes * slotBytes);
+    }
+
+    /// A page's size, less what is not needed, if sizes are not fixed.
+    long cut(long byteSize, long neededBytes) {
+        return fixedPageBytes != 0 ? byteSize : Math.min(byteSize, neededBytes);
     }
 
     long create(long byteSize) {

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
+import org.jspecify.annotations.Nullable;
 
 /// A segment from a source of plain ranges. It goes back whole or not at all.
 final class PlainSegment extends Region {
@@ -30,17 +31,13 @@ final class PlainSegment extends Region {
     }
 
     @Override
-    long returnableStart(long from, long to, long wanted) {
-        return from;
+    @Nullable
+    Range lastReturnable(long from, long to) {
+        return from == address && to == end() ? new Range(from, to) : null;
     }
 
     @Override
-    long returnableEnd(long from, long to) {
-        return from == address && to == end() ? to : from;
-    }
-
-    @Override
-    void giveBack(long from, long to) {
+    boolean giveBack(long from, long to) {
         regions.remove(this, address, byteSize); // before the addresses can come again for another shard
         try {
             source.release(segment);
@@ -49,10 +46,16 @@ final class PlainSegment extends Region {
             throw failure;
         }
         reserved.released(segment.address(), segment.byteSize());
+        return true;
     }
 
     @Override
     boolean keepsAddresses() {
+        return false;
+    }
+
+    @Override
+    boolean reusesAddresses() {
         return false;
     }
 

@@ -28,20 +28,23 @@ abstract sealed class Region permits PageArena, PlainSegment {
         return address + byteSize;
     }
 
-    /// Where the part of an idle range begins that could go back to the driver.
-    ///
-    /// @param wanted do not return more than is needed for this many bytes
-    /// @return at least `from`; what is not below [#returnableEnd] means nothing
-    abstract long returnableStart(long from, long to, long wanted);
+    /// A part of a range of addresses.
+    record Range(long from, long to) {}
 
-    /// Where the part of an idle range ends that could go back to the driver.
-    abstract long returnableEnd(long from, long to);
+    /// The last part of an idle range that can go back to the driver for itself, or null. Under the shard's
+    /// lock.
+    abstract @Nullable Range lastReturnable(long from, long to);
 
     /// Gives a returnable range back to the driver. No work may use it any more.
-    abstract void giveBack(long from, long to);
+    ///
+    /// @return whether it went
+    abstract boolean giveBack(long from, long to);
 
     /// Whether the addresses stay with the region when their memory goes.
     abstract boolean keepsAddresses();
+
+    /// Whether memory may come to addresses again whose memory went.
+    abstract boolean reusesAddresses();
 
     /// Ends a region that has no memory any more.
     abstract void close();

@@ -4,7 +4,8 @@ import io.cistern.spi.EventSink;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 
-/// Bytes that one device's cache holds from the driver, and the most it ever held. `bytes = acquired − released`;
+/// Bytes that one device's cache holds from the driver, and the most it ever held. `bytes = acquired −
+/// released`;
 /// the peak is exact, because every change goes through here.
 final class Reserved {
     private final int device;
@@ -35,6 +36,11 @@ final class Reserved {
     /// A range stopped being usable.
     void announceReleased(long address, long byteSize) {
         events.segmentReleased(device, address, byteSize);
+    }
+
+    /// A page got another address besides those that it had.
+    void announceMoved(long former, long address, long byteSize) {
+        events.pageMoved(device, former, address, byteSize);
     }
 
     /// Both at once, for a segment that comes whole.

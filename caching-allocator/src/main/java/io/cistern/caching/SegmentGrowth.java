@@ -3,7 +3,8 @@ package io.cistern.caching;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
-/// Growth by plain segments: 2 MiB for small blocks, 20 MiB for those below 10 MiB, what is asked for above. Where
+/// Growth by plain segments: 2 MiB for small blocks, 20 MiB for those below 10 MiB, what is asked for above.
+/// Where
 /// blocks are not cut, each block has a segment of its own, in whole 2 MiB.
 final class SegmentGrowth implements Growth {
     private static final long SHARED_SEGMENT = 20L << 20;
@@ -38,7 +39,7 @@ final class SegmentGrowth implements Growth {
     }
 
     @Override
-    public long growAndAllocate(StreamShard shard, long byteSize) {
+    public long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst) {
         Segment segment = acquire(segmentBytes(shard, byteSize));
         long from = Sizes.rounded(segment.address(), options.alignment());
         long usable = (segment.address() + segment.byteSize() - from) & -options.blockUnit();
@@ -61,14 +62,23 @@ final class SegmentGrowth implements Growth {
 
     /// None: such a segment stays with its shard.
     @Override
-    public long refusedBytes() {
+    public long otherBytes() {
         return 0;
     }
 
     @Override
     public void releaseRefused() {}
 
-    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
+    /// A segment never moves, and goes only whole, once none of its blocks is live.
+    @Override
+    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {}
+
+    /// A segment has one address.
+    @Override
+    public void unmapLent(StreamShard shard) {}
+
+    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would
+    /// withhold
     /// it from every other use.
     @Override
     public Cutting cutting() {

@@ -5,15 +5,16 @@ import java.util.List;
 /// Walks all blocks of a shard and compares them with what the other structures say.
 final class ShardCheck {
     private final Blocks blocks;
+    private final Gaps gaps;
     private final List<Region> regions;
 
     private long mapped;
     private long liveBytes;
     private long live;
     private long free;
-    private long holes;
 
-    ShardCheck(Blocks blocks, List<Region> regions) {
+    ShardCheck(Blocks blocks, Gaps gaps, List<Region> regions) {
+        this.gaps = gaps;
         this.blocks = blocks;
         this.regions = regions;
     }
@@ -21,16 +22,11 @@ final class ShardCheck {
     /// Checks all of it against the counters given.
     ///
     /// @return bytes that have memory
-    long check(int listedFree, int listedHoles, long countedLiveBytes, long countedLive) {
+    long check(long countedLiveBytes, long countedLive) {
         for (Region region : regions) {
-            long before = mapped;
             checkRegion(region);
-            if (region instanceof PageArena arena) {
-                Invariant.check(arena.checkInvariants() == mapped - before, "pages lie under blocks", region.address);
-            }
         }
-        Invariant.check(free == listedFree, "free blocks are in bins", free - listedFree);
-        Invariant.check(holes == listedHoles, "holes are listed", holes - listedHoles);
+        Invariant.check(free == gaps.checkInvariants(), "free blocks are listed", free);
         Invariant.check(liveBytes == countedLiveBytes, "live bytes", liveBytes);
         Invariant.check(live == countedLive, "live blocks", live);
         return mapped;
@@ -45,6 +41,7 @@ final class ShardCheck {
             Invariant.check(blocks.previous[block] == previous, "neighbours know each other", at);
             Invariant.check(blocks.region[block] == region, "a block knows its region", at);
             checkState(region, block, previous);
+            gaps.check(block);
             at = blocks.end(block);
             previous = block;
         }
@@ -55,9 +52,12 @@ final class ShardCheck {
         byte state = blocks.state[block];
         boolean merges = state == Blocks.FREE || state == Blocks.HOLE;
         Invariant.check(!merges || !blocks.is(previous, state), "neighbours were merged", blocks.address[block]);
-        mapped += state == Blocks.HOLE ? 0 : blocks.byteSize[block];
+        boolean hasMemory = state == Blocks.FREE || state == Blocks.LIVE || state == Blocks.FENCED;
+        mapped += hasMemory ? blocks.byteSize[block] : 0;
         free += state == Blocks.FREE ? 1 : 0;
-        holes += state == Blocks.HOLE ? 1 : 0;
+        if (region instanceof PageArena arena) {
+            checkPages(arena, block, hasMemory);
+        }
         if (state == Blocks.LIVE) {
             live++;
             liveBytes += blocks.byteSize[block];
@@ -68,5 +68,27 @@ final class ShardCheck {
                 state != Blocks.UNUSED && state != Blocks.CLAIMED,
                 "a block at rest is not claimed",
                 blocks.address[block]);
+    }
+
+    private void checkPages(PageArena arena, int block, boolean hasMemory) {
+        boolean hole = blocks.state[block] == Blocks.HOLE;
+        long end = hole ? Math.min(blocks.end(block), arena.mappedEnd()) : blocks.end(block);
+        for (long at = blocks.address[block]; at < end; at = arena.slotStart(at + 1)) {
+            Mapping mapping = arena.mappingAt(at);
+            if (hasMemory) {
+                Invariant.check(mapping != null && mapping.isHome(), "a block lies on pages at home there", at);
+            } else if (hole) {
+                Invariant.check(mapping == null, "a hole has no mappings", at);
+            } else if (blocks.state[block] == Blocks.LENT) {
+                Invariant.check(mapping != null && isLent(mapping, block), "a lent block is one mapping", at);
+            }
+        }
+    }
+
+    private boolean isLent(Mapping mapping, int block) {
+        return mapping.block == block
+                && mapping.address == blocks.address[block]
+                && mapping.end() == blocks.end(block)
+                && !mapping.isHome();
     }
 }

@@ -4,17 +4,20 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The shards of one device by stream: an open-addressed table that is replaced, not changed, so that look-ups take
+/// The shards of one device by stream: an open-addressed table that is replaced, not changed, so that look-ups
+/// take
 /// no lock.
 final class ShardTable {
     private static final int SMALLEST = 16;
 
     private final boolean small;
     private final Cutting cutting;
+    private final MissClock clock;
     /// Never changed once it is here.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
-    ShardTable(boolean small, Cutting cutting) {
+    ShardTable(boolean small, Cutting cutting, MissClock clock) {
+        this.clock = clock;
         this.small = small;
         this.cutting = cutting;
     }
@@ -33,10 +36,10 @@ final class ShardTable {
     }
 
     /// The shard of a stream, made if there is none.
-    synchronized StreamShard open(long stream) {
-        StreamShard shard = find(stream);
+    synchronized StreamShard open(StreamTimeline timeline) {
+        StreamShard shard = find(timeline.key);
         if (shard == null) {
-            shard = new StreamShard(stream, small, cutting);
+            shard = new StreamShard(timeline, small, cutting, clock);
             List<StreamShard> all = all();
             all.add(shard);
             replace(all);

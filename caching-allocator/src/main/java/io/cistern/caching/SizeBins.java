@@ -1,8 +1,12 @@
 package io.cistern.caching;
 
 import java.util.Arrays;
+import java.util.function.IntConsumer;
+import java.util.function.IntPredicate;
 
-/// Free blocks by size: an array of lists with a bitmap in two levels above it.
+/// Free blocks by the size of the [gap][Gaps] that they begin, mostly their own: an array of lists with a
+/// bitmap in two
+/// levels above it.
 ///
 /// ```
 /// bin      0 … 2047      2048 … 2111      2112 … 2175      …
@@ -10,13 +14,17 @@ import java.util.Arrays;
 ///          granules      in 64 steps      in 64 steps
 /// ```
 ///
-/// 1. A size up to 1 MiB has a bin of its own, so the first block of the first bin that is not empty is the best
+/// 1. A size up to 1 MiB has a bin of its own, so the first block of the first bin that is not empty is the
+/// best
 /// fit.
-/// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too small:
+/// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too
+/// small:
 ///    up to [#SCAN] of them are looked at and the smallest that fits is taken, the lowest address among equals.
-/// 3. If none fits, the bitmaps lead to the next bin that is not empty, all of whose blocks fit; again the smallest
-/// of the first [#SCAN]. Only if there is no such bin, all of the request's own is looked at before the search
-/// fails.
+/// 3. If none fits, the bitmaps lead to the next bin that is not empty; again the smallest of the first
+/// [#SCAN]. A block
+/// may be shorter than its gap, and so not fit after all; then the next bin is looked at, up to [#MOST_BINS].
+/// Before the
+/// search fails, all of the request's own bin is looked at.
 ///
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {
@@ -30,6 +38,8 @@ final class SizeBins {
     private static final int BINS = EXACT + (DOUBLINGS << STEP_SHIFT);
     /// Blocks looked at in one bin. Bounds the time of a search when many blocks have nearly the same size.
     private static final int SCAN = 16;
+    /// Bins looked at. What is not found there, the search for windows finds.
+    private static final int MOST_BINS = 32;
 
     private final Blocks blocks;
     private final int[] heads = new int[BINS];
@@ -54,8 +64,12 @@ final class SizeBins {
         return EXACT + ((doubling - EXACT_SHIFT) << STEP_SHIFT) + step;
     }
 
-    void insert(int block) {
-        int bin = binOf(blocks.byteSize[block]);
+    /// Adds a free block.
+    ///
+    /// @param gapBytes the bytes of the gap that it begins, at least its own
+    void insert(int block, long gapBytes) {
+        blocks.gapBytes[block] = gapBytes;
+        int bin = binOf(gapBytes);
         int head = heads[bin];
         blocks.listPrevious[block] = Blocks.NONE;
         blocks.listNext[block] = head;
@@ -77,7 +91,7 @@ final class SizeBins {
         if (before != Blocks.NONE) {
             blocks.listNext[before] = after;
         } else {
-            setHead(binOf(blocks.byteSize[block]), after);
+            setHead(binOf(blocks.gapBytes[block]), after);
         }
     }
 
@@ -94,30 +108,29 @@ final class SizeBins {
 
     /// The free block to take for a request, still in its bin, or [Blocks#NONE].
     int bestFit(long byteSize) {
-        int bin = nextOccupied(binOf(byteSize));
-        if (bin < 0) {
-            return Blocks.NONE;
+        int own = binOf(byteSize);
+        int bin = nextOccupied(own);
+        for (int seen = 0; bin >= 0 && seen < MOST_BINS; seen++, bin = nextOccupied(bin + 1)) {
+            int found = bestIn(bin, byteSize, SCAN);
+            if (found != Blocks.NONE) {
+                return found;
+            }
         }
-        int found = bestIn(bin, byteSize, SCAN);
-        if (found != Blocks.NONE) {
-            return found;
-        }
-        int larger = nextOccupied(bin + 1);
-        return larger < 0 ? bestIn(bin, byteSize, Integer.MAX_VALUE) : bestIn(larger, byteSize, SCAN);
+        return bestIn(own, byteSize, Integer.MAX_VALUE);
     }
 
     private int bestIn(int bin, long byteSize, int scan) {
-        if (bin < EXACT) {
-            return heads[bin];
-        }
         int best = Blocks.NONE;
-        long bestSize = Long.MAX_VALUE;
+        long bestGap = Long.MAX_VALUE;
         int block = heads[bin];
         for (int seen = 0; block != Blocks.NONE && seen < scan; seen++, block = blocks.listNext[block]) {
-            long size = blocks.byteSize[block];
-            if (size >= byteSize && (size < bestSize || (size == bestSize && lower(block, best)))) {
+            long gap = blocks.gapBytes[block];
+            if (blocks.byteSize[block] >= byteSize && (gap < bestGap || (gap == bestGap && lower(block, best)))) {
+                if (bin < EXACT) {
+                    return block;
+                }
                 best = block;
-                bestSize = size;
+                bestGap = gap;
             }
         }
         return best;
@@ -127,7 +140,8 @@ final class SizeBins {
         return blocks.address[block] < blocks.address[other];
     }
 
-    private int nextOccupied(int bin) {
+    /// The first bin from one on that is not empty, or -1.
+    int nextOccupied(int bin) {
         if (bin >= BINS) {
             return -1;
         }
@@ -144,18 +158,24 @@ final class SizeBins {
         return (word << 6) + Long.numberOfTrailingZeros(here);
     }
 
-    /// The size of the largest block, or 0.
-    long largest() {
-        if (summary == 0) {
-            return 0;
-        }
-        int word = 63 - Long.numberOfLeadingZeros(summary);
-        int bin = (word << 6) + 63 - Long.numberOfLeadingZeros(occupied[word]);
-        long largest = 0;
+    /// Shows the blocks of a bin.
+    ///
+    /// @return whether any answer was yes
+    boolean forEachIn(int bin, IntPredicate seen) {
+        boolean any = false;
         for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
-            largest = Math.max(largest, blocks.byteSize[block]);
+            any |= seen.test(block);
         }
-        return largest;
+        return any;
+    }
+
+    /// Goes through the blocks whose gaps have a size or more.
+    void forEachFrom(long gapBytes, IntConsumer action) {
+        for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
+            for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
+                action.accept(block);
+            }
+        }
     }
 
     /// Checks lists and bitmaps against each other: every block listed is free and in the bin of its size.
@@ -169,8 +189,8 @@ final class SizeBins {
             Invariant.check(!bit || (summary >>> (bin >>> 6) & 1) != 0, "summary bit of bin", bin);
             int before = Blocks.NONE;
             for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
-                Invariant.check(blocks.state[block] == Blocks.FREE, "a listed block is free", block);
-                Invariant.check(binOf(blocks.byteSize[block]) == bin, "a block is in the bin of its size", block);
+                Invariant.check(Gaps.isGap(blocks.state[block]), "a listed block is in a gap", block);
+                Invariant.check(binOf(blocks.gapBytes[block]) == bin, "a block is in the bin of its gap", block);
                 Invariant.check(blocks.listPrevious[block] == before, "lists are linked both ways", block);
                 before = block;
                 count++;

@@ -2,7 +2,8 @@ package io.cistern.caching;
 
 /// Sizes that the whole module shares.
 final class Sizes {
-    /// A block starts at a multiple of this many bytes from its region's start, and its size is one: what PyTorch
+    /// A block starts at a multiple of this many bytes from its region's start, and its size is one: what
+    /// PyTorch
     /// uses, and wider than any alignment that kernels ask for.
     static final int GRANULE = 512;
 

@@ -6,6 +6,7 @@ import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// The blocks of one device, one stream and one kind of size, small or large.
@@ -23,6 +24,9 @@ final class StreamShard {
     private static final System.Logger LOG = System.getLogger(StreamShard.class.getName());
 
     final long stream;
+    /// How far the stream has got.
+    final StreamTimeline timeline;
+
     final boolean small;
     final ReentrantLock driverLock = new ReentrantLock();
     final Depot depot = new Depot(this);
@@ -40,10 +44,12 @@ final class StreamShard {
     /// Makes an empty shard.
     ///
     /// @param cutting see [Growth#cutting]
-    StreamShard(long stream, boolean small, Cutting cutting) {
-        this.stream = stream;
+    /// @param clock the device's
+    StreamShard(StreamTimeline timeline, boolean small, Cutting cutting, MissClock clock) {
+        this.timeline = timeline;
+        this.stream = timeline.key;
         this.small = small;
-        this.heap = new BlockHeap(cutting);
+        this.heap = new BlockHeap(cutting, clock);
         this.fenced = new FencedFrees(heap.blocks);
     }
 
@@ -215,10 +221,11 @@ final class StreamShard {
     }
 
     /// Adds a region that has no memory yet: one hole.
-    void addHole(PageArena arena) {
+    PageArena addHole(PageArena arena) {
         lock.lock();
         try {
             heap.addHole(arena);
+            return arena;
         } finally {
             lock.unlock();
         }
@@ -236,37 +243,156 @@ final class StreamShard {
         }
     }
 
-    /// Takes a block if there is one by now, and else claims the gap where the fewest bytes are missing for it,
-    /// the lowest among equals. Under the driver lock.
+    /// Takes a block if there is one by now, and else claims the window where the fewest bytes are missing.
+    /// Under the
+    /// driver lock and the page table's.
     ///
-    /// @param unit what is mapped is a multiple of this, except at the end of a gap
-    /// @return a block, a gap, or null if no gap is large enough
-    BlockHeap.@Nullable Room findOrClaimGap(long byteSize, long unit) {
+    /// @return a block, a window, or null if none is large enough
+    BlockHeap.@Nullable Room findOrClaimWindow(long byteSize, IdlePages idle) {
         lock.lock();
         try {
-            return heap.findOrClaimGap(byteSize, unit);
+            return heap.findOrClaimWindow(byteSize, idle);
         } finally {
             lock.unlock();
         }
     }
 
-    /// Publishes a gap whose pages are there, and takes a block from it.
+    /// Publishes a window whose pages are there, and takes a block from it.
     ///
+    /// @param entered the mappings that were made for it
+    /// @param end where its pages end
     /// @return the block's address
-    long fillAndAllocate(BlockHeap.Gap gap, long byteSize) {
+    long fillAndAllocate(Window window, List<Mapping> entered, long end, long byteSize) {
         lock.lock();
         try {
-            return heap.fillAndAllocate(gap, byteSize);
+            entered.forEach(mapping -> mapping.arena.enter(mapping));
+            return heap.fillAndAllocate(window, end, byteSize);
         } finally {
             lock.unlock();
         }
     }
 
-    /// Puts a gap back as it was.
-    void abandon(BlockHeap.Gap gap) {
+    /// Gives a claimed window up again.
+    ///
+    /// @param stuck mappings made for it that the driver would not take away
+    void abandon(Window window, List<Mapping> stuck) {
         lock.lock();
         try {
-            heap.abandon(gap);
+            heap.abandon(window);
+            for (Mapping mapping : stuck) {
+                mapping.arena.enter(mapping);
+                heap.spend(mapping);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Shows all pages that lie in free blocks, and tells how many bytes are live.
+    void findIdle(IdlePages idle) {
+        lock.lock();
+        try {
+            idle.addLive(heap.liveBytes());
+            heap.findIdle(idle);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Counts the live bytes alone.
+    void countLive(IdlePages idle) {
+        lock.lock();
+        try {
+            idle.addLive(heap.liveBytes());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Takes a page that is at home here out of the free blocks.
+    ///
+    /// @return whether it is still idle
+    boolean lend(Mapping home) {
+        lock.lock();
+        try {
+            return heap.lend(home);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// A page that was [lent][#lend] stays after all.
+    void takeBack(Mapping home) {
+        lock.lock();
+        try {
+            heap.returned(home);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Claims the block of a mapping that is to be unmapped.
+    void claim(Mapping mapping) {
+        lock.lock();
+        try {
+            heap.claim(mapping.block);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Makes a claimed block what it was, lent or spent.
+    void unclaim(Mapping mapping, byte state) {
+        lock.lock();
+        try {
+            heap.unclaim(mapping.block, state);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// A mapping is gone whose block was claimed.
+    void unmapped(Mapping mapping) {
+        lock.lock();
+        try {
+            mapping.arena.erase(mapping);
+            heap.gaveBack(mapping.block);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Does something to the page at home at an address, which stays there meanwhile.
+    ///
+    /// @return where the next page may begin
+    long withPageAt(PageArena arena, long address, Consumer<Page> action) {
+        lock.lock();
+        try {
+            Mapping mapping = arena.mappingAt(address);
+            if (mapping == null) {
+                return arena.slotStart(address + 1);
+            }
+            action.accept(mapping.page);
+            return mapping.end();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    boolean isClaimed(Mapping mapping) {
+        lock.lock();
+        try {
+            return heap.blocks.state[mapping.block] == Blocks.CLAIMED;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// A mapping is gone whose page is too.
+    void erase(Mapping mapping) {
+        lock.lock();
+        try {
+            mapping.arena.erase(mapping);
         } finally {
             lock.unlock();
         }
@@ -307,11 +433,15 @@ final class StreamShard {
         }
     }
 
+    /// Returns 0 if the block has to stay for now.
     private long giveBack(int block) {
         Region region = heap.blocks.region[block];
         long from = heap.blocks.address[block];
         long to = heap.blocks.end(block);
-        region.giveBack(from, to);
+        if (!region.giveBack(from, to)) {
+            restore(new int[] {block}, 0);
+            return 0;
+        }
         lock.lock();
         try {
             heap.gaveBack(block);

@@ -13,7 +13,8 @@ import io.cistern.spi.PageTraits;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/// Growing while others free: a free takes no driver lock, so it may come between a thread's search and its growth.
+/// Growing while others free: a free takes no driver lock, so it may come between a thread's search and its
+/// growth.
 class PageGrowthTest {
     private static final long MIB = 1L << 20;
 
@@ -21,9 +22,16 @@ class PageGrowthTest {
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final RegionMap regions = new RegionMap();
     private final Reserved reserved = new Reserved(0, mock(EventSink.class));
+    private final PageTable table = new PageTable(
+            new PhysicalPages(0, gpu.virtualMemory(), new GpuPages(gpu), reserved, 2 * MIB), regions, false);
+    private final MissClock clock = new MissClock();
     private final PageGrowth growth = new PageGrowth(
-            new PhysicalPages(0, gpu.virtualMemory(), new GpuPages(gpu), reserved, 0), regions, 1L << 30);
-    private final StreamShard shard = new StreamShard(0, false, Cutting.ANY);
+            table,
+            clock,
+            new CrossStreamOrder(new Fences(0, gpu, new TestOrder()), clock, PageReuse.WAIT),
+            new Purchases(0),
+            1L << 30);
+    private final StreamShard shard = new StreamShard(new StreamTimeline(0), false, Cutting.ANY, clock);
 
     @AfterEach
     void close() {
@@ -34,19 +42,19 @@ class PageGrowthTest {
 
     @Test
     void aBlockFreedAfterTheSearchIsTakenAndNothingIsMapped() {
-        long address = growth.growAndAllocate(shard, 4 * MIB);
+        long address = growth.growAndAllocate(shard, 4 * MIB, false);
         free(address);
-        assertThat(growth.growAndAllocate(shard, 4 * MIB)).isEqualTo(address);
+        assertThat(growth.growAndAllocate(shard, 4 * MIB, false)).isEqualTo(address);
         free(address);
-        assertThat(growth.growAndAllocate(shard, 3 * MIB)).isEqualTo(address);
+        assertThat(growth.growAndAllocate(shard, 3 * MIB, false)).isEqualTo(address);
         assertThat(reserved.bytes()).isEqualTo(4 * MIB);
     }
 
     @Test
     void aBlockFreedAfterTheSearchThatIsTooSmallIsMadeLarger() {
-        long address = growth.growAndAllocate(shard, 4 * MIB);
+        long address = growth.growAndAllocate(shard, 4 * MIB, false);
         free(address);
-        assertThat(growth.growAndAllocate(shard, 6 * MIB)).isEqualTo(address);
+        assertThat(growth.growAndAllocate(shard, 6 * MIB, false)).isEqualTo(address);
         assertThat(reserved.bytes()).isEqualTo(6 * MIB);
         assertThat(gpu.virtualMemory().access(0, address + 6 * MIB - 1, MemoryLocation.device(0)))
                 .isEqualTo(AccessRights.READ_WRITE);

@@ -57,7 +57,7 @@ class RegionMapTest {
     private Region put(long address, long byteSize) {
         Segment segment = new Segment(address, byteSize, 0);
         Region region = new PlainSegment(
-                new StreamShard(0, false, Cutting.ANY), new TestRanges(0), segment, address, byteSize, reserved, map);
+                TestContext.shard(0, false), new TestRanges(0), segment, address, byteSize, reserved, map);
         map.put(region, address, byteSize);
         return region;
     }

@@ -5,19 +5,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import org.junit.jupiter.api.Test;
 
 class ShardTableTest {
-    private final ShardTable table = new ShardTable(true, Cutting.ANY);
+    private final ShardTable table = new ShardTable(true, Cutting.ANY, new MissClock());
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {
-        StreamShard shard = table.open(0);
+        StreamShard shard = table.open(new StreamTimeline(0));
         for (long stream = 256; stream < 256 * 500; stream += 256) {
-            table.open(stream);
+            table.open(new StreamTimeline(stream));
         }
         for (long stream = 256; stream < 256 * 500; stream += 512) {
             table.remove(stream);
         }
         assertThat(table.find(0)).isSameAs(shard);
-        assertThat(table.open(0)).isSameAs(shard);
+        assertThat(table.open(new StreamTimeline(0))).isSameAs(shard);
         assertThat(table.all()).hasSize(250);
     }
 

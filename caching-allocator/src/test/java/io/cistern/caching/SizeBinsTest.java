@@ -47,11 +47,17 @@ class SizeBinsTest {
     }
 
     @Test
-    void theLargestBlockIsKnown() {
-        assertThat(bins.largest()).isZero();
-        insert(4096);
-        insert(70L << 20);
-        assertThat(bins.largest()).isEqualTo(70L << 20);
+    void blocksAreFoundByTheirGapsIfTheyAreLongEnoughThemselves() {
+        int tight = insert(4096);
+        int shortInGap = blocks.add(region(512), Blocks.FREE);
+        bins.insert(shortInGap, 2048);
+        int inGap = blocks.add(region(4096), Blocks.FREE);
+        bins.insert(inGap, 1 << 20);
+        assertThat(bins.bestFit(1024)).isEqualTo(tight);
+        bins.remove(tight);
+        assertThat(bins.bestFit(1024)).isEqualTo(inGap);
+        assertThat(bins.bestFit(512)).isEqualTo(shortInGap);
+        assertThat(bins.bestFit(4608)).isEqualTo(Blocks.NONE);
     }
 
     @ParameterizedTest(name = "seed {0}")
@@ -89,7 +95,7 @@ class SizeBinsTest {
 
     private int insert(long byteSize) {
         int block = blocks.add(region(byteSize), Blocks.FREE);
-        bins.insert(block);
+        bins.insert(block, byteSize);
         free.add(block);
         return block;
     }
@@ -98,7 +104,7 @@ class SizeBinsTest {
         long address = nextAddress;
         nextAddress += byteSize;
         return new PlainSegment(
-                new StreamShard(0, true, Cutting.ANY),
+                TestContext.shard(0, true),
                 new TestRanges(0),
                 new Segment(address, byteSize, 0),
                 address,

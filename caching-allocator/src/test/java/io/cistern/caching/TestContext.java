@@ -56,8 +56,30 @@ final class TestContext implements AllocatorContext, EventSink {
 
     /// Without, every request sees what the shards do.
     CachingAllocator open(boolean lanes) {
-        return new CachingAllocator(
-                this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true, lanes, 0));
+        return open(lanes, PageReuse.WAIT, false);
+    }
+
+    CachingAllocator open(PageReuse reuse, boolean stableMapping) {
+        return open(false, reuse, stableMapping);
+    }
+
+    private CachingAllocator open(boolean lanes, PageReuse reuse, boolean stableMapping) {
+        CachingOptions options = new CachingOptions(
+                "test",
+                0,
+                CachingOptions.USUAL_ALIGNMENT,
+                true,
+                lanes,
+                0,
+                reuse,
+                CachingOptions.USUAL_SLACK,
+                stableMapping);
+        return new CachingAllocator(this, options);
+    }
+
+    /// A shard that belongs to no cache.
+    static StreamShard shard(long stream, boolean small) {
+        return new StreamShard(new StreamTimeline(stream), small, Cutting.ANY, new MissClock());
     }
 
     /// Bytes that the allocator said it has.

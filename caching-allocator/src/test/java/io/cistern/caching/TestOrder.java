@@ -12,6 +12,8 @@ import java.util.Set;
 final class TestOrder implements StreamOrder {
     final Set<Long> busy = new HashSet<>();
     final List<Long> recordedOn = new ArrayList<>();
+    /// Which stream was waited for by which.
+    final List<String> waits = new ArrayList<>();
     private final Map<Long, Long> streamOfFence = new HashMap<>();
     private long lastFence;
 
@@ -29,7 +31,9 @@ final class TestOrder implements StreamOrder {
 
     @Override
     public void await(int device, long stream, long fence) {
-        throw new AssertionError("nobody waits on a stream yet");
+        synchronized (this) {
+            waits.add(streamOf(fence) + "→" + stream);
+        }
     }
 
     @Override

@@ -1,0 +1,138 @@
+package io.cistern.caching;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/// Order between the stream that a page comes from and the one that takes it.
+///
+/// 1. What was freed at time `t` on a stream is *covered* for another if a fence recorded after `t` has passed,
+/// or if the
+/// other stream was made to wait for one. Pages that are covered move without a driver call.
+/// 2. Else the giver's newest fence is used if it covers `t`, or a new one is recorded; if it has not passed,
+/// the taker
+/// waits for it on the device.
+///
+/// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under
+/// this
+/// object's monitor, which is never taken with a shard's short lock held.
+final class CrossStreamOrder {
+    private final Fences fences;
+    private final MissClock clock;
+    private final PageReuse reuse;
+    private final List<StreamTimeline> withFences = new ArrayList<>();
+    private long waits;
+
+    CrossStreamOrder(Fences fences, MissClock clock, PageReuse reuse) {
+        this.fences = fences;
+        this.clock = clock;
+        this.reuse = reuse;
+    }
+
+    /// Whether pages of a stream can serve another one at all.
+    boolean mayTake(StreamTimeline taker, StreamTimeline giver) {
+        return taker == giver || reuse != PageReuse.NEVER;
+    }
+
+    /// The newest frees that the policy lets another stream have.
+    synchronized long newestTakeable(StreamTimeline taker, StreamTimeline giver) {
+        if (taker == giver) {
+            return Long.MAX_VALUE;
+        }
+        if (reuse == PageReuse.WAIT && (giver.closed || fences.recordable(giver.key))) {
+            return Long.MAX_VALUE;
+        }
+        poll(giver);
+        return coveredTime(taker, giver);
+    }
+
+    /// The newest frees for which no wait is needed any more.
+    synchronized long coveredTime(StreamTimeline taker, StreamTimeline giver) {
+        if (taker == giver) {
+            return Long.MAX_VALUE;
+        }
+        return Math.max(giver.passedTime, taker.awaited.getOrDefault(giver, -1L));
+    }
+
+    /// A stream's pages could not be had yet: a fence now, if none is under way, so that they can be had later.
+    ///
+    /// @param freedAt the newest stamp among them, or -1 if all could be had
+    synchronized void mark(StreamTimeline giver, long freedAt) {
+        if (!giver.closed
+                && giver.fence == Fences.PASSED
+                && freedAt > giver.passedTime
+                && fences.recordable(giver.key)) {
+            record(giver);
+        }
+    }
+
+    /// Makes later work of a stream come after the work on what another one freed.
+    ///
+    /// @param freedAt the stamp of the free
+    synchronized void precede(StreamTimeline taker, StreamTimeline giver, long freedAt) {
+        if (freedAt <= coveredTime(taker, giver)) {
+            return;
+        }
+        if (giver.fenceTime < freedAt) {
+            record(giver);
+        }
+        poll(giver);
+        if (giver.passedTime < freedAt) {
+            fences.await(taker.key, giver.fence);
+            taker.awaited.put(giver, giver.fenceTime);
+            waits++;
+        }
+    }
+
+    private void record(StreamTimeline giver) {
+        long time = clock.advance();
+        long fence = fences.record(giver.key);
+        replace(giver, fence, time);
+    }
+
+    private void replace(StreamTimeline giver, long fence, long time) {
+        long old = giver.fence;
+        giver.fence = fence;
+        giver.fenceTime = time;
+        if (fence == Fences.PASSED) {
+            giver.passedTime = time;
+        }
+        if (old == Fences.PASSED && fence != Fences.PASSED) {
+            withFences.add(giver);
+        } else if (old != Fences.PASSED && fence == Fences.PASSED) {
+            withFences.remove(giver);
+        }
+        fences.release(old);
+    }
+
+    private void poll(StreamTimeline giver) {
+        if (giver.fence != Fences.PASSED && fences.passed(giver.fence)) {
+            replace(giver, Fences.PASSED, giver.fenceTime);
+        }
+    }
+
+    /// A stream ends: nothing is recorded on it later.
+    synchronized void closing(StreamTimeline ended) {
+        clock.advance();
+        replace(ended, fences.record(ended.key), Long.MAX_VALUE);
+        ended.closed = true;
+        ended.awaited.clear();
+        poll(ended);
+    }
+
+    /// All work of a stream that ended has finished.
+    synchronized void finished(StreamTimeline ended) {
+        replace(ended, Fences.PASSED, Long.MAX_VALUE);
+    }
+
+    /// Releases all fences.
+    synchronized void close() {
+        for (StreamTimeline timeline : List.copyOf(withFences)) {
+            replace(timeline, Fences.PASSED, timeline.fenceTime);
+        }
+    }
+
+    /// How often a stream was made to wait for another.
+    synchronized long waits() {
+        return waits;
+    }
+}

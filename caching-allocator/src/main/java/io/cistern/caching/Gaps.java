@@ -1,0 +1,273 @@
+package io.cistern.caching;
+
+import java.util.function.IntConsumer;
+import java.util.function.IntPredicate;
+
+/// The gaps between the blocks in use: the longest runs of neighbouring free blocks, holes and lent blocks.
+///
+/// ```
+/// | live | free | lent | hole | fenced | free | live | lent | free | claimed |
+///        └──────  gap  ───────┘        └ gap ─┘      └──── gap ────┘
+///          first          last          both           first  last
+/// ```
+///
+/// 1. [Blocks#gapEnd] leads from a gap's first block to its last and back, so that a block that is freed finds
+/// the ends of
+/// the gap that it makes in constant time.
+/// 2. A free block that begins a gap is in a [bin][SizeBins], by the size of the gap: requests are placed at
+/// the start of
+/// the smallest gap that begins with enough free bytes. So what is in use stays together at one side, and the
+/// room behind
+/// it can be had whole, with pages from elsewhere. (By the size of the free block alone, requests would be
+/// strewn over
+/// the gaps, and a workload that repeats would come to rest late or never.)
+/// 3. Other free blocks are in one list, for those who look for idle pages.
+///
+/// Where no page was ever lent, a gap is one free block.
+///
+/// Guarded by the shard's lock.
+final class Gaps {
+    final SizeBins bins;
+    /// The gaps that begin with a hole or a lent block, by their first block.
+    private final SizeBins others;
+
+    private final Blocks blocks;
+    private int inner = Blocks.NONE;
+
+    Gaps(Blocks blocks) {
+        this.blocks = blocks;
+        this.bins = new SizeBins(blocks);
+        this.others = new SizeBins(blocks);
+    }
+
+    private boolean inGap(int block) {
+        return block != Blocks.NONE && isGap(blocks.state[block]);
+    }
+
+    static boolean isGap(byte state) {
+        return state == Blocks.FREE || state == Blocks.HOLE || state == Blocks.LENT;
+    }
+
+    /// Takes a free block that begins a gap out of it, or its first part.
+    void takeFirst(int block, long byteSize) {
+        bins.remove(block);
+        int last = blocks.gapEnd[block];
+        blocks.state[block] = Blocks.CLAIMED;
+        if (byteSize < blocks.byteSize[block]) {
+            int rest = blocks.split(block, byteSize);
+            blocks.state[rest] = Blocks.FREE;
+            form(rest, last == block ? rest : last);
+        } else if (last != block) {
+            form(blocks.next[block], last);
+        }
+    }
+
+    /// Makes a block that is in no gap free, a hole, lent or (then in none) spent; free blocks and holes become
+    /// one with
+    /// their like beside them.
+    void add(int block, byte state) {
+        blocks.state[block] = state;
+        if (!isGap(state)) {
+            return;
+        }
+        int before = blocks.previous[block];
+        int after = blocks.next[block];
+        int first = block;
+        int last = block;
+        if (inGap(before)) {
+            first = blocks.gapEnd[before];
+            unlistFirst(first);
+        }
+        if (inGap(after)) {
+            last = blocks.gapEnd[after];
+            unlistFirst(after);
+            if (merge(state, after)) {
+                absorb(block);
+                last = last == after ? block : last;
+            } else if (blocks.state[after] == Blocks.FREE) {
+                enlist(after);
+            }
+        }
+        if (inGap(before) && merge(state, before)) {
+            absorb(before);
+            last = last == block ? before : last;
+        } else if (first != block && state == Blocks.FREE) {
+            enlist(block);
+        }
+        form(first, last);
+    }
+
+    private boolean merge(byte state, int other) {
+        return state != Blocks.LENT && blocks.state[other] == state;
+    }
+
+    private void absorb(int block) {
+        blocks.freedAt[block] = Math.max(blocks.freedAt[block], blocks.freedAt[blocks.next[block]]);
+        blocks.absorbNext(block);
+    }
+
+    /// Takes neighbouring blocks out of their gap and claims them; what is left at their sides are gaps of
+    /// their own.
+    void claim(int from, int to) {
+        int first = from;
+        while (inGap(blocks.previous[first])) {
+            first = blocks.previous[first];
+        }
+        claim(first, from, to);
+    }
+
+    /// The same where the gap's first block is known.
+    void claim(int first, int from, int to) {
+        int last = blocks.gapEnd[first];
+        unlistFirst(first);
+        int before = blocks.previous[from];
+        int after = blocks.next[to];
+        for (int block = from; block != after; block = blocks.next[block]) {
+            if (block != first && blocks.state[block] == Blocks.FREE) {
+                unlist(block);
+            }
+            blocks.state[block] = Blocks.CLAIMED;
+        }
+        if (from != first) {
+            form(first, before);
+        }
+        if (to != last) {
+            if (blocks.state[after] == Blocks.FREE) {
+                unlist(after);
+            }
+            form(after, last);
+        }
+    }
+
+    /// Makes a part of a free block lent. The gap stays as it is.
+    ///
+    /// @return the part
+    int lend(int block, long from, long to) {
+        boolean begins = !inGap(blocks.previous[block]);
+        boolean ends = !inGap(blocks.next[block]);
+        int first = ends ? blocks.gapEnd[block] : Blocks.NONE;
+        if (begins) {
+            bins.remove(block);
+        } else {
+            unlist(block);
+        }
+        int part = from > blocks.address[block] ? blocks.split(block, from - blocks.address[block]) : block;
+        int rest = to < blocks.end(part) ? blocks.split(part, to - blocks.address[part]) : Blocks.NONE;
+        blocks.state[part] = Blocks.LENT;
+        if (begins) {
+            binsOf(block).insert(block, blocks.gapBytes[block]);
+        } else if (part != block) {
+            enlist(block);
+        }
+        if (rest != Blocks.NONE) {
+            enlist(rest);
+        }
+        if (ends) {
+            int last = rest == Blocks.NONE ? part : rest;
+            blocks.gapEnd[first] = last;
+            blocks.gapEnd[last] = first;
+        }
+        return part;
+    }
+
+    private void form(int first, int last) {
+        blocks.gapEnd[first] = last;
+        blocks.gapEnd[last] = first;
+        binsOf(first).insert(first, blocks.end(last) - blocks.address[first]);
+    }
+
+    private void unlistFirst(int first) {
+        binsOf(first).remove(first);
+    }
+
+    private SizeBins binsOf(int first) {
+        return blocks.state[first] == Blocks.FREE ? bins : others;
+    }
+
+    /// Goes through the gaps of about a size and more, smaller ones first.
+    ///
+    /// @param seen told of each gap's first block; answers whether that is enough, once all of its bin are seen
+    void forEachGap(long byteSize, IntPredicate seen) {
+        int bin = SizeBins.binOf(byteSize);
+        boolean enough = false;
+        while (!enough) {
+            int next = bins.nextOccupied(bin);
+            int other = others.nextOccupied(bin);
+            if (next < 0 && other < 0) {
+                return;
+            }
+            bin = next < 0 || (other >= 0 && other < next) ? other : next;
+            enough = bins.forEachIn(bin, seen);
+            enough |= others.forEachIn(bin, seen);
+            bin++;
+        }
+    }
+
+    private void enlist(int block) {
+        blocks.listPrevious[block] = Blocks.NONE;
+        blocks.listNext[block] = inner;
+        if (inner != Blocks.NONE) {
+            blocks.listPrevious[inner] = block;
+        }
+        inner = block;
+    }
+
+    private void unlist(int block) {
+        int before = blocks.listPrevious[block];
+        int after = blocks.listNext[block];
+        if (after != Blocks.NONE) {
+            blocks.listPrevious[after] = before;
+        }
+        if (before != Blocks.NONE) {
+            blocks.listNext[before] = after;
+        } else {
+            inner = after;
+        }
+    }
+
+    /// Goes through the free blocks of a size and more.
+    void forEachFree(long byteSize, IntConsumer action) {
+        IntConsumer large = block -> {
+            if (blocks.byteSize[block] >= byteSize) {
+                action.accept(block);
+            }
+        };
+        bins.forEachFrom(Math.max(byteSize, Sizes.GRANULE), large);
+        for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
+            large.accept(block);
+        }
+    }
+
+    /// Checks the lists.
+    ///
+    /// @return how many free blocks are listed
+    int checkInvariants() {
+        int count = bins.checkInvariants();
+        others.checkInvariants();
+        int before = Blocks.NONE;
+        for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
+            Invariant.check(blocks.state[block] == Blocks.FREE, "a listed block is free", block);
+            Invariant.check(inGap(blocks.previous[block]), "a listed block does not begin its gap", block);
+            Invariant.check(blocks.listPrevious[block] == before, "the list is linked both ways", block);
+            before = block;
+            count++;
+        }
+        return count;
+    }
+
+    /// Checks the gap that a block begins, if it does.
+    void check(int block) {
+        if (!inGap(block) || inGap(blocks.previous[block])) {
+            return;
+        }
+        int last = block;
+        while (inGap(blocks.next[last])) {
+            last = blocks.next[last];
+        }
+        long address = blocks.address[block];
+        Invariant.check(blocks.gapEnd[block] == last, "a gap's first block knows its last", address);
+        Invariant.check(blocks.gapEnd[last] == block, "a gap's last block knows its first", address);
+        Invariant.check(
+                blocks.gapBytes[block] == blocks.end(last) - address, "a gap's first block knows its size", address);
+    }
+}

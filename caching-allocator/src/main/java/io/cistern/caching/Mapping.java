@@ -1,0 +1,26 @@
+package io.cistern.caching;
+
+/// A page at an address of an arena.
+final class Mapping {
+    final Page page;
+    final PageArena arena;
+    final long address;
+    private final long end;
+    /// The arena's block for exactly these addresses, while they are [Blocks#LENT] or [Blocks#SPENT].
+    int block = Blocks.NONE;
+
+    Mapping(Page page, PageArena arena, long address) {
+        this.page = page;
+        this.arena = arena;
+        this.address = address;
+        this.end = address + page.byteSize;
+    }
+
+    long end() {
+        return end;
+    }
+
+    boolean isHome() {
+        return page.home == this;
+    }
+}

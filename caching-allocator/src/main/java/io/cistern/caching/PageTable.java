@@ -1,0 +1,301 @@
+package io.cistern.caching;
+
+import io.cistern.cuda.CudaException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// The pages of one device: where they are at home and where else they are mapped.
+///
+/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie
+/// pages at
+/// home there, under a lent block one mapping of a page at home elsewhere, under a hole none; the bytes of all
+/// pages,
+/// and of handles that the driver would not take back, are what is reserved.
+///
+/// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards'
+/// short
+/// locks; whoever holds this lock may hold several of the latter, nobody else may. It is not held across driver
+/// calls.
+final class PageTable {
+    final PhysicalPages pages;
+    final RegionMap regions;
+    /// Whether each virtual page keeps its physical page for life: no page moves, and addresses are used once.
+    final boolean stable;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final List<PageArena> arenas = new ArrayList<>();
+    private final List<StreamShard> shards = new ArrayList<>();
+    private final Set<Page> all = Collections.newSetFromMap(new IdentityHashMap<>());
+    /// Mappings that the driver would not take away when a growth was rolled back.
+    private final List<Mapping> stuck = new ArrayList<>();
+
+    PageTable(PhysicalPages pages, RegionMap regions, boolean stable) {
+        this.pages = pages;
+        this.regions = regions;
+        this.stable = stable;
+    }
+
+    void lock() {
+        lock.lock();
+    }
+
+    void unlock() {
+        lock.unlock();
+    }
+
+    /// The shards that have arenas. Under the lock.
+    List<StreamShard> shards() {
+        return shards;
+    }
+
+    /// A new arena.
+    void enter(PageArena arena) {
+        lock.lock();
+        try {
+            arenas.add(arena);
+            if (!shards.contains(arena.shard)) {
+                shards.add(arena.shard);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// An arena without mappings ends.
+    void forget(PageArena arena) {
+        lock.lock();
+        try {
+            arenas.remove(arena);
+            if (arenas.stream().noneMatch(other -> other.shard == arena.shard)) {
+                shards.remove(arena.shard);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// A page is at home at a mapping from now on, which may be new and even its first. Under the lock.
+    void comesHome(Mapping mapping) {
+        Page page = mapping.page;
+        if (all.add(page)) {
+            pages.reserved().announceAcquired(mapping.address, page.byteSize);
+        } else if (!page.mappings.contains(mapping)) {
+            page.mappings.add(mapping);
+            pages.reserved().announceMoved(page.home.address, mapping.address, page.byteSize);
+        }
+        page.home = mapping;
+    }
+
+    /// A mapping that a roll-back could not take away. Under the lock.
+    void stuck(Mapping mapping) {
+        stuck.add(mapping);
+        if (!mapping.isHome()) {
+            mapping.page.mappings.add(mapping);
+        }
+        all.add(mapping.page);
+    }
+
+    /// Unmaps a page wherever it is mapped, and releases it. Its block is claimed, and no work uses it any
+    /// more.
+    ///
+    /// @return false if somebody else is unmapping one of its mappings at this moment; then it is still at home
+    /// there
+    /// @throws CudaException if the driver refuses; then too
+    boolean giveBack(PageArena arena, long from, long to) {
+        List<Mapping> lent = claimLent(arena, from);
+        if (lent == null) {
+            return false;
+        }
+        unmapLent(lent);
+        pages.memory.unmap(pages.device, from, to - from);
+        regions.remove(arena, from, to - from);
+        Page page = leave(arena, from);
+        pages.release(page.handle, page.byteSize);
+        pages.reserved().announceReleased(from, to - from);
+        return true;
+    }
+
+    private Page leave(PageArena arena, long from) {
+        lock.lock();
+        try {
+            Page page = Objects.requireNonNull(arena.mappingAt(from)).page;
+            all.remove(page);
+            arena.shard.erase(page.home);
+            return page;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Claims all places of a page but its home.
+    private @Nullable List<Mapping> claimLent(PageArena arena, long home) {
+        lock.lock();
+        try {
+            Page page = Objects.requireNonNull(arena.mappingAt(home)).page;
+            List<Mapping> lent =
+                    page.mappings.stream().filter(mapping -> !mapping.isHome()).toList();
+            boolean free = lent.stream().noneMatch(mapping -> mapping.arena.shard.isClaimed(mapping));
+            if (free) {
+                lent.forEach(mapping -> mapping.arena.shard.claim(mapping));
+            }
+            return free ? lent : null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Unmaps claimed mappings of pages at home elsewhere. If the driver refuses, they are lent as before.
+    private void unmapLent(List<Mapping> claimed) {
+        int done = 0;
+        try {
+            for (; done < claimed.size(); done++) {
+                Mapping mapping = claimed.get(done);
+                pages.memory.unmap(pages.device, mapping.address, mapping.page.byteSize);
+                regions.remove(mapping.arena, mapping.address, mapping.page.byteSize);
+                unmapped(mapping);
+            }
+        } finally {
+            releaseClaims(claimed.subList(done, claimed.size()));
+        }
+    }
+
+    private void unmapped(Mapping mapping) {
+        lock.lock();
+        try {
+            mapping.page.mappings.remove(mapping);
+            stuck.remove(mapping);
+            mapping.arena.shard.unmapped(mapping);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void releaseClaims(List<Mapping> claimed) {
+        lock.lock();
+        try {
+            for (Mapping mapping : claimed) {
+                mapping.arena.shard.unclaim(mapping, stuck.contains(mapping) ? Blocks.SPENT : Blocks.LENT);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Unmaps what a shard's arenas still have of pages at home elsewhere, after all work of its stream.
+    ///
+    /// @throws CudaException if the driver refuses
+    void unmapLent(StreamShard shard) {
+        List<Mapping> lent = new ArrayList<>();
+        lock.lock();
+        try {
+            for (Page page : all) {
+                for (Mapping mapping : page.mappings) {
+                    if (mapping.arena.shard == shard && !mapping.isHome() && !shard.isClaimed(mapping)) {
+                        shard.claim(mapping);
+                        lent.add(mapping);
+                    }
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+        unmapLent(lent);
+    }
+
+    /// Tries again to take new pages away that a roll-back had to leave.
+    void releaseStuck() {
+        List<Mapping> left;
+        lock.lock();
+        try {
+            left = stuck.stream().filter(Mapping::isHome).toList();
+            stuck.removeAll(left);
+        } finally {
+            lock.unlock();
+        }
+        left.forEach(this::releaseStuck);
+    }
+
+    private void releaseStuck(Mapping mapping) {
+        Page page = mapping.page;
+        try {
+            pages.memory.unmap(pages.device, mapping.address, page.byteSize);
+        } catch (CudaException refusal) {
+            lock.lock();
+            try {
+                stuck.add(mapping);
+            } finally {
+                lock.unlock();
+            }
+            return;
+        }
+        lock.lock();
+        try {
+            all.remove(page);
+            mapping.arena.shard.unmapped(mapping);
+        } finally {
+            lock.unlock();
+        }
+        pages.release(page.handle, page.byteSize);
+    }
+
+    /// Pins the pages under a range of live blocks, or takes a reason away: while a page has one, it is not
+    /// moved,
+    /// unmapped or released.
+    void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
+        forEachPage(address, byteSize, page -> {
+            if (pinned) {
+                page.pins.add(reason);
+            } else {
+                page.pins.remove(reason);
+            }
+        });
+    }
+
+    private void forEachPage(long address, long byteSize, Consumer<Page> action) {
+        Region region = regions.find(address);
+        if (!(region instanceof PageArena arena)) {
+            return;
+        }
+        lock.lock();
+        try {
+            for (long at = address; at < address + byteSize; ) {
+                at = arena.shard.withPageAt(arena, at, action);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Checks the pages.
+    ///
+    /// @return bytes of pages that lie in no shard, because a mapping of theirs is stuck
+    /// @throws IllegalStateException if an invariant does not hold
+    long checkInvariants() {
+        lock.lock();
+        try {
+            long bytes = 0;
+            for (Page page : all) {
+                long homes = page.mappings.stream().filter(Mapping::isHome).count();
+                Invariant.check(homes == 1, "a page has one home", page.handle);
+                for (Mapping mapping : page.mappings) {
+                    Invariant.check(
+                            mapping.arena.mappingAt(mapping.address) == mapping
+                                    && mapping.arena.mappingAt(mapping.end() - 1) == mapping,
+                            "a mapping is found by its address",
+                            mapping.address);
+                }
+                bytes += stuck.contains(page.home) ? page.byteSize : 0;
+            }
+            return bytes;
+        } finally {
+            lock.unlock();
+        }
+    }
+}

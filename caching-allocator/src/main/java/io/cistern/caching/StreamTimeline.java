@@ -1,0 +1,28 @@
+package io.cistern.caching;
+
+import java.util.Map;
+import java.util.WeakHashMap;
+
+/// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a
+/// later stream
+/// of the same handle has another timeline. Guarded by [CrossStreamOrder].
+final class StreamTimeline {
+    /// See [Fences#key].
+    final long key;
+
+    /// A fence on the stream that covers everything freed up to [#fenceTime], or [Fences#PASSED] if there is
+    /// none.
+    long fence = Fences.PASSED;
+
+    long fenceTime = -1;
+    /// The stream's work on what was freed up to then has finished.
+    long passedTime = -1;
+    /// The stream has ended; its fence covers all that was ever freed.
+    boolean closed;
+    /// For other streams, as long as anything of them is left, the time up to which this one waits for them.
+    final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();
+
+    StreamTimeline(long key) {
+        this.key = key;
+    }
+}

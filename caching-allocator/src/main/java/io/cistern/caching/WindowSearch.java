@@ -1,0 +1,169 @@
+package io.cistern.caching;
+
+import java.util.Arrays;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/// Finds the window for a request: in each [gap][Gaps], the first run of free blocks, holes and lent blocks
+/// with idle
+/// pages that is long enough; of these the one for which the fewest bytes of pages are missing, among equals
+/// the one in
+/// the smallest gap. The end of an arena is the largest gap.
+///
+/// 1. A run takes in the blocks of a gap, one by one, until it is long enough. A lent block whose page is in
+/// use elsewhere
+/// ends it, and the next one begins behind.
+/// 2. No page may count twice. So a lent block whose page is at home or lent once more inside the run, and a
+/// free block
+/// with pages that are lent inside the run, first push the run's start past the other place.
+///
+/// Windows begin where gaps do, if possible, so that a workload that repeats finds the ones that it made
+/// before.
+///
+/// Smaller gaps are looked at first, and none after a window was found for which nothing is missing.
+///
+/// Under the shard's lock and the page table's. Takes time in the number of blocks.
+final class WindowSearch {
+    private final Blocks blocks;
+    private final IdlePages idle;
+    private final long byteSize;
+
+    private int first = Blocks.NONE;
+    private long length;
+    private long holes;
+    /// Lent blocks of the run whose pages are at home at higher addresses of the arena.
+    private int[] ahead = new int[8];
+    private int aheadCount;
+
+    private int bestStart = Blocks.NONE;
+    private int bestFirst = Blocks.NONE;
+    private int bestLast = Blocks.NONE;
+    private long bestMissing = Long.MAX_VALUE;
+    private long bestGap = Long.MAX_VALUE;
+
+    WindowSearch(Blocks blocks, IdlePages idle, long byteSize) {
+        this.blocks = blocks;
+        this.idle = idle;
+        this.byteSize = byteSize;
+    }
+
+    @Nullable
+    Window best(Gaps gaps) {
+        gaps.forEachGap(byteSize, this::searchGap);
+        return bestFirst == Blocks.NONE ? null : new Window(blocks, bestStart, bestFirst, bestLast);
+    }
+
+    /// Returns whether nothing is missing.
+    private boolean searchGap(int gapFirst) {
+        PageArena arena = (PageArena) blocks.region[gapFirst];
+        int end = blocks.next[blocks.gapEnd[gapFirst]];
+        long gap = blocks.gapBytes[gapFirst];
+        if (gap < byteSize) {
+            return false;
+        }
+        empty();
+        for (int block = gapFirst; block != end; block = blocks.next[block]) {
+            takeIn(block, arena);
+            if (length >= byteSize) {
+                compare(block, gapFirst);
+                return bestMissing == 0;
+            }
+        }
+        return false;
+    }
+
+    private void empty() {
+        first = Blocks.NONE;
+        length = 0;
+        holes = 0;
+        aheadCount = 0;
+    }
+
+    private void takeIn(int block, PageArena arena) {
+        byte state = blocks.state[block];
+        if (state == Blocks.LENT && !clearForLent(block, arena)) {
+            empty();
+            return;
+        }
+        if (state == Blocks.FREE && aheadCount > 0) {
+            clearForFree(block);
+        }
+        if (first == Blocks.NONE) {
+            first = block;
+        }
+        length += blocks.byteSize[block];
+        holes += state == Blocks.HOLE ? blocks.byteSize[block] : 0;
+    }
+
+    /// Pushes the run's start past other places of a lent block's page.
+    ///
+    /// @return false if the page is in use
+    private boolean clearForLent(int block, PageArena arena) {
+        Mapping lent = mapping(block);
+        Page page = lent.page;
+        if (!idle.has(page)) {
+            return false;
+        }
+        Mapping home = page.home;
+        if (home.arena == arena && home.address < lent.address) {
+            dropUpTo(home.address);
+        }
+        if (page.search == idle.number() && page.searchedAt < lent.address) {
+            dropUpTo(page.searchedAt);
+        }
+        page.search = idle.number();
+        page.searchedAt = lent.address;
+        if (home.arena == arena && home.address > lent.address) {
+            addAhead(block);
+        }
+        return true;
+    }
+
+    private void clearForFree(int block) {
+        for (int i = 0; i < aheadCount; i++) {
+            Mapping lent = mapping(ahead[i]);
+            long home = lent.page.home.address;
+            if (home >= blocks.address[block] && home < blocks.end(block)) {
+                dropUpTo(lent.address);
+            }
+        }
+    }
+
+    private void addAhead(int block) {
+        if (aheadCount == ahead.length) {
+            ahead = Arrays.copyOf(ahead, aheadCount * 2);
+        }
+        ahead[aheadCount++] = block;
+    }
+
+    private void dropUpTo(long address) {
+        while (first != Blocks.NONE && blocks.address[first] <= address) {
+            length -= blocks.byteSize[first];
+            holes -= blocks.state[first] == Blocks.HOLE ? blocks.byteSize[first] : 0;
+            first = length == 0 ? Blocks.NONE : blocks.next[first];
+        }
+    }
+
+    private Mapping mapping(int block) {
+        PageArena arena = (PageArena) blocks.region[block];
+        return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
+    }
+
+    private void compare(int last, int gapFirst) {
+        long gap = blocks.gapBytes[gapFirst];
+        long missing = holes;
+        if (blocks.state[last] == Blocks.HOLE) {
+            long inLast = blocks.byteSize[last];
+            PageArena arena = (PageArena) blocks.region[last];
+            long needed = Sizes.roundUp(byteSize - (length - inLast), arena.slotBytes);
+            missing += Math.min(inLast, needed) - inLast;
+        }
+        if (missing < bestMissing || (missing == bestMissing && gap < bestGap)) {
+            bestStart = gapFirst;
+            bestFirst = first;
+            bestLast = last;
+            bestMissing = missing;
+            bestGap = gap;
+        }
+    }
+}

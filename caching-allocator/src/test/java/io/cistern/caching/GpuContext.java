@@ -1,0 +1,157 @@
+package io.cistern.caching;
+
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.when;
+import static org.mockito.Mockito.withSettings;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.PhysicalMemory;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.EventSink;
+import io.cistern.spi.PageSource;
+import io.cistern.spi.PageTraits;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.StreamOrder;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/// An environment over a simulated GPU: pages from its driver, fences as its events.
+final class GpuContext implements AllocatorContext, EventSink {
+    final SimulatedGpu gpu;
+    long movedBytes;
+    /// The stream of each live block.
+    final Map<Long, Long> live = new LinkedHashMap<>();
+
+    GpuContext(SimulatedGpu gpu) {
+        this.gpu = gpu;
+    }
+
+    CachingAllocator open(PageReuse reuse, double slack, boolean stableMapping) {
+        return new CachingAllocator(
+                this, new CachingOptions("test", 0, CachingOptions.USUAL_ALIGNMENT, true, false, 0, reuse, slack, stableMapping));
+    }
+
+    long allocate(CachingAllocator caching, long byteSize, long stream) {
+        long address = caching.allocate(byteSize, 0, stream);
+        live.put(address, stream);
+        return address;
+    }
+
+    void free(CachingAllocator caching, long address, long stream) {
+        live.remove(address);
+        caching.free(address, 0, 0, stream);
+    }
+
+    /// The byte at an address, after all work.
+    byte read(long address, long stream) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment host = arena.allocate(1);
+            gpu.copies().toHost(0, host, address, 1, stream);
+            gpu.devices().synchronize(0);
+            return host.get(ValueLayout.JAVA_BYTE, 0);
+        }
+    }
+
+    @Override
+    public void segmentAcquired(int device, long address, long byteSize) {}
+
+    @Override
+    public void segmentReleased(int device, long address, long byteSize) {}
+
+    @Override
+    public void pageMoved(int device, long formerAddress, long address, long byteSize) {
+        movedBytes += byteSize;
+    }
+
+    @Override
+    public AllocatorOptions options() {
+        throw new AssertionError("options were read before");
+    }
+
+    @Override
+    public DeviceEnvironment devices() {
+        DeviceEnvironment environment =
+                mock(DeviceEnvironment.class, withSettings().stubOnly());
+        when(environment.deviceCount()).thenReturn(1);
+        return environment;
+    }
+
+    @Override
+    public EventSink events() {
+        return this;
+    }
+
+    @Override
+    public DeviceAllocator upstream(String spec) {
+        throw new AssertionError("caching has no upstream");
+    }
+
+    @Override
+    public SegmentSource segments(String spec) {
+        return new GpuPages(gpu);
+    }
+
+    @Override
+    public StreamOrder streams() {
+        return new Events(gpu);
+    }
+
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        return type.isInstance(gpu) ? Optional.of(type.cast(gpu)) : Optional.empty();
+    }
+
+    record GpuPages(CudaDriver gpu) implements PageSource {
+        @Override
+        public PageTraits traits(int device) {
+            return new PageTraits(2 << 20, "device", "none", false);
+        }
+
+        @Override
+        public long create(long byteSize, int device) {
+            return gpu.virtualMemory().create(byteSize, PhysicalMemory.onDevice(device));
+        }
+
+        @Override
+        public void release(long handle, long byteSize, int device) {
+            gpu.virtualMemory().release(device, handle);
+        }
+    }
+
+    record Events(CudaDriver gpu) implements StreamOrder {
+        @Override
+        public long record(int device, long stream) {
+            long event = gpu.events().create(device);
+            gpu.events().record(device, event, stream);
+            return event;
+        }
+
+        @Override
+        public boolean passed(int device, long fence) {
+            return gpu.events().hasPassed(device, fence);
+        }
+
+        @Override
+        public void await(int device, long stream, long fence) {
+            gpu.streams().await(device, stream, fence);
+        }
+
+        @Override
+        public void synchronize(int device, long fence) {
+            gpu.events().synchronize(device, fence);
+        }
+
+        @Override
+        public void release(int device, long fence) {
+            gpu.events().destroy(device, fence);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.SimulatedGpu;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// Idle pages serve other places and other streams, on a simulated GPU that reports misuse in stream order.
+class PageReuseTest {
+    private static final long MIB = 1L << 20;
+    private static final long CAPACITY = 256 * MIB;
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().capacityBytes(CAPACITY).build();
+    private final GpuContext context = new GpuContext(gpu);
+    private final long a = gpu.streams().create(0);
+    private final long b = gpu.streams().create(0);
+    private CachingAllocator caching = context.open(PageReuse.WAIT, 0, false);
+
+    @AfterEach
+    void nothingWasMisused() {
+        caching.checkInvariants();
+        Map.copyOf(context.live).forEach(this::free);
+        caching.close();
+        assertThat(gpu.misuses()).isEmpty();
+        assertThat(caching.reservedBytes(0)).hasValue(0);
+        gpu.close();
+    }
+
+    @Test
+    void anIdlePageOfAnotherStreamServes() {
+        free(allocate(40 * MIB, a), a);
+        allocate(40 * MIB, b);
+        assertThat(caching.reservedBytes(0)).hasValue(40 * MIB);
+        assertThat(context.movedBytes).isEqualTo(40 * MIB);
+    }
+
+    @Test
+    void theOldPlaceIsReadyAgainWithoutADriverCall() {
+        long first = allocate(40 * MIB, a);
+        free(first, a);
+        free(allocate(40 * MIB, b), b);
+        long before = virtualMemoryCalls();
+        assertThat(allocate(40 * MIB, a)).isEqualTo(first);
+        free(first, a);
+        assertThat(virtualMemoryCalls()).isEqualTo(before);
+    }
+
+    @Test
+    void piecesOfOneStreamAreJoinedAtAnotherPlace() {
+        long[] blocks = new long[16];
+        for (int i = 0; i < blocks.length; i++) {
+            blocks[i] = allocate(4 * MIB, a);
+        }
+        for (int i = 0; i < blocks.length; i += 2) {
+            free(blocks[i], a);
+        }
+        allocate(32 * MIB, a);
+        assertThat(caching.reservedBytes(0)).hasValue(64 * MIB);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT))
+                .as("one stream needs no order")
+                .isZero();
+    }
+
+    @Test
+    void nothingIsUnmappedOnAnAllocationsPath() {
+        for (int round = 0; round < 20; round++) {
+            long large = allocate((20 + 7 * round % 60) * MIB, round % 2 == 0 ? a : b);
+            long other = allocate((5 + 3 * round % 40) * MIB, round % 3 == 0 ? a : b);
+            free(large, round % 2 == 0 ? a : b);
+            free(other, round % 3 == 0 ? a : b);
+        }
+        assertThat(gpu.calls().of(DriverCall.MEM_UNMAP)).isZero();
+        assertThat(gpu.calls().of(DriverCall.MEM_RELEASE)).isZero();
+    }
+
+    @Test
+    void theStreamThatTakesWaitsForTheOneThatGave() {
+        long source = allocate(64 * MIB, a);
+        gpu.copies().fillBytes(0, source, (byte) 1, 64 * MIB, a);
+        free(source, a);
+        long target = allocate(64 * MIB, b);
+        gpu.copies().fillBytes(0, target, (byte) 2, 64 * MIB, b);
+        gpu.devices().synchronize(0);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(1);
+        assertThat(context.read(target, a)).isEqualTo((byte) 2);
+        free(target, b);
+    }
+
+    @Test
+    void workThatHasFinishedIsNotWaitedFor() {
+        long source = allocate(64 * MIB, a);
+        gpu.copies().fillBytes(0, source, (byte) 1, 64 * MIB, a);
+        free(source, a);
+        gpu.devices().synchronize(0);
+        allocate(64 * MIB, b);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isZero();
+    }
+
+    @Test
+    void oneWaitDoesForAllThatWasFreedBefore() {
+        long[] blocks = new long[8];
+        for (int i = 0; i < blocks.length; i++) {
+            blocks[i] = allocate(8 * MIB, a);
+            gpu.copies().fillBytes(0, blocks[i], (byte) 1, 8 * MIB, a);
+        }
+        for (long block : blocks) {
+            free(block, a);
+        }
+        for (int i = 0; i < blocks.length; i++) {
+            allocate(8 * MIB, b);
+        }
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(1);
+        assertThat(caching.reservedBytes(0)).hasValue(64 * MIB);
+    }
+
+    @Test
+    void neverMeansThatNothingIsTaken() {
+        reopen(PageReuse.NEVER, false);
+        free(allocate(40 * MIB, a), a);
+        allocate(40 * MIB, b);
+        assertThat(caching.reservedBytes(0)).hasValue(80 * MIB);
+        assertThat(context.movedBytes).isZero();
+    }
+
+    @Test
+    void passedMeansThatOnlyFinishedWorkIsTakenOver() {
+        reopen(PageReuse.PASSED, false);
+        long block = allocate(40 * MIB, a);
+        gpu.copies().fillBytes(0, block, (byte) 1, 40 * MIB, a);
+        free(block, a);
+        long early = allocate(40 * MIB, b);
+        assertThat(caching.reservedBytes(0)).hasValue(80 * MIB);
+        gpu.devices().synchronize(0);
+        allocate(40 * MIB, b);
+        assertThat(caching.reservedBytes(0)).hasValue(80 * MIB);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isZero();
+        free(early, b);
+    }
+
+    @Test
+    void stableMappingKeepsEveryPageInItsPlaceForLife() {
+        reopen(PageReuse.WAIT, true);
+        long block = allocate(40 * MIB, a);
+        free(block, a);
+        allocate(40 * MIB, b);
+        assertThat(context.movedBytes).isZero();
+        caching.trim(0, 0);
+        assertThat(allocate(40 * MIB, a))
+                .as("a trimmed address is not used again")
+                .isNotEqualTo(block);
+    }
+
+    @Test
+    void manyShortStreamsLeaveReservedFlat() {
+        long most = 0;
+        for (int i = 0; i < 300; i++) {
+            long stream = gpu.streams().create(0);
+            long block = allocate(40 * MIB, stream);
+            gpu.copies().fillBytes(0, block, (byte) 1, 40 * MIB, stream);
+            free(block, stream);
+            caching.streamClosing(0, stream);
+            gpu.streams().destroy(0, stream);
+            most = Math.max(most, caching.reservedBytes(0).orElseThrow());
+        }
+        assertThat(most).isLessThanOrEqualTo(44 * MIB);
+    }
+
+    @Test
+    void memoryRunsOutOnlyWhenIdlePagesDo() {
+        free(allocate(200 * MIB, a), a);
+        long block = allocate(240 * MIB, b);
+        assertThat(block).isNotZero();
+        assertThat(gpu.calls().of(DriverCall.MEM_RELEASE))
+                .as("moved, not given back and bought again")
+                .isZero();
+    }
+
+    @Test
+    void trimUnmapsAllPlacesOfAPageBeforeItGoes() {
+        free(allocate(40 * MIB, a), a);
+        free(allocate(40 * MIB, b), b);
+        assertThat(caching.trim(0, 0)).isEqualTo(40 * MIB);
+        assertThat(caching.reservedBytes(0)).hasValue(0);
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(CAPACITY);
+    }
+
+    @Test
+    void pinnedPagesStayUntilTheyAreUnpinned() {
+        long block = allocate(40 * MIB, a);
+        caching.pin(0, block, 40 * MIB, Page.Pin.REGISTERED);
+        free(block, a);
+        free(allocate(40 * MIB, b), b);
+        assertThat(context.movedBytes).isZero();
+        assertThat(caching.trim(0, 0)).isEqualTo(40 * MIB);
+        assertThat(caching.reservedBytes(0)).hasValue(40 * MIB);
+        assertThat(allocate(40 * MIB, a)).isEqualTo(block);
+        caching.unpin(0, block, 40 * MIB, Page.Pin.REGISTERED);
+        free(block, a);
+        assertThat(caching.trim(0, 0)).isEqualTo(40 * MIB);
+    }
+
+    private void reopen(PageReuse reuse, boolean stableMapping) {
+        caching.close();
+        caching = context.open(reuse, 0, stableMapping);
+    }
+
+    private long virtualMemoryCalls() {
+        return gpu.calls().of(DriverCall.MEM_CREATE)
+                + gpu.calls().of(DriverCall.MEM_MAP)
+                + gpu.calls().of(DriverCall.MEM_SET_ACCESS)
+                + gpu.calls().of(DriverCall.MEM_UNMAP);
+    }
+
+    private long allocate(long byteSize, long stream) {
+        return context.allocate(caching, byteSize, stream);
+    }
+
+    private void free(long address, long stream) {
+        context.free(caching, address, stream);
+    }
+}
