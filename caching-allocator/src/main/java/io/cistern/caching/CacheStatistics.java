@@ -88,7 +88,9 @@ final class CacheStatistics {
         ShardTotals large = counters.gone(false);
         List<ShardSurvey> surveys = new ArrayList<>();
         for (StreamShard shard : cache.shards()) {
-            shard.addTo(shard.small ? small : large);
+            ShardTotals totals = shard.small ? small : large;
+            shard.addTo(totals);
+            shard.depot.addTo(totals);
             surveys.add(shard.survey(false).withIdle(cache.lanes.bytesOf(shard)));
         }
         cache.lanes.addTo(small, large);

@@ -90,7 +90,9 @@ final class CachingAllocator extends LaneTable
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         Lane lane = findLane(device);
-        if (lane == null || (recordsUses && isUsedElsewhere(address, device)) || !lane.keep(address, byteSize, stream)) {
+        if (lane == null
+                || (recordsUses && isUsedElsewhere(address, device))
+                || !lane.keep(address, byteSize, stream)) {
             freeToCache(lane, address, byteSize, device, stream);
         }
     }
@@ -274,6 +276,11 @@ final class CachingAllocator extends LaneTable
     long laneBytes(int device) {
         DeviceCache cache = caches.get(device);
         return cache == null ? 0 : cache.laneBytes();
+    }
+
+    /// Where threads leave a stream's small blocks for each other.
+    Depot depot(int device, long stream) {
+        return cache(device).shard(Fences.key(stream), true).depot;
     }
 
     /// Has what lanes hold of a device's blocks freed.

@@ -27,7 +27,7 @@ final class Lane {
     /// Larger blocks always go to their shard, of any device.
     static final long LARGEST_KEPT = 64L << 20;
 
-    private static final int REFUSALS_BEFORE_EVICTION = 32;
+    private static final int REFUSALS_BEFORE_EVICTION = 512;
 
     private static final long NOTHING = -1;
 
@@ -341,8 +341,12 @@ final class Lane {
 
     /// Keeps a small block, and makes the room for it.
     private void keepSmall(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
-        into.makePlace(sizeClass, evicted);
-        if (!keepIfRoom(into, address, sizeClass, mayHold)) {
+        into.makePlace(this, sizeClass, evicted);
+        boolean kept = keepIfRoom(into, address, sizeClass, mayHold);
+        while (!kept && into.evictLarger(sizeClass, evicted)) {
+            kept = keepIfRoom(into, address, sizeClass, mayHold);
+        }
+        if (!kept) {
             evicted.add(address);
             if (++refusals % REFUSALS_BEFORE_EVICTION == 0) {
                 makeRoom(into, evicted);

@@ -156,7 +156,7 @@ final class LaneBins {
     }
 
     /// Makes a place in a full stack: more places, if it was also found empty; or else the older half goes.
-    void makePlace(int sizeClass, AddressBatch evicted) {
+    void makePlace(Lane lane, int sizeClass, AddressBatch evicted) {
         long[] stack = used(sizeClass);
         int limit = (int) stack[LIMIT];
         if (stack[DEPTH] < limit) {
@@ -165,10 +165,20 @@ final class LaneBins {
         if (stack[MISSED] != 0) {
             stack[MISSED] = 0;
             stack[LIMIT] = limit * 2L;
-            stacks[sizeClass] = Arrays.copyOf(stack, FIRST + limit * 2);
+            if (stack.length < FIRST + limit * 2) { // a limit that was halved left the places there
+                stacks[sizeClass] = Arrays.copyOf(stack, FIRST + limit * 2);
+            }
         } else {
-            evict(stack, (limit + 1) / 2, evicted);
+            leave(lane, sizeClass, (limit + 1) / 2, evicted);
         }
+    }
+
+    /// Moves blocks to the depot of the shard, as far as it takes them.
+    private void leave(Lane lane, int sizeClass, int count, AddressBatch evicted) {
+        long[] stack = stacks[sizeClass];
+        int left = small == null ? 0 : small.depot.leave(lane, sizeClass, stack, FIRST, count);
+        drop(stack, left);
+        evict(stack, count - left, evicted);
     }
 
     /// Makes room by halving stacks, beginning where the last such search ended.
@@ -181,6 +191,20 @@ final class LaneBins {
                 evict(stack, ((int) stack[DEPTH] + 1) / 2, evicted);
             }
         }
+    }
+
+    /// Takes the oldest of the largest blocks out, if they are larger than those of a class: so the bound
+    /// holds the most blocks, and what goes costs one pass through the shard for many bytes.
+    ///
+    /// @return false if there is none
+    boolean evictLarger(int sizeClass, AddressBatch evicted) {
+        for (int larger = SizeClasses.COUNT - 1; larger > sizeClass; larger--) {
+            if (stacks[larger][DEPTH] > 0) {
+                evict(stacks[larger], 1, evicted);
+                return true;
+            }
+        }
+        return false;
     }
 
     /// Takes everything out.
@@ -196,10 +220,15 @@ final class LaneBins {
         }
     }
 
-    /// The lowest, which were pushed first.
+    /// The lowest, which were pushed first. What goes back was too much to fetch.
     private void evict(long[] stack, int count, AddressBatch evicted) {
-        int depth = (int) stack[DEPTH];
         evicted.addAll(stack, FIRST, FIRST + count);
+        stack[BATCH] = Math.max(1, stack[BATCH] / 2);
+        drop(stack, count);
+    }
+
+    private void drop(long[] stack, int count) {
+        int depth = (int) stack[DEPTH];
         System.arraycopy(stack, FIRST + count, stack, FIRST, depth - count);
         stack[DEPTH] = (long) depth - count;
         room += count * stack[BYTE_SIZE];

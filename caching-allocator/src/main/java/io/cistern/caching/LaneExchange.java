@@ -5,10 +5,12 @@ import org.jspecify.annotations.Nullable;
 /// What happens when a lane has no block, or no room: blocks move between the lanes of a device and its
 /// shards, many in one pass of a shard's lock.
 ///
-/// 1. **A miss** takes one block from the shard for the caller, and some more for the lane if the class
-/// misses often: at most 64 KiB, and no memory is obtained for them. If the shard has none, what the own
-/// lane holds of it goes back before the cache grows.
-/// 2. **No room**: older blocks of the class go back, or those of streams used less; see [Lane].
+/// 1. **A miss** takes one block for the caller, and some more for the lane if the class misses often: at
+/// most 64 KiB, and no memory is obtained for them; from the shard's [Depot], if another thread left some
+/// there, or else from the shard. If the shard has none, what the own lane and the depot hold of it goes back
+/// before the cache grows.
+/// 2. **No room**: older blocks of the class go to the depot, if another thread misses them, or go back, or those of
+/// streams used less; see [Lane].
 /// 3. **A large miss** first gives the large block of the lane back, so that best fit sees what it would
 /// see without lanes. Only where the same size was asked for several times in a row, the block serves again
 /// from the lane.
@@ -119,13 +121,22 @@ final class LaneExchange {
         long size = SizeClasses.byteSize(sizeClass);
         AddressBatch batch = lane.batch;
         cache.settleIfDue(shard);
-        shard.allocateMany(size, byteSize, lane.missed(bins, sizeClass), batch);
+        int wanted = lane.missed(bins, sizeClass);
+        shard.depot.take(lane, sizeClass, wanted, batch);
+        boolean fromDepot = batch.count > 0;
+        if (!fromDepot) {
+            shard.allocateMany(size, byteSize, wanted, batch);
+        }
         if (batch.count == 0) {
             return growAndAllocate(lane, shard, byteSize);
         }
         long address = batch.addresses[--batch.count];
-        if (batch.count > 0) {
+        if (fromDepot) {
+            lane.counters(true).hit(size, byteSize);
+        } else {
             lane.counters(true).refilled(batch.count, size);
+        }
+        if (batch.count > 0) {
             lane.stock(bins, sizeClass, bound(), batch);
             cache.freeAll(batch);
         }
@@ -137,6 +148,7 @@ final class LaneExchange {
             lane.evict(shard, lane.batch);
             lane.leave();
         }
+        shard.depot.empty(lane.batch);
         cache.freeAll(lane.batch);
         return cache.allocate(shard, byteSize);
     }

@@ -70,9 +70,9 @@ final class Lanes {
         }
     }
 
-    /// Bytes of a shard's blocks in lanes; a guess while others change it, exact at rest.
+    /// Bytes of a shard's blocks in lanes and its depot; a guess while others change it, exact at rest.
     long bytesOf(StreamShard shard) {
-        long bytes = 0;
+        long bytes = shard.depot.bytes();
         for (Lane lane : owned) {
             bytes += lane.bytesOf(shard);
         }
@@ -97,14 +97,16 @@ final class Lanes {
         claimed(Lane::resetPeaks);
     }
 
-    /// Takes a shard's blocks out of all lanes.
+    /// Takes a shard's blocks out of all lanes and its depot.
     void evict(StreamShard shard, AddressBatch evicted) {
         claimed(lane -> lane.evict(shard, evicted));
+        shard.depot.empty(evicted);
     }
 
-    /// Takes a shard's blocks out of all lanes, for good.
+    /// Takes the blocks of a shard that is closed out of all lanes and its depot, for good.
     void end(StreamShard shard, AddressBatch evicted) {
         claimed(lane -> lane.end(shard, evicted));
+        shard.depot.empty(evicted);
     }
 
     /// Checks the invariants of every lane.

@@ -32,8 +32,9 @@ final class StreamShard {
     private final ShardCounters counters;
 
     final ReentrantLock driverLock = new ReentrantLock();
+    final Depot depot = new Depot(this);
 
-    private final ReentrantLock lock = new ReentrantLock();
+    private final ReentrantLock lock = new ShortLock();
     private final BlockHeap heap;
     private final FencedFrees fenced;
 
@@ -638,6 +639,7 @@ final class StreamShard {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
+        depot.checkInvariants();
         driverLock.lock();
         lock.lock();
         try {

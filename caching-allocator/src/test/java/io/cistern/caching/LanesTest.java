@@ -178,6 +178,54 @@ class LanesTest {
     }
 
     @Test
+    void whatOneThreadFreesServesTheOneThatAllocates() throws Exception {
+        long reserved = 0;
+        for (int round = 0; round < 20; round++) {
+            long[] blocks = allocate(200, 3 * KIB, a);
+            on(() -> free(a, blocks));
+            caching.caching().checkInvariants();
+            assertThat(caching.laneBytes()).isLessThanOrEqualTo(200 * 3 * KIB + 64 * KIB); // and what a miss fetched
+            reserved = round == 0 ? caching.reservedBytes() : reserved;
+        }
+        assertThat(depot(a).bytes()).isPositive();
+        assertThat(caching.reservedBytes()).isEqualTo(reserved);
+        caching.trim();
+        assertThat(depot(a).bytes()).isZero();
+        assertThat(caching.reservedBytes()).isZero();
+    }
+
+    @Test
+    void aThreadThatFreesWhatItAllocatesLeavesNothingInTheDepot() {
+        for (int round = 0; round < 20; round++) {
+            free(a, allocate(200, 3 * KIB, a));
+        }
+        assertThat(depot(a).bytes()).isZero();
+    }
+
+    @Test
+    void aDepotKeepsItsBoundAndTakesNothingForAClosedStream() throws Exception {
+        for (int round = 0; round < 10; round++) {
+            for (long byteSize = 512; byteSize <= MIB; byteSize *= 2) {
+                long[] blocks = allocate((int) Math.min(300, 20 * MIB / byteSize), byteSize, a);
+                on(() -> free(a, blocks));
+            }
+            caching.caching().checkInvariants();
+        }
+        Depot depot = depot(a);
+        assertThat(depot.bytes()).isPositive();
+        caching.memory.streamClosing(SimulatedCaching.DEVICE, a);
+        assertThat(depot.bytes()).isZero();
+        Lane lane = new Lane(0, false, Lane.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+        assertThat(depot.leave(lane, SizeClasses.of(KIB), new long[] {KIB}, 0, 1))
+                .isZero();
+        assertThat(caching.reservedBytes()).isZero();
+    }
+
+    private Depot depot(long stream) {
+        return caching.caching().depot(SimulatedCaching.DEVICE, stream);
+    }
+
+    @Test
     void lanesAreEmptiedBeforeAnAllocationFails() throws Exception {
         on(() -> free(a, allocate(64, 30 * KIB, a)));
         free(b, allocate(64, 30 * KIB, b));

@@ -65,6 +65,11 @@ abstract class OwnerTable {
     static final int DRAINING = 2;
     private static final int FREEING = 3;
 
+    /// Odd, so that each slot of a chunk has a place of its own. Times this, modulo 128, two slots of 26 neighbours
+    /// come to lie at least four records apart, which is a cache line: threads whose blocks are neighbours do not
+    /// write to the same one.
+    private static final int APART = 19;
+
     /// Added to live or draining: other streams use the block too.
     static final int USED = 4;
 
@@ -272,7 +277,7 @@ abstract class OwnerTable {
     }
 
     private static int slotOf(long address, int shift) {
-        return HEADER + ((int) (address >>> shift) & (SLOTS - 1)) * RECORD;
+        return HEADER + ((int) (address >>> shift) * APART & (SLOTS - 1)) * RECORD;
     }
 
     private static long @Nullable [] find(long[] @Nullable [] directory, long number) {

@@ -1,0 +1,186 @@
+package io.cistern.caching;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/// Where threads that only free a shard's blocks leave them for threads that only allocate them, many at a
+/// time and as they are: on the way through the shard each would be merged with its neighbours and cut off
+/// again.
+///
+/// A class has a *shelf*, made when a lane misses; the shelf knows which lane missed there last. A lane that
+/// has too many blocks leaves them on the shelf if another lane is the one that misses; so where threads free
+/// what they allocate themselves, nothing is ever here, and best fit sees all that is free.
+///
+/// **Invariants**: Σ count × byteSize of the shelves = `bytes` ≤ [#BOUND]; every address is a live block of
+/// the shard, of the class's size.
+///
+/// **Threads.** Any; a word that is held while some addresses are copied. Who finds it held goes to the shard.
+final class Depot {
+    /// Enough for batches to differ; little beside what lanes may hold.
+    static final long BOUND = 2L << 20;
+
+    /// A shelf holds some batches, so that the threads need not be in step.
+    private static final int SHELF_BYTES = 512 << 10;
+
+    private static final int SHELF_BLOCKS = 256;
+
+    /// Copying takes less than so many pauses.
+    private static final int PATIENCE = 100;
+
+    private static final VarHandle HELD;
+
+    static {
+        try {
+            HELD = MethodHandles.lookup().findVarHandle(Depot.class, "held", int.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+
+    /// Blocks of one class.
+    private static final class Shelf {
+        final long[] addresses;
+        int count;
+        Lane missing;
+
+        Shelf(int sizeClass, Lane missing) {
+            long fitting = SHELF_BYTES / SizeClasses.byteSize(sizeClass);
+            this.addresses = new long[Math.clamp(fitting, 1, SHELF_BLOCKS)];
+            this.missing = missing;
+        }
+    }
+
+    @SuppressWarnings("unused") // through HELD
+    private int held;
+
+    private final StreamShard shard;
+    private final @Nullable Shelf[] shelves = new Shelf[SizeClasses.COUNT];
+
+    /// Read without the word as a guess, which is exact where the reader came after who wrote.
+    private long bytes;
+
+    private long blockCount;
+
+    Depot(StreamShard shard) {
+        this.shard = shard;
+    }
+
+    /// Takes blocks for a lane that has none.
+    ///
+    /// @param into gets at most `wanted` of them
+    void take(Lane lane, int sizeClass, int wanted, AddressBatch into) {
+        if (!tryHold()) {
+            return;
+        }
+        Shelf shelf = shelves[sizeClass];
+        if (shelf == null) {
+            shelf = new Shelf(sizeClass, lane);
+            shelves[sizeClass] = shelf;
+        }
+        shelf.missing = lane;
+        move(shelf, sizeClass, Math.min(wanted, shelf.count), into);
+        release();
+    }
+
+    /// Leaves blocks that a lane has no place for, if another lane misses them.
+    ///
+    /// @return how many were taken, the first ones
+    int leave(Lane lane, int sizeClass, long[] blocks, int start, int count) {
+        Shelf shelf = shelves[sizeClass]; // a guess, which spares most lanes the word
+        if (shelf == null || shelf.missing == lane || !tryHold()) {
+            return 0;
+        }
+        long byteSize = SizeClasses.byteSize(sizeClass);
+        long room = Math.min(shelf.addresses.length - shelf.count, (BOUND - bytes) / byteSize);
+        int left = shard.isClosed() ? 0 : (int) Math.min(room, count); // who closes it, empties this later
+        System.arraycopy(blocks, start, shelf.addresses, shelf.count, left);
+        shelf.count += left;
+        bytes += left * byteSize;
+        blockCount += left;
+        release();
+        return left;
+    }
+
+    /// Takes everything out.
+    void empty(AddressBatch evicted) {
+        if (bytes == 0 && !shard.isClosed()) {
+            return;
+        }
+        hold();
+        for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
+            Shelf shelf = shelves[sizeClass];
+            if (shelf != null) {
+                move(shelf, sizeClass, shelf.count, evicted);
+            }
+        }
+        release();
+    }
+
+    private void move(Shelf shelf, int sizeClass, int count, AddressBatch into) {
+        into.addAll(shelf.addresses, shelf.count - count, shelf.count);
+        shelf.count -= count;
+        bytes -= count * SizeClasses.byteSize(sizeClass);
+        blockCount -= count;
+    }
+
+    /// Bytes of the blocks that are here; a guess while others change it, exact at rest.
+    long bytes() {
+        return bytes;
+    }
+
+    /// Corrects what the shard counted: what is here is not allocated.
+    void addTo(ShardTotals totals) {
+        totals.addLane(CacheStat.ALLOCATION, -blockCount, 0);
+        totals.addLane(CacheStat.ACTIVE, -blockCount, 0);
+        totals.addLane(CacheStat.ALLOCATED_BYTES, -bytes, 0);
+        totals.addLane(CacheStat.ACTIVE_BYTES, -bytes, 0);
+    }
+
+    private boolean tryHold() {
+        for (int tries = 0; tries < PATIENCE; tries++) {
+            if ((int) HELD.getOpaque(this) == 0 && HELD.compareAndSet(this, 0, 1)) {
+                return true;
+            }
+            Thread.onSpinWait();
+        }
+        return false;
+    }
+
+    private void hold() {
+        while (!tryHold()) { // the system may have taken the holder's processor away
+            LockSupport.parkNanos(20_000);
+        }
+    }
+
+    private void release() {
+        HELD.setRelease(this, 0);
+    }
+
+    /// Checks the invariants above.
+    ///
+    /// @throws IllegalStateException if one does not hold
+    void checkInvariants() {
+        hold();
+        try {
+            long sum = 0;
+            for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
+                Shelf shelf = shelves[sizeClass];
+                sum += shelf == null ? 0 : check(shelf, SizeClasses.byteSize(sizeClass));
+            }
+            Invariant.check(sum == bytes, "bytes on shelves", sum - bytes);
+            Invariant.check(sum <= BOUND, "a depot keeps its bound", sum);
+        } finally {
+            release();
+        }
+    }
+
+    private long check(Shelf shelf, long byteSize) {
+        for (int i = 0; i < shelf.count; i++) {
+            Invariant.check(
+                    shard.isLive(shelf.addresses[i], byteSize), "a block on a shelf is live", shelf.addresses[i]);
+        }
+        return shelf.count * byteSize;
+    }
+}
