@@ -77,8 +77,8 @@ public final class Allocator implements AutoCloseable {
         return spec;
     }
 
-    /// Allocates memory for use on a stream, from this allocator whichever is current; where that is out of memory,
-    /// from idle blocks of a pool that [lends][MemoryPoolBuilder#lendsToOthers].
+    /// Allocates memory for use on a stream, from this allocator whichever is current; where that is out of
+    /// memory, from idle blocks of a pool that [lends][MemoryPoolBuilder#lendsToOthers].
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
@@ -197,8 +197,8 @@ public final class Allocator implements AutoCloseable {
                 reservedBytes(device));
     }
 
-    /// Lets the peak of requested bytes begin at what is alive now, and that of reserved bytes where the allocator
-    /// [keeps one][ReservedPeak].
+    /// Lets the peak of requested bytes begin at what is alive now, and that of reserved bytes where the
+    /// allocator [keeps one][ReservedPeak].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeak(int device) {

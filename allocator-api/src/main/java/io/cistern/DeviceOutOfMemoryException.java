@@ -2,9 +2,9 @@ package io.cistern;
 
 import java.io.Serial;
 
-/// A device has not got the memory that was asked for. The only error after which a retry makes sense, once something
-/// has been freed. Unlike [OutOfMemoryError] it says nothing about the Java heap, and the program is as it was
-/// before.
+/// A device has not got the memory that was asked for. The only error after which a retry makes sense, once
+/// something has been freed. Unlike [OutOfMemoryError] it says nothing about the Java heap, and the program is as it
+/// was before.
 public final class DeviceOutOfMemoryException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -16,9 +16,10 @@ import java.util.function.Supplier;
 /// MemoryPool own = MemoryPool.builder(memory).functions(this::map, this::unmap).splits(false).open();
 /// ```
 ///
-/// **Lifetime.** A pool is in use by the program, until [#close], and by each scope that it serves: [#useCount]. When
-/// the last use ends, it refuses allocations and gives idle memory back through the source that made it. Blocks that
-/// are alive then stay valid; the rest of the memory returns by itself when the last of them is freed: [#isDrained].
+/// **Lifetime.** A pool is in use by the program, until [#close], and by each scope that it serves: [#useCount].
+/// When the last use ends, it refuses allocations and gives idle memory back through the source that made it. Blocks
+/// that are alive then stay valid; the rest of the memory returns by itself when the last of them is freed:
+/// [#isDrained].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class MemoryPool implements AutoCloseable {

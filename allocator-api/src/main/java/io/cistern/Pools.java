@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 
 /// The pools of one [DeviceMemory], what they lend, and the scopes that were begun without lexical form.
 ///
-/// `begin` opens a scope and takes a use of the pool; `end` closes the scope; `release` gives the use back. So memory
-/// that outlives a region can keep its pool, until whoever knows the pool by its id alone releases it.
+/// `begin` opens a scope and takes a use of the pool; `end` closes the scope; `release` gives the use back. So
+/// memory that outlives a region can keep its pool, until whoever knows the pool by its id alone releases it.
 ///
 /// **Threads.** Any. The scopes of a thread are touched by that thread alone.
 final class Pools {

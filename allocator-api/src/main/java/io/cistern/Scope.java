@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 /// Scopes nest; of several that fit an allocation the innermost serves it, whichever way it was opened. A scope
 /// changes where memory comes from and nothing else: blocks may outlive it, and may be freed anywhere.
 ///
-/// **Threads.** A scope belongs to the thread that opened it, platform or virtual, and is closed by it, the innermost
-/// first. Other threads are not in it unless it is carried to them: see [ScopeCarrier].
+/// **Threads.** A scope belongs to the thread that opened it, platform or virtual, and is closed by it, the
+/// innermost first. Other threads are not in it unless it is carried to them: see [ScopeCarrier].
 public final class Scope implements AutoCloseable {
     private final Router router;
     private final Allocator allocator;

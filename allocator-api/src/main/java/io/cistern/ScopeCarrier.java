@@ -22,10 +22,11 @@ import org.jspecify.annotations.Nullable;
 /// ExecutorService inScope = here.executorService(executor);      // and so does all that is given to this one
 /// ```
 ///
-/// While wrapped code runs, its thread is in the captured scopes and no others; afterwards it is where it was. Scopes
-/// that code opens inside, and leaves open, end with it.
+/// While wrapped code runs, its thread is in the captured scopes and no others; afterwards it is where it was.
+/// Scopes that code opens inside, and leaves open, end with it.
 ///
-/// A carrier keeps no pool open: after a pool has closed, allocating in its scope fails with [IllegalStateException].
+/// A carrier keeps no pool open: after a pool has closed, allocating in its scope fails with
+/// [IllegalStateException].
 ///
 /// **Threads.** Immutable; any thread may use it at any time, also several at once.
 public final class ScopeCarrier {

@@ -4,7 +4,8 @@ import java.io.Serial;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// A free of an address that is not the start of a live block: freed before, inside a block, or never allocated here.
+/// A free of an address that is not the start of a live block: freed before, inside a block, or never allocated
+/// here.
 public final class UnknownAddressException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -112,8 +112,8 @@ class StatisticsResetTests {
         assertThat(statistics().requestedPeakBytes()).isBetween(1000L, 1000 + SLACK);
     }
 
-    /// Each phase has a peak that is known, since all threads hold their blocks at its middle; another thread resets
-    /// between phases.
+    /// Each phase has a peak that is known, since all threads hold their blocks at its middle; another thread
+    /// resets between phases.
     @Test
     void afterAResetThePeakOfManyThreadsIsNeverTooLowAndKeepsItsBound() throws Exception {
         int threads = 4;

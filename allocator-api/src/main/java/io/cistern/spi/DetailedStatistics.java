@@ -2,8 +2,8 @@ package io.cistern.spi;
 
 import java.util.Map;
 
-/// An optional ability of a [DeviceAllocator]: it counts what happens inside it, beyond what the framework counts for
-/// every allocator at its boundary.
+/// An optional ability of a [DeviceAllocator]: it counts what happens inside it, beyond what the framework counts
+/// for every allocator at its boundary.
 ///
 /// **Names.** Those of PyTorch's `torch.cuda.memory_stats`, with their meaning, where it has one for a thing:
 /// `NAME.POOL.METRIC`, POOL being `all`, `small_pool` or `large_pool`, METRIC being `current`, `peak`, `allocated`

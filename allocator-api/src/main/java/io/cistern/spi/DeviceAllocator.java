@@ -4,8 +4,8 @@ import io.cistern.DeviceOutOfMemoryException;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// Hands out device memory in stream order. **This is what a plug-in implements**: two methods; everything else has a
-/// default that is safe.
+/// Hands out device memory in stream order. **This is what a plug-in implements**: two methods; everything else has
+/// a default that is safe.
 ///
 /// Statistics, limits, ownership, history and leak reports are not the plug-in's business: the framework keeps them
 /// for every allocator, at its own boundary.

@@ -1,7 +1,7 @@
 package io.cistern.spi;
 
-/// An optional ability of a [DeviceAllocator]: it can say whether it has idle memory for a request, and give that and
-/// nothing else. A [io.cistern.MemoryPool] needs it to lend to others when they run out.
+/// An optional ability of a [DeviceAllocator]: it can say whether it has idle memory for a request, and give that
+/// and nothing else. A [io.cistern.MemoryPool] needs it to lend to others when they run out.
 public interface Lends {
     /// Allocates from idle memory that the stream may use now, as [DeviceAllocator#allocate] would; obtains
     /// nothing from the driver and waits for nothing. The block is freed with [DeviceAllocator#free].

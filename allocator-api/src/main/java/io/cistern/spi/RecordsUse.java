@@ -1,8 +1,8 @@
 package io.cistern.spi;
 
 /// An optional ability of a [DeviceAllocator]: it keeps a freed block to itself until streams other than that of the
-/// free have got past it. For an allocator without it the framework makes the stream of the free wait for the others,
-/// which is always right, but holds up that stream.
+/// free have got past it. For an allocator without it the framework makes the stream of the free wait for the
+/// others, which is always right, but holds up that stream.
 ///
 /// An adaptor that hands out other addresses than its upstream must not pass its upstream's ability on as it is.
 public interface RecordsUse {

@@ -2,9 +2,9 @@ package io.cistern.spi;
 
 /// Order between streams, for allocators that move memory from one to another.
 ///
-/// A *fence* is a mark in one stream: the end of all that the stream had been given when it was recorded. Fences cost
-/// a driver call each, so an allocator records one when memory is wanted, for all that was freed until then, rather
-/// than one for each free.
+/// A *fence* is a mark in one stream: the end of all that the stream had been given when it was recorded. Fences
+/// cost a driver call each, so an allocator records one when memory is wanted, for all that was freed until then,
+/// rather than one for each free.
 ///
 /// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is the
 /// per-thread default stream *of the calling thread*, so a fence on another thread's can't be had, and on a virtual

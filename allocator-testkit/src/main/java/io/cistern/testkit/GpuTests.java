@@ -70,9 +70,7 @@ public final class GpuTests {
         System.setProperty(DriverUnderTest.PROPERTY, driver);
         try (CudaDriver found = DriverUnderTest.open()) {
             out.println("driver: " + found.description());
-            return list
-                    ? list()
-                    : execute(SUITES);
+            return list ? list() : execute(SUITES);
         } catch (IllegalStateException unusable) {
             out.println(unusable.getMessage());
             return 2;
@@ -87,8 +85,7 @@ public final class GpuTests {
         try (CudaDriver driver = DriverUnderTest.open()) {
             DiscoveredCatalog.runnableSpecs(driver).forEach(spec -> out.println("allocator: " + spec));
         }
-        TestPlan plan = LauncherFactory.create()
-                .discover(request(SUITES));
+        TestPlan plan = LauncherFactory.create().discover(request(SUITES));
         plan.accept(new TestPlan.Visitor() {
             @Override
             public void visit(TestIdentifier test) {

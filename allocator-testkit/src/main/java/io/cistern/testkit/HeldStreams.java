@@ -8,8 +8,8 @@ import java.lang.invoke.VarHandle;
 import java.util.HashMap;
 import java.util.Map;
 
-/// Holds streams and lets them go, as often as one likes, and takes no memory for it: each hold waits for a word of its
-/// own in one piece of pinned memory.
+/// Holds streams and lets them go, as often as one likes, and takes no memory for it: each hold waits for a word of
+/// its own in one piece of pinned memory.
 ///
 /// Whoever holds a stream must not wait for the device before letting it go.
 final class HeldStreams implements AutoCloseable {

@@ -20,12 +20,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Scopes, pools and swaps over real memory: nested regions on several threads and streams, contents checked, and every
-/// byte back with the source it came from.
+/// Scopes, pools and swaps over real memory: nested regions on several threads and streams, contents checked, and
+/// every byte back with the source it came from.
 ///
-/// There are two pools over different sources: one over physical handles, of `vmm` where that is found and of `pages`
-/// otherwise, which the driver's own counters of `cuMemCreate` and `cuMemRelease` tell of; and one over a pair of
-/// functions that keeps books.
+/// There are two pools over different sources: one over physical handles, of `vmm` where that is found and of
+/// `pages` otherwise, which the driver's own counters of `cuMemCreate` and `cuMemRelease` tell of; and one over a
+/// pair of functions that keeps books.
 public abstract class ScopedPools {
     private static final int THREADS = 4;
     private static final int ROUNDS = 200;

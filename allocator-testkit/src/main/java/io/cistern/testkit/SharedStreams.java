@@ -16,8 +16,8 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Threads that share streams, each at its own [SharedStreamsProgram], through each allocator in stream order, on the
-/// driver in the system property `cistern.testkit.driver`. How many operations in all, says
+/// Threads that share streams, each at its own [SharedStreamsProgram], through each allocator in stream order, on
+/// the driver in the system property `cistern.testkit.driver`. How many operations in all, says
 /// `cistern.testkit.operations`.
 public class SharedStreams {
     static final String OPERATIONS = "cistern.testkit.operations";

@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentNavigableMap;
 
-/// What one of many threads does: random allocations and frees on streams that all threads share and on one of its own,
-/// which ends now and then and comes again; hand-overs to other streams, trims. No two live blocks may overlap, and of
-/// every eighth block the contents are checked.
+/// What one of many threads does: random allocations and frees on streams that all threads share and on one of its
+/// own, which ends now and then and comes again; hand-overs to other streams, trims. No two live blocks may overlap,
+/// and of every eighth block the contents are checked.
 ///
 /// Sizes are spread evenly over their powers of two.
 final class SharedStreamsProgram implements Runnable {

@@ -6,9 +6,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/// Short random programs on a few streams, some of which are held by a kernel while memory is freed, taken by others and
-/// written again. Each program keeps the rules of stream order; so a block whose contents differ when its stream gets to
-/// the check was handed out too early.
+/// Short random programs on a few streams, some of which are held by a kernel while memory is freed, taken by others
+/// and written again. Each program keeps the rules of stream order; so a block whose contents differ when its stream
+/// gets to the check was handed out too early.
 ///
 /// One *situation*, from its seed:
 ///

@@ -13,8 +13,8 @@ import java.util.concurrent.TimeUnit;
 /// it without end, beside an idle thread, and beside `cuMemAlloc` and `cuMemFree` (`direct`).
 ///
 /// A launch is timed alone; its stream is synchronised before the next one. An allocation is one of 4 KiB on the
-/// thread's own stream, freed at once; a block beside it stays alive, so that trimming can't take its page. Growing is
-/// to allocate blocks of 32 MiB up to a gibibyte; then all are freed, the stream is awaited, the memory goes back.
+/// thread's own stream, freed at once; a block beside it stays alive, so that trimming can't take its page. Growing
+/// is to allocate blocks of 32 MiB up to a gibibyte; then all are freed, the stream is awaited, the memory goes back.
 ///
 /// Arguments: seconds a phase (2), rounds (3). The phases take turns, as other programs on the machine disturb all.
 /// Prints a line of JSON for each phase.

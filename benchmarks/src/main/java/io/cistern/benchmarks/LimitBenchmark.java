@@ -103,8 +103,8 @@ public class LimitBenchmark {
         return address;
     }
 
-    /// What a processor of this machine can do at most with so many threads: one compare-and-set and a few stores to
-    /// memory that no other thread touches.
+    /// What a processor of this machine can do at most with so many threads: one compare-and-set and a few stores
+    /// to memory that no other thread touches.
     @Benchmark
     public long ownCompareAndSet() {
         long[] mine = own;

@@ -17,8 +17,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What an allocation and a free cost beside ever more live blocks: the scenario `scale` of `cistern bench`, on the GPU
-/// if there is one.
+/// What an allocation and a free cost beside ever more live blocks: the scenario `scale` of `cistern bench`, on the
+/// GPU if there is one.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -5,8 +5,7 @@ import java.util.Arrays;
 /// Block records in parallel arrays; a block is a number. No object per block, so no garbage when they come and
 /// go.
 ///
-/// The blocks of one [Region] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`. Numbers
-/// of
+/// The blocks of one [Region] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`. Numbers of
 /// removed blocks are used again, through a list in [#next]. Guarded by the shard's lock.
 final class Blocks {
     /// No block.

@@ -21,8 +21,8 @@ import java.util.function.Function;
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now, NAME being `small_pool` or
 /// `large_pool`, STREAM a handle in hexadecimal |
 ///
-/// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128 MiB
-/// a stream (large ones), 128 blocks a stream; exact while one stream allocates. What [lanes][Lane] held then
+/// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128
+/// MiB a stream (large ones), 128 blocks a stream; exact while one stream allocates. What [lanes][Lane] held then
 /// counts in the peaks of allocated and active blocks. `reserved_bytes.all.peak` is exact. A pool's share of it
 /// counts pages that come from other places as allocated.
 ///

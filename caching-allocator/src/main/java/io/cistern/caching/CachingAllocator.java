@@ -237,8 +237,7 @@ final class CachingAllocator extends LaneTable
     }
 
     /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or
-    /// captured its
-    /// addresses.
+    /// captured its addresses.
     void pin(int device, long address, long byteSize, Page.Pin reason) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {

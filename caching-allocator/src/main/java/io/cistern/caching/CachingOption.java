@@ -182,8 +182,8 @@ public final class CachingOption<T> {
             THROW_ON_CUDAMALLOC_OOM);
 
     /// Cistern's own options.
-    public static final List<CachingOption<?>> OWN = List.of(
-            SOURCE, PAGE_SIZE, REUSE, SLACK, STABLE_MAPPING, ALIGNMENT, SPLITS, LANES, LANE_BYTES, CHECK);
+    public static final List<CachingOption<?>> OWN =
+            List.of(SOURCE, PAGE_SIZE, REUSE, SLACK, STABLE_MAPPING, ALIGNMENT, SPLITS, LANES, LANE_BYTES, CHECK);
 
     private static final long MOST_MEBIBYTES = 1L << 24;
 

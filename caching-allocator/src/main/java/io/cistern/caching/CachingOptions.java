@@ -167,8 +167,8 @@ record CachingOptions(
         return rounding.unit();
     }
 
-    /// Whether threads keep blocks. Lanes keep blocks of classes of sizes, which are only multiples of a granule, and
-    /// never whole segments; other rounding makes classes of its own.
+    /// Whether threads keep blocks. Lanes keep blocks of classes of sizes, which are only multiples of a
+    /// granule, and never whole segments; other rounding makes classes of its own.
     boolean usesLanes() {
         return lanes.used() && splits() && blockUnit() == Sizes.GRANULE && !rounding.divides();
     }

@@ -14,8 +14,8 @@ import java.util.OptionalLong;
 
 /// The checks of level `checked`, around an allocator: there is nothing of it where the level is `off`.
 ///
-/// A call that is refused changes nothing, but for a stream whose end was not announced: that end is made up for, and
-/// a free is carried out. The record of a block goes before its free, since the address may come back at once.
+/// A call that is refused changes nothing, but for a stream whose end was not announced: that end is made up for,
+/// and a free is carried out. The record of a block goes before its free, since the address may come back at once.
 final class CheckedAllocator implements DeviceAllocator, BlockRecords, Lends, RecordsUse {
     private final DeviceAllocator allocator;
     private final CheckedBlocks blocks = new CheckedBlocks();

@@ -5,15 +5,12 @@ import java.util.List;
 
 /// Order between the stream that a page comes from and the one that takes it.
 ///
-/// 1. What was freed at time `t` on a stream is *covered* for another if a fence recorded after `t` has passed,
-/// or if the
-/// other stream was made to wait for one. Pages that are covered move without a driver call.
-/// 2. Else the giver's newest fence is used if it covers `t`, or a new one is recorded; if it has not passed,
-/// the taker
-/// waits for it on the device.
+/// 1. What was freed at time `t` on a stream is *covered* for another if a fence recorded after `t` has passed, or
+/// if the other stream was made to wait for one. Pages that are covered move without a driver call.
+/// 2. Else the giver's newest fence is used if it covers `t`, or a new one is recorded; if it has not passed, the
+/// taker waits for it on the device.
 ///
-/// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under
-/// this
+/// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under this
 /// object's monitor, which is never taken with a shard's short lock held.
 final class CrossStreamOrder {
     private final Fences fences;

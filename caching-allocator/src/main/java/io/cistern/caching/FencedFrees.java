@@ -108,8 +108,7 @@ final class FencedFrees {
     }
 
     /// Asks or waits for every fence; those that passed are released and become [Fences#PASSED]. Under the
-    /// driver
-    /// lock alone.
+    /// driver lock alone.
     void poll(Fences fences, boolean wait) {
         for (int i = 0; i < closedCount; i++) {
             fence[i] = polled(fences, fence[i], wait);

@@ -12,12 +12,10 @@ import java.util.Set;
 
 /// Proof that the work of a stream has finished, on one device.
 ///
-/// Streams are named by a *key*: the handle, with the two names of the legacy default stream made one, and with
-/// the
-/// per-thread default stream told apart by thread (a negative number, which no handle is). A fence is recorded
-/// where that is possible. A stream that was announced as closing, and the default stream of another thread,
-/// can't
-/// be recorded on; then the context is synchronised, which is rare and always right.
+/// Streams are named by a *key*: the handle, with the two names of the legacy default stream made one, and with the
+/// per-thread default stream told apart by thread (a negative number, which no handle is). A fence is recorded where
+/// that is possible. A stream that was announced as closing, and the default stream of another thread, can't be
+/// recorded on; then the context is synchronised, which is rare and always right.
 ///
 /// **Ends of streams.** A handle that comes again is another stream. So at the announced end of one
 ///
@@ -103,8 +101,7 @@ final class Fences {
     }
 
     /// Makes later work of a stream wait for a fence, on the device. The stream is the calling thread's, if it
-    /// has a
-    /// default stream of its own.
+    /// has a default stream of its own.
     void await(long key, long fence) {
         if (fence != PASSED) {
             order.await(device, key < 0 ? Streams.PER_THREAD_DEFAULT : key, fence);

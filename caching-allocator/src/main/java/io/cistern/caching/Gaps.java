@@ -11,16 +11,12 @@ import java.util.function.IntPredicate;
 ///          first          last          both           first  last
 /// ```
 ///
-/// 1. [Blocks#gapEnd] leads from a gap's first block to its last and back, so that a block that is freed finds
-/// the ends of
-/// the gap that it makes in constant time.
-/// 2. A free block that begins a gap is in a [bin][SizeBins], by the size of the gap: requests are placed at
-/// the start of
-/// the smallest gap that begins with enough free bytes. So what is in use stays together at one side, and the
-/// room behind
-/// it can be had whole, with pages from elsewhere. (By the size of the free block alone, requests would be
-/// strewn over
-/// the gaps, and a workload that repeats would come to rest late or never.)
+/// 1. [Blocks#gapEnd] leads from a gap's first block to its last and back, so that a block that is freed finds the
+/// ends of the gap that it makes in constant time.
+/// 2. A free block that begins a gap is in a [bin][SizeBins], by the size of the gap: requests are placed at the
+/// start of the smallest gap that begins with enough free bytes. So what is in use stays together at one side, and
+/// the room behind it can be had whole, with pages from elsewhere. (By the size of the free block alone, requests
+/// would be strewn over the gaps, and a workload that repeats would come to rest late or never.)
 /// 3. Other free blocks are in one list, for those who look for idle pages.
 ///
 /// Where no page was ever lent, a gap is one free block.
@@ -81,8 +77,7 @@ final class Gaps {
     }
 
     /// Makes a block that is in no gap free, a hole, lent or (then in none) spent; free blocks and holes become
-    /// one with
-    /// their like beside them.
+    /// one with their like beside them.
     void add(int block, byte state) {
         blocks.state[block] = state;
         if (!isGap(state)) {

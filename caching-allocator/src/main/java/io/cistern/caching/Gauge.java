@@ -3,9 +3,9 @@ package io.cistern.caching;
 /// A number that goes up and down, the most it was, and all that was ever added. Plain fields, guarded by whatever
 /// guards the owner: it costs an addition.
 ///
-/// For the peak over many owners a gauge *leases* from a [SharedPeak], in chunks: `current ≤ leased`, and at most two
-/// chunks of a lease are unused. So the shared number changes seldom, and is never too low.
-/// A gauge may be below 0, where others count what it takes away: its lease is negative then.
+/// For the peak over many owners a gauge *leases* from a [SharedPeak], in chunks: `current ≤ leased`, and at most
+/// two chunks of a lease are unused. So the shared number changes seldom, and is never too low. A gauge may be below
+/// 0, where others count what it takes away: its lease is negative then.
 ///
 /// ```
 /// freed = added − current        leased = what this gauge has of the shared number

@@ -1,10 +1,10 @@
 package io.cistern.caching;
 
-/// Gives idle memory back before more is obtained, while more than a threshold is reserved: so that what a phase of a
-/// program left behind does not wait for the device to be full.
+/// Gives idle memory back before more is obtained, while more than a threshold is reserved: so that what a phase of
+/// a program left behind does not wait for the device to be full.
 ///
-/// 1. Segments idle at least as long as the average idle segment, counted in searches of their shard; again until the
-/// excess is gone or none is left.
+/// 1. Segments idle at least as long as the average idle segment, counted in searches of their shard; again until
+/// the excess is gone or none is left.
 /// 2. Idle pages.
 ///
 /// Waits for nothing: what running work may still use stays. Holds one shard's driver lock at a time.

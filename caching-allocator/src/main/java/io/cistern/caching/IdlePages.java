@@ -81,8 +81,7 @@ final class IdlePages {
                     shard.findIdle(this);
                 }
             }
-            pages.sort(
-                    Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.freedAt));
+            pages.sort(Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.freedAt));
         }
         return pages;
     }

@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
-/// What one lane counts, of small or of large blocks. Plain fields, guarded by the entry of the lane; others read them
-/// a little late.
+/// What one lane counts, of small or of large blocks. Plain fields, guarded by the entry of the lane; others read
+/// them a little late.
 ///
 /// For shards, what a lane holds is allocated. So for programs:
 ///
@@ -11,8 +11,8 @@ package io.cistern.caching;
 /// requested now    = Σ requested of shards + Σ requested of lanes
 /// ```
 ///
-/// A part of the last sum may be below 0: what is asked for here is freed there. What is held is not counted, since a
-/// walk tells.
+/// A part of the last sum may be below 0: what is asked for here is freed there. What is held is not counted, since
+/// a walk tells.
 final class LaneCounters {
     private final Gauge requested;
     private long hits;

@@ -82,7 +82,8 @@ final class Lanes {
         return bytes;
     }
 
-    /// Corrects what shards counted for what lanes hold and hand out: a guess while others use them, exact at rest.
+    /// Corrects what shards counted for what lanes hold and hand out: a guess while others use them, exact at
+    /// rest.
     void addTo(ShardTotals small, ShardTotals large) {
         for (Lane lane : owned) {
             lane.addTo(small, large);

@@ -12,13 +12,11 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// Physical memory as plain ranges, each of one handle at addresses of its own: for those who share, register
-/// or
+/// Physical memory as plain ranges, each of one handle at addresses of its own: for those who share, register or
 /// export a block and nothing beside it.
 ///
-/// Acquire: reserve → create → map → setAccess; what fails takes back what was done. Release: the way back;
-/// memory is
-/// gone once its mapping and its handle are, and addresses that the driver keeps are only logged.
+/// Acquire: reserve → create → map → setAccess; what fails takes back what was done. Release: the way back; memory
+/// is gone once its mapping and its handle are, and addresses that the driver keeps are only logged.
 ///
 /// **Threads.** Any.
 final class MappedRanges implements RangeSource {

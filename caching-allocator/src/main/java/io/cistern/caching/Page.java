@@ -8,14 +8,11 @@ import java.util.Set;
 /// Physical memory under one handle, and the places where it is mapped.
 ///
 /// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose
-/// mappings are
-/// kept so that they can be used again without a driver call, the blocks are [lent][Blocks#LENT].
+/// mappings are kept so that they can be used again without a driver call, the blocks are [lent][Blocks#LENT].
 ///
-/// **Stream order.** Only idle pages move, and a page moves to another stream only after that stream was made
-/// to wait
-/// for the one it comes from, or after the latter's fence had passed. So, by induction over its moves, all work
-/// that
-/// used the page through any mapping comes before a fence recorded on its home's stream while the page is free
+/// **Stream order.** Only idle pages move, and a page moves to another stream only after that stream was made to
+/// wait for the one it comes from, or after the latter's fence had passed. So, by induction over its moves, all work
+/// that used the page through any mapping comes before a fence recorded on its home's stream while the page is free
 /// there.
 ///
 /// Guarded by the lock of the device's [PageTable], as are all mappings.

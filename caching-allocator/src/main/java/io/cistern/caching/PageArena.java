@@ -14,10 +14,9 @@ import org.jspecify.annotations.Nullable;
 /// block         | live      | free    | hole | lent | hole
 /// ```
 ///
-/// Under live, free and fenced blocks lie pages that are at home there; a lent block is one mapping of a page
-/// that is at
-/// home elsewhere; a hole has no mappings. The table changes
-/// under the locks of the [PageTable] and of the arena's shard; either will do for reading.
+/// Under live, free and fenced blocks lie pages that are at home there; a lent block is one mapping of a page that
+/// is at home elsewhere; a hole has no mappings. The table changes under the locks of the [PageTable] and of the
+/// arena's shard; either will do for reading.
 final class PageArena extends Region {
     private static final System.Logger LOG = System.getLogger(PageArena.class.getName());
 

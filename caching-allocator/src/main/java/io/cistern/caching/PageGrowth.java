@@ -2,9 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.DeviceOutOfMemoryException;
 
-/// Growth by pages: into the window of the shard's arenas where the fewest bytes are missing, or else into a
-/// new arena.
-/// What is missing are idle pages of other places, or [new ones][Purchases].
+/// Growth by pages: into the window of the shard's arenas where the fewest bytes are missing, or else into a new
+/// arena. What is missing are idle pages of other places, or [new ones][Purchases].
 ///
 /// An arena's reservation costs no memory. One for large blocks has room for all of the device's memory and an
 /// eighth more, because blocks in use may leave gaps that no page lies under; one for small blocks has an

@@ -13,16 +13,13 @@ import org.jspecify.annotations.Nullable;
 
 /// The pages of one device: where they are at home and where else they are mapped.
 ///
-/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie
-/// pages at
+/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie pages at
 /// home there, under a lent block one mapping of a page at home elsewhere, under a hole none; the bytes of all
-/// pages,
-/// and of handles that the driver would not take back, are what is reserved.
+/// pages, and of handles that the driver would not take back, are what is reserved.
 ///
 /// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards'
-/// short
-/// locks; whoever holds this lock may hold several of the latter, nobody else may. It is not held across driver
-/// calls.
+/// short locks; whoever holds this lock may hold several of the latter, nobody else may. It is not held across
+/// driver calls.
 final class PageTable {
     final PhysicalPages pages;
     final RegionMap regions;
@@ -259,8 +256,7 @@ final class PageTable {
     }
 
     /// Pins the pages under a range of live blocks, or takes a reason away: while a page has one, it is not
-    /// moved,
-    /// unmapped or released.
+    /// moved, unmapped or released.
     void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
         forEachPage(address, byteSize, page -> {
             if (pinned) {

@@ -9,8 +9,8 @@ import java.util.stream.IntStream;
 /// same blocks. With 4 divisions, 84 MiB become 96 MiB, since 64, 80, 96 and 112 MiB are the steps there.
 ///
 /// The number of divisions depends on the power of two below a size: 16 intervals from 1 MiB to 32 GiB, the first
-/// also for all below, the last also for all above. As PyTorch's `roundup_power2_divisions`, which keeps exact powers
-/// of two and leaves sizes alone for which a step would be less than a granule.
+/// also for all below, the last also for all above. As PyTorch's `roundup_power2_divisions`, which keeps exact
+/// powers of two and leaves sizes alone for which a step would be less than a granule.
 public final class PowerTwoDivisions {
     static final String LEGAL = "0, or a power of two; or a list like [256:1,512:2,1024:4,>:8], of rising powers of two"
             + " (MiB) and their divisions, `>` last";

@@ -4,24 +4,20 @@ package io.cistern.caching;
 ///
 /// 1. While less is reserved than was ever live at once, counting what is asked for now: that much is needed
 /// anyway.
-/// 2. Above, idle pages are moved; but moves *earn* pages, as skis are bought after they were rented often
-/// enough: one for
-/// each [#MOVES_A_PAGE] moves of its size inside a stream, and one for each between streams, up to `1 + slack`
-/// times the
-/// peak of live bytes.
+/// 2. Above, idle pages are moved; but moves *earn* pages, as skis are bought after they were rented often enough:
+/// one for each [#MOVES_A_PAGE] moves of its size inside a stream, and one for each between streams, up to `1 +
+/// slack` times the peak of live bytes.
 ///
 /// Guarded by the lock of the [PageTable].
 final class Purchases {
     /// A workload on one stream comes to rest within a few passes with hardly a page more than its peak; fewer
-    /// moves a
-    /// page would buy what it never needs.
+    /// moves a page would buy what it never needs.
     private static final long MOVES_A_PAGE = 64;
 
     private final double slack;
     private long peakBytes;
     /// Bytes moved and not paid out in pages yet; between streams they count [#MOVES_A_PAGE] times, since there
-    /// the one
-    /// that takes waits for the one that gives.
+    /// the one that takes waits for the one that gives.
     private long earnedBytes;
 
     Purchases(double slack) {

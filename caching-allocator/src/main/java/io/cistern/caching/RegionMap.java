@@ -9,14 +9,11 @@ import org.jspecify.annotations.Nullable;
 ///             root      middle    leaf      inside a 2 MiB slot
 /// ```
 ///
-/// Slots are entered when memory is mapped there. Two regions may share a slot, the end of one and the start of
-/// the
-/// next, if a source's segments are not aligned to 2 MiB; then the slot names the higher one, which knows the
-/// one
+/// Slots are entered when memory is mapped there. Two regions may share a slot, the end of one and the start of the
+/// next, if a source's segments are not aligned to 2 MiB; then the slot names the higher one, which knows the one
 /// [below][Region#below]. No region is shorter than a slot, so there are never three.
 ///
-/// **Threads.** Reading takes no lock: whoever has a live address got it after its slot was entered, and an
-/// entry
+/// **Threads.** Reading takes no lock: whoever has a live address got it after its slot was entered, and an entry
 /// for live memory does not change. Writers exclude each other.
 final class RegionMap {
     private static final int SLOT_SHIFT = 21;

@@ -4,8 +4,7 @@ import io.cistern.spi.EventSink;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 
-/// Bytes that one device's cache holds from the driver, and the most it ever held. `bytes = acquired −
-/// released`;
+/// Bytes that one device's cache holds from the driver, and the most it ever held. `bytes = acquired − released`;
 /// the peak is exact, because every change goes through here.
 final class Reserved {
     private final int device;

@@ -3,8 +3,8 @@ package io.cistern.caching;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
-/// Growth by plain segments: 2 MiB for small blocks, one of a size that is an option (20 MiB) for those below half of
-/// it, what is asked for above. Where blocks are not cut, each block has a segment of its own, in whole 2 MiB.
+/// Growth by plain segments: 2 MiB for small blocks, one of a size that is an option (20 MiB) for those below half
+/// of it, what is asked for above. Where blocks are not cut, each block has a segment of its own, in whole 2 MiB.
 final class SegmentGrowth implements Growth {
     /// What every allocator promises and every source can give; a wider one is made from more bytes.
     private static final long ALIGNMENT = 256;
@@ -78,8 +78,7 @@ final class SegmentGrowth implements Growth {
     @Override
     public void unmapLent(StreamShard shard) {}
 
-    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would
-    /// withhold
+    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
     /// it from every other use.
     @Override
     public Cutting cutting() {

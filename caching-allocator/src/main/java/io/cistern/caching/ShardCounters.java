@@ -10,8 +10,8 @@ import java.util.Objects;
 /// active = allocated + waiting
 /// ```
 ///
-/// Blocks that wait for another stream are few, so only they are counted beside those allocated, and most allocations
-/// count no active blocks at all.
+/// Blocks that wait for another stream are few, so only they are counted beside those allocated, and most
+/// allocations count no active blocks at all.
 final class ShardCounters {
     private final Map<CacheStat, Gauge> gauges = new EnumMap<>(CacheStat.class);
     private final Gauge allocation;

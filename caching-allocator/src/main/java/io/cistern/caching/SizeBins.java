@@ -4,9 +4,8 @@ import java.util.Arrays;
 import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
 
-/// Free blocks by the size of the [gap][Gaps] that they begin, mostly their own: an array of lists with a
-/// bitmap in two
-/// levels above it.
+/// Free blocks by the size of the [gap][Gaps] that they begin, mostly their own: an array of lists with a bitmap in
+/// two levels above it.
 ///
 /// ```
 /// bin      0 … 2047      2048 … 2111      2112 … 2175      …
@@ -14,17 +13,13 @@ import java.util.function.IntPredicate;
 ///          granules      in 64 steps      in 64 steps
 /// ```
 ///
-/// 1. A size up to 1 MiB has a bin of its own, so the first block of the first bin that is not empty is the
-/// best
+/// 1. A size up to 1 MiB has a bin of its own, so the first block of the first bin that is not empty is the best
 /// fit.
-/// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too
-/// small:
+/// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too small:
 ///    up to [#SCAN] of them are looked at and the smallest that fits is taken, the lowest address among equals.
-/// 3. If none fits, the bitmaps lead to the next bin that is not empty; again the smallest of the first
-/// [#SCAN]. A block
-/// may be shorter than its gap, and so not fit after all; then the next bin is looked at, up to [#MOST_BINS].
-/// Before the
-/// search fails, all of the request's own bin is looked at.
+/// 3. If none fits, the bitmaps lead to the next bin that is not empty; again the smallest of the first [#SCAN]. A
+/// block may be shorter than its gap, and so not fit after all; then the next bin is looked at, up to [#MOST_BINS].
+/// Before the search fails, all of the request's own bin is looked at.
 ///
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {

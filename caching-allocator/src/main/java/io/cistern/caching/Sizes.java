@@ -3,8 +3,7 @@ package io.cistern.caching;
 /// Sizes that the whole module shares.
 final class Sizes {
     /// A block starts at a multiple of this many bytes from its region's start, and its size is one: what
-    /// PyTorch
-    /// uses, and wider than any alignment that kernels ask for.
+    /// PyTorch uses, and wider than any alignment that kernels ask for.
     static final int GRANULE = 512;
 
     static final int GRANULE_SHIFT = 9;

@@ -283,8 +283,7 @@ final class StreamShard {
     }
 
     /// Takes a block if there is one by now, and else claims the window where the fewest bytes are missing.
-    /// Under the
-    /// driver lock and the page table's.
+    /// Under the driver lock and the page table's.
     ///
     /// @return a block, a window, or null if none is large enough
     BlockHeap.@Nullable Room findOrClaimWindow(long byteSize, IdlePages idle) {

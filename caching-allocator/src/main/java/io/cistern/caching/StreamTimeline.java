@@ -3,9 +3,8 @@ package io.cistern.caching;
 import java.util.Map;
 import java.util.WeakHashMap;
 
-/// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a
-/// later stream
-/// of the same handle has another timeline. Guarded by [CrossStreamOrder].
+/// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a later
+/// stream of the same handle has another timeline. Guarded by [CrossStreamOrder].
 final class StreamTimeline {
     /// See [Fences#key].
     final long key;

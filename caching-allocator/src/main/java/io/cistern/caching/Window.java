@@ -1,8 +1,7 @@
 package io.cistern.caching;
 
-/// Neighbouring blocks of an arena that a request can have once pages are put under all of them: free blocks,
-/// holes, and
-/// lent blocks whose pages are idle. Claimed; knows what they were.
+/// Neighbouring blocks of an arena that a request can have once pages are put under all of them: free blocks, holes,
+/// and lent blocks whose pages are idle. Claimed; knows what they were.
 final class Window implements BlockHeap.Room {
     private final PageArena arena;
     private final int gap;

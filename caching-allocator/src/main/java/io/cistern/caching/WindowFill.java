@@ -9,13 +9,11 @@ import org.jspecify.annotations.Nullable;
 
 /// Puts pages under a claimed window.
 ///
-/// 1. **Plan**, under the page table's lock: the idle pages of its lent blocks come home; each hole gets
-/// pieces, which
-/// are idle pages of other places or sizes to be bought. Whatever is taken is out of its giver's free blocks
+/// 1. **Plan**, under the page table's lock: the idle pages of its lent blocks come home; each hole gets pieces,
+/// which are idle pages of other places or sizes to be bought. Whatever is taken is out of its giver's free blocks
 /// from then on.
-/// 2. **Act**, without that lock: order after the streams that pages come from; then create → map for each
-/// piece, and
-/// one setAccess for each hole.
+/// 2. **Act**, without that lock: order after the streams that pages come from; then create → map for each piece,
+/// and one setAccess for each hole.
 /// 3. **Settle**, under the lock again: the pages are at home here, or everything is as it was.
 ///
 /// Nothing is unmapped, except to roll back.

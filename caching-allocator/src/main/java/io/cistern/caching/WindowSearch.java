@@ -4,18 +4,14 @@ import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Finds the window for a request: in each [gap][Gaps], the first run of free blocks, holes and lent blocks
-/// with idle
-/// pages that is long enough; of these the one for which the fewest bytes of pages are missing, among equals
-/// the one in
-/// the smallest gap. The end of an arena is the largest gap.
+/// Finds the window for a request: in each [gap][Gaps], the first run of free blocks, holes and lent blocks with
+/// idle pages that is long enough; of these the one for which the fewest bytes of pages are missing, among equals
+/// the one in the smallest gap. The end of an arena is the largest gap.
 ///
-/// 1. A run takes in the blocks of a gap, one by one, until it is long enough. A lent block whose page is in
-/// use elsewhere
-/// ends it, and the next one begins behind.
-/// 2. No page may count twice. So a lent block whose page is at home or lent once more inside the run, and a
-/// free block
-/// with pages that are lent inside the run, first push the run's start past the other place.
+/// 1. A run takes in the blocks of a gap, one by one, until it is long enough. A lent block whose page is in use
+/// elsewhere ends it, and the next one begins behind.
+/// 2. No page may count twice. So a lent block whose page is at home or lent once more inside the run, and a free
+/// block with pages that are lent inside the run, first push the run's start past the other place.
 ///
 /// Windows begin where gaps do, if possible, so that a workload that repeats finds the ones that it made
 /// before.

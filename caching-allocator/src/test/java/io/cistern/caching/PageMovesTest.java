@@ -10,9 +10,8 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Random blocks on several streams of a device that is nearly full, each filled and, before it is freed, read
-/// on its
-/// stream: bytes are never somebody else's, while pages move, go and come, and streams end.
+/// Random blocks on several streams of a device that is nearly full, each filled and, before it is freed, read on
+/// its stream: bytes are never somebody else's, while pages move, go and come, and streams end.
 class PageMovesTest {
     private static final long CAPACITY = 192L << 20;
     private static final int OPERATIONS = 1200;

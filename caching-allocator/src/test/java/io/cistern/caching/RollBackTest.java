@@ -10,9 +10,8 @@ import io.cistern.simulated.SimulatedGpu;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/// Each driver call of a growth fails, early and late, with pages bought and pages moved: nothing is lost,
-/// nothing is
-/// counted wrongly, and the next allocation works.
+/// Each driver call of a growth fails, early and late, with pages bought and pages moved: nothing is lost, nothing
+/// is counted wrongly, and the next allocation works.
 class RollBackTest {
     private static final long MIB = 1L << 20;
 

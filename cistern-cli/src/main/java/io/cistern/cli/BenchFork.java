@@ -14,8 +14,8 @@ import java.util.function.Consumer;
 /// A JVM of its own for a measurement, like this one: the same Java, modules, class path and options. So no allocator
 /// meets code that was compiled for another one.
 final class BenchFork {
-    /// Options that are this JVM's alone: a debugger's port, what it recorded of an earlier run, what the path options
-    /// say again.
+    /// Options that are this JVM's alone: a debugger's port, what it recorded of an earlier run, what the path
+    /// options say again.
     private static final List<String> OWN_OPTIONS = List.of(
             "-agentlib:",
             "-javaagent:",

@@ -2,7 +2,8 @@ package io.cistern.cli;
 
 import io.cistern.DeviceMemory;
 
-/// The loads of two threads, of which one allocates blocks and the other one frees them, through the public raw calls.
+/// The loads of two threads, of which one allocates blocks and the other one frees them, through the public raw
+/// calls.
 final class BenchHandoff {
     private final BenchQueue queue = new BenchQueue();
 

@@ -16,8 +16,8 @@ import java.util.stream.LongStream;
 /// The threads of a case, each with its load: they begin each round together, and the round lasts until the last one
 /// is done. One thread commands.
 final class BenchTeam implements AutoCloseable {
-    /// Work that a stream piles up is waited for after so many pairs: what the wait costs is then less than 0.2 ns a
-    /// pair.
+    /// Work that a stream piles up is waited for after so many pairs: what the wait costs is then less than 0.2
+    /// ns a pair.
     private static final int PAIRS_A_WAIT = 1 << 14;
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();

@@ -31,8 +31,8 @@ enum GeneratedTrace {
         }
     },
 
-    /// Key-value caches of 48 sequences, which grow by copying until their sequence ends; each goes on from a larger
-    /// start than the one before.
+    /// Key-value caches of 48 sequences, which grow by copying until their sequence ends; each goes on from a
+    /// larger start than the one before.
     DRIFTING {
         @Override
         void write(Program program) {

@@ -3,9 +3,9 @@ package io.cistern.cli;
 import java.io.PrintWriter;
 import java.util.function.LongSupplier;
 
-/// Writes what a program had live and what its allocators had reserved for that, as it goes through a trace: a CSV row
-/// `trace,allocator,device,operation,requestedBytes,reservedBytes` for about 400 of the operations, in the
-/// first pass alone.
+/// Writes what a program had live and what its allocators had reserved for that, as it goes through a trace: a CSV
+/// row `trace,allocator,device,operation,requestedBytes,reservedBytes` for about 400 of the operations, in the first
+/// pass alone.
 final class ReservedSeries implements BlockWork {
     static final String HEADER = "trace,allocator,device,operation,requestedBytes,reservedBytes";
     private static final int ROWS = 400;

@@ -6,8 +6,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/// What `cistern bench` prints and how it ends, on the simulated GPU. That its figures are right, only a quiet machine
-/// can tell; that they are there, consistent, and of the case they name, is told here.
+/// What `cistern bench` prints and how it ends, on the simulated GPU. That its figures are right, only a quiet
+/// machine can tell; that they are there, consistent, and of the case they name, is told here.
 final class BenchCommandTests {
     @Test
     void everyScenarioHasARowForEachCase() {

@@ -120,7 +120,15 @@ final class RecordedProgramTests {
         CudaDriver driver = SimulatedGpu.builder().devices(1).build();
         ReplayDevice gpu = new ReplayDevice.Real(driver, 0, OptionalLong.empty());
         new ReplaySession(
-                        trace, "caching", Routing.Plan.ONE_ALLOCATOR, gpu, Plugins.catalog(), 2, () -> {}, _ -> {}, null)
+                        trace,
+                        "caching",
+                        Routing.Plan.ONE_ALLOCATOR,
+                        gpu,
+                        Plugins.catalog(),
+                        2,
+                        () -> {},
+                        _ -> {},
+                        null)
                 .timed(Work.NONE);
 
         assertThat(driver.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(2 * rows(trace, Trace.WAIT));

@@ -28,7 +28,8 @@ final class ReservedRatioTests {
                             Plugins.catalog(),
                             3,
                             () -> {},
-                            ReservedRatioTests::unexpected, null)
+                            ReservedRatioTests::unexpected,
+                            null)
                     .observed(Work.NONE);
             assertThat((double) outcome.reservedPeakBytes().orElseThrow() / trace.requestedPeakBytes())
                     .isLessThanOrEqualTo(ratio);

@@ -10,8 +10,7 @@ import java.util.Set;
 /// Who asked for a block, when, and for which stream.
 ///
 /// The stack is kept as an exception keeps it, and turned into text when somebody asks: with 30 frames that is a
-/// quarter
-/// of the time of a [StackWalker], which must resolve each frame at once, even where it looks at 8 only.
+/// quarter of the time of a [StackWalker], which must resolve each frame at once, even where it looks at 8 only.
 public final class Site {
     private static final int FEW_FRAMES = 8;
 

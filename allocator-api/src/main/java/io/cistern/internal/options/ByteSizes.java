@@ -8,8 +8,8 @@ import java.util.regex.Pattern;
 /// Numbers of bytes as people write them: `1048576`, `64KiB`, `2MiB`, `0.5GiB`, `1TiB`.
 ///
 /// Units are binary and any letter case will do; a fraction needs a unit and is rounded down to whole bytes. `KB`,
-/// `MB`, `GB` are refused rather than guessed: 80 GB is 80·10⁹ on a data sheet and 80·2³⁰ in most people's heads, 7 %
-/// apart.
+/// `MB`, `GB` are refused rather than guessed: 80 GB is 80·10⁹ on a data sheet and 80·2³⁰ in most people's heads, 7
+/// % apart.
 public final class ByteSizes {
     /// The digits are bounded, so that a hostile text costs nothing; 2^63 has 19.
     private static final Pattern FORM = Pattern.compile("(\\d{1,19})(\\.\\d{1,19})?\\s?([a-z]*)");

@@ -12,7 +12,8 @@ import java.util.Set;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
-/// Takes care of blocks that are used on other streams than that of their free, for allocators that can't themselves.
+/// Takes care of blocks that are used on other streams than that of their free, for allocators that can't
+/// themselves.
 ///
 /// **Idea.** Any allocator is right about the stream of the free. So at the free that stream is made to wait for the
 /// present ends of the others, and the allocator needs to know nothing of them.

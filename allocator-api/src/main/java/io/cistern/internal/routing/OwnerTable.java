@@ -6,10 +6,10 @@ import org.jspecify.annotations.Nullable;
 
 /// Finds the owner of a block from its address, without locks, and lets each block be freed once.
 ///
-/// **Idea.** Two live blocks of at least G bytes begin at least G bytes apart. So a table with one slot every G bytes
-/// never has two of them in one slot, if it holds only blocks of G bytes or more. Two such tables, for G = 64 KiB and
-/// 256 B, hold every block in the coarser one that its size allows: large blocks cost 16 bytes of table, small ones
-/// never collide, and no record ever moves.
+/// **Idea.** Two live blocks of at least G bytes begin at least G bytes apart. So a table with one slot every G
+/// bytes never has two of them in one slot, if it holds only blocks of G bytes or more. Two such tables, for G = 64
+/// KiB and 256 B, hold every block in the coarser one that its size allows: large blocks cost 16 bytes of table,
+/// small ones never collide, and no record ever moves.
 ///
 /// ```
 /// address   48 … 23        22 … 16           coarse:  a slot 64 KiB,   chunks of 8 MiB
@@ -25,13 +25,13 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Steps.** Insert: find the slot by size and address, check that it is empty, write the owner, then the key
 /// (release). Remove: look for the key in both tables, swing its state from live to freeing (compare-and-set, so
-/// that one of two frees loses), read the owner, clear the key. Drain: swing the live records of a route to draining,
-/// so that their frees are counted. A record of either kind may bear the mark *used* besides, which sends its free
-/// the same slow way: see [BlockUses].
+/// that one of two frees loses), read the owner, clear the key. Drain: swing the live records of a route to
+/// draining, so that their frees are counted. A record of either kind may bear the mark *used* besides, which sends
+/// its free the same slow way: see [BlockUses].
 ///
-/// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else; the thread
-/// that removes owns the record from the compare-and-set to the clearing. Chunks are added under a lock and found by
-/// plain reads; a reader that by a race does not see one yet looks again under the lock.
+/// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else; the
+/// thread that removes owns the record from the compare-and-set to the clearing. Chunks are added under a lock and
+/// found by plain reads; a reader that by a race does not see one yet looks again under the lock.
 ///
 /// **Cost.** What lies between the compare-and-sets of two frees is a chain of dependent reads, so the directories
 /// are fields of the router itself, and a chunk is one read away from them.
@@ -52,8 +52,8 @@ abstract class OwnerTable {
     private static final int SLOT_BITS = 7;
     private static final int SLOTS = 1 << SLOT_BITS;
 
-    /// Longs before the first record: with the array's own header two cache lines, so that whoever writes the first
-    /// records does not disturb those who only look which chunk it is.
+    /// Longs before the first record: with the array's own header two cache lines, so that whoever writes the
+    /// first records does not disturb those who only look which chunk it is.
     private static final int HEADER = 14;
 
     /// Longs in a record.
@@ -65,9 +65,9 @@ abstract class OwnerTable {
     static final int DRAINING = 2;
     private static final int FREEING = 3;
 
-    /// Odd, so that each slot of a chunk has a place of its own. Times this, modulo 128, two slots of 26 neighbours
-    /// come to lie at least four records apart, which is a cache line: threads whose blocks are neighbours do not
-    /// write to the same one.
+    /// Odd, so that each slot of a chunk has a place of its own. Times this, modulo 128, two slots of 26
+    /// neighbours come to lie at least four records apart, which is a cache line: threads whose blocks are
+    /// neighbours do not write to the same one.
     private static final int APART = 19;
 
     /// Added to live or draining: other streams use the block too.

@@ -4,8 +4,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /// The most bytes requested since a reset, as far as lanes have told.
 ///
-/// A lane tells, when it changes the meter, the bound that it kept since its change before. That bound belongs to the
-/// reset that was the last at the beginning of its time; told to an older one than the last it is heard by nobody.
+/// A lane tells, when it changes the meter, the bound that it kept since its change before. That bound belongs to
+/// the reset that was the last at the beginning of its time; told to an older one than the last it is heard by
+/// nobody.
 final class PeakSince {
     private final AtomicLong bytes = new AtomicLong();
 

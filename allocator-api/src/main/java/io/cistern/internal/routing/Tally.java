@@ -11,11 +11,10 @@ import org.jspecify.annotations.Nullable;
 /// frees = live blocks; the meter's leased bytes − credit = requested bytes; for each lane 0 ≤ lowestCredit ≤
 /// credit ≤ [Meter#MAX_CREDIT].
 ///
-/// **Credit** is a part of the route's meter that this lane may count on without touching it, which keeps the
-/// common allocation free of shared writes. **Leased then** is what the meter had leased in all when this lane
-/// changed it last, and
-/// **lowest credit** the least this lane had since: leased then − lowest credit bounds the requested bytes from
-/// above at every moment up to the next change of the meter by anybody, and equals their peak while no other
+/// **Credit** is a part of the route's meter that this lane may count on without touching it, which keeps the common
+/// allocation free of shared writes. **Leased then** is what the meter had leased in all when this lane changed it
+/// last, and **lowest credit** the least this lane had since: leased then − lowest credit bounds the requested bytes
+/// from above at every moment up to the next change of the meter by anybody, and equals their peak while no other
 /// lane has credit. The bound counts for the [PeakSince] that was the meter's last when it began.
 ///
 /// **Threads.** One thread writes at a time; readers see each counter whole and in time.

@@ -7,7 +7,8 @@ import java.util.List;
 
 /// The percentiles of launches and cached allocations, by what a neighbour does.
 final class LatencyChart {
-    /// On an axis of nines, where 90 % is one and 99.99 % four, so that the rare ones have room; the median is at 0.
+    /// On an axis of nines, where 90 % is one and 99.99 % four, so that the rare ones have room; the median is at
+    /// 0.
     private static final List<Percentile> PERCENTILES = List.of(
             new Percentile(0, "p50Nanos"),
             new Percentile(1, "p90Nanos"),
