@@ -5,6 +5,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.DeviceMemoryBuilder;
 import io.cistern.MemoryLimit;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
@@ -47,6 +48,10 @@ public class LimitBenchmark {
         @Param({"NONE", "ONE", "TWO", "SCOPES"})
         private Setting setting = Setting.NONE;
 
+        /// Whether each thread has addresses of its own, which costs 3 ns; without, one thread may run.
+        @Param("true")
+        private boolean spaced = true;
+
         private DeviceMemory memory;
         private Allocator current;
         private Allocator pool;
@@ -59,15 +64,19 @@ public class LimitBenchmark {
                     DeviceMemory.builder(SimulatedGpu.builder().build());
             memory = (setting == Setting.ONE || setting == Setting.TWO ? builder.limit(process) : builder).open();
             current = setting == Setting.TWO
-                    ? memory.open("none", new SpacedAllocator(), process.child("allocator", 32L << 30))
-                    : memory.open("none", new SpacedAllocator());
-            pool = memory.open("pool", new SpacedAllocator());
+                    ? memory.open("none", provider(), process.child("allocator", 32L << 30))
+                    : memory.open("none", provider());
+            pool = memory.open("pool", provider());
             scopeLimit = MemoryLimit.of("scope", 32L << 30);
             memory.setCurrent(current);
             if (setting == Setting.SCOPES) {
-                memory.setCurrent(memory.open("next", new SpacedAllocator()));
+                memory.setCurrent(memory.open("next", provider()));
                 current.close();
             }
+        }
+
+        private DeviceAllocator provider() {
+            return spaced ? new SpacedAllocator() : new NoAllocator();
         }
     }
 

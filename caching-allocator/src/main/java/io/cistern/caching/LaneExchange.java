@@ -80,17 +80,32 @@ final class LaneExchange {
     long allocate(Lane lane, long byteSize, long stream) {
         boolean small = SizeClasses.has(byteSize);
         StreamShard shard = cache.shard(Fences.key(stream), small);
+        if (small && lane.isUseless() && stream == lane.lastStream) {
+            return allocateBeside(lane, shard, byteSize);
+        }
         LaneBins bins = select(lane, stream, shard);
         long address = bins == null ? 0 : lane.take(byteSize, stream);
         if (address != 0) {
             return address;
         }
         lane.counters(small).missed();
+        if (small) {
+            lane.foundNothing();
+        }
         if (bins == null || !small) {
             giveBackLarge(lane, byteSize);
             return cache.allocate(shard, byteSize);
         }
         return refill(lane, bins, shard, byteSize);
+    }
+
+    private long allocateBeside(Lane lane, StreamShard shard, long byteSize) {
+        lane.counters(true).missed();
+        lane.foundNothing();
+        countQuiet();
+        cache.settleIfDue(shard);
+        long address = shard.allocate(SizeClasses.rounded(byteSize), byteSize);
+        return address != 0 ? address : growAndAllocate(lane, shard, byteSize);
     }
 
     /// Makes a stream the lane's last used.
@@ -158,7 +173,8 @@ final class LaneExchange {
         Region region = cache.region(address);
         StreamShard shard = region.shard;
         long key = Fences.key(stream);
-        LaneBins bins = belongsInLane(address, shard, byteSize, key) ? select(lane, stream, shard) : null;
+        boolean passesBy = shard.small && lane.passesBy();
+        LaneBins bins = !passesBy && belongsInLane(address, shard, byteSize, key) ? select(lane, stream, shard) : null;
         if (bins == null || !lane.enter()) {
             cache.free(region, address, byteSize, key);
             return;
