@@ -48,7 +48,7 @@ public class LimitBenchmark {
         @Param({"NONE", "ONE", "TWO", "SCOPES"})
         private Setting setting = Setting.NONE;
 
-        /// Whether each thread has addresses of its own, which costs 3 ns; without, one thread may run.
+        /// Whether each thread has addresses of its own; without, one thread may run.
         @Param("true")
         private boolean spaced = true;
 
