@@ -9,15 +9,15 @@ import java.util.Locale;
 /// end of the process written to standard error; [DeviceMemory#leaks] tells at any level and at any time what
 /// is alive.
 ///
-/// **Cost** of a [DeviceBuffer], made and closed, on the development machine: two shared cores under load, so orders
-/// of magnitude only; figures with their errors in `docs/measurements/leaks.md`.
+/// **Cost** of a raw pair on a development machine, to be read as orders of magnitude; figures with their errors
+/// in `docs/measurements/leaks.md`.
 ///
 /// | level | ns beyond `off` | garbage beyond `off` |
 /// |---|---|---|
 /// | off | 0 | 0 |
-/// | sampled | about 15 | 8 bytes |
-/// | sites | 4,000 | 2 KiB |
-/// | all | 10,000 | 2 to 4 KiB, more with deeper stacks |
+/// | sampled | about 6 | 3 bytes |
+/// | sites | about 900 | 0.9 KiB |
+/// | all | about 1,400 | 1.5 KiB, more with deeper stacks |
 public enum LeakLevel {
     /// Nothing is kept: blocks are told with size, device and allocator.
     OFF,

@@ -5,23 +5,24 @@ import io.cistern.MemoryMisuseException;
 import io.cistern.MemoryMisuseException.Fault;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.BlockRecords;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Lends;
 import io.cistern.spi.RecordsUse;
 import java.util.Optional;
-import java.util.OptionalLong;
 
 /// The checks of level `checked`, around an allocator: there is nothing of it where the level is `off`.
 ///
 /// A call that is refused changes nothing, but for a stream whose end was not announced: that end is made up for,
 /// and a free is carried out. The record of a block goes before its free, since the address may come back at once.
-final class CheckedAllocator implements DeviceAllocator, BlockRecords, Lends, RecordsUse {
+final class CheckedAllocator extends AllocatorAdaptor implements BlockRecords, Lends, RecordsUse {
     private final DeviceAllocator allocator;
     private final CheckedBlocks blocks = new CheckedBlocks();
     private final StreamWatch streams;
 
     CheckedAllocator(DeviceAllocator allocator, CudaDriver driver) {
+        super(allocator);
         this.allocator = allocator;
         this.streams = new StreamWatch(driver.streams());
     }
@@ -120,25 +121,15 @@ final class CheckedAllocator implements DeviceAllocator, BlockRecords, Lends, Re
     }
 
     @Override
-    public OptionalLong reservedBytes(int device) {
-        return allocator.reservedBytes(device);
-    }
-
-    @Override
-    public long trim(int device, long keepBytes) {
-        return allocator.trim(device, keepBytes);
-    }
-
-    @Override
     public void streamClosing(int device, long stream) {
         streams.announced(device, stream);
-        allocator.streamClosing(device, stream);
+        super.streamClosing(device, stream);
     }
 
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         boolean lends = type == Lends.class && allocator.extension(Lends.class).isEmpty();
-        return type.isInstance(this) && !lends ? Optional.of(type.cast(this)) : allocator.extension(type);
+        return lends ? Optional.empty() : super.extension(type);
     }
 
     @Override

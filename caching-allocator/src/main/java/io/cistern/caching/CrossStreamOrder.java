@@ -31,6 +31,13 @@ final class CrossStreamOrder {
         return taker == giver || reuse != PageReuse.NEVER;
     }
 
+    /// Asks the driver what has passed, where only that counts. Before a look, which makes no driver calls.
+    synchronized void poll() {
+        if (reuse == PageReuse.PASSED) {
+            List.copyOf(withFences).forEach(this::poll);
+        }
+    }
+
     /// The newest frees that the policy lets another stream have.
     synchronized long newestTakeable(StreamTimeline taker, StreamTimeline giver) {
         if (taker == giver) {
@@ -39,7 +46,6 @@ final class CrossStreamOrder {
         if (reuse == PageReuse.WAIT && (giver.closed || fences.recordable(giver.key))) {
             return Long.MAX_VALUE;
         }
-        poll(giver);
         return coveredTime(taker, giver);
     }
 
@@ -51,15 +57,15 @@ final class CrossStreamOrder {
         return Math.max(giver.passedTime, taker.awaited.getOrDefault(giver, -1L));
     }
 
-    /// A stream's pages could not be had yet: a fence now, if none is under way, so that they can be had later.
-    ///
-    /// @param freedAt the newest stamp among them, or -1 if all could be had
-    synchronized void mark(StreamTimeline giver, long freedAt) {
-        if (!giver.closed
-                && giver.fence == Fences.PASSED
-                && freedAt > giver.passedTime
-                && fences.recordable(giver.key)) {
-            record(giver);
+    /// Pages of streams could not be had yet: fences now, where none are under way, so that they can be had later.
+    synchronized void mark(List<StreamTimeline> givers) {
+        for (StreamTimeline giver : givers) {
+            if (!giver.closed
+                    && giver.fence == Fences.PASSED
+                    && giver.newestIdle > giver.passedTime
+                    && fences.recordable(giver.key)) {
+                record(giver);
+            }
         }
     }
 

@@ -29,22 +29,23 @@ final class IdlePages {
         liveBytes = 0;
         for (StreamShard shard : shards) {
             StreamTimeline giver = shard.timeline;
-            boolean may = order.mayTake(taker.timeline, giver);
-            giver.newestTakeable = may ? order.newestTakeable(taker.timeline, giver) : -1;
-            giver.tooNew = may && giver.newestIdle > giver.newestTakeable ? giver.newestIdle : -1;
+            giver.newestTakeable =
+                    order.mayTake(taker.timeline, giver) ? order.newestTakeable(taker.timeline, giver) : -1;
             liveBytes += shard.liveBytes();
         }
     }
 
-    /// Ends a look: streams whose pages could not be had yet get fences, so that they can be had later.
-    void done() {
+    /// Streams with pages that could not be had yet; fences on them let them be had later.
+    List<StreamTimeline> tooNew() {
+        List<StreamTimeline> late = List.of();
         for (StreamShard shard : shards) {
             StreamTimeline giver = shard.timeline;
-            if (giver.tooNew >= 0) {
-                order.mark(giver, giver.tooNew);
-                giver.tooNew = -1;
+            if (giver.newestTakeable >= 0 && giver.newestIdle > giver.newestTakeable) {
+                late = late.isEmpty() ? new ArrayList<>() : late;
+                late.add(giver);
             }
         }
+        return late;
     }
 
     /// Live bytes of all shards.

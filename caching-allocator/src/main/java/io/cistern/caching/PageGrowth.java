@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.DeviceOutOfMemoryException;
+import java.util.List;
 
 /// Growth by pages: into the window of the shard's arenas where the fewest bytes are missing, or else into a new
 /// arena. What is missing are idle pages of other places, or [new ones][Purchases].
@@ -65,20 +66,40 @@ final class PageGrowth implements Growth {
     private record Changed() implements Step {}
 
     private Step findOrPlan(StreamShard shard, long byteSize, WindowFill.Way way) {
+        order.poll();
+        Step step;
+        List<StreamTimeline> tooNew;
         table.lock();
         try {
-            clock.advance();
-            idle.look(table.shards(), shard);
-            purchases.needed(idle.liveBytes() + byteSize);
-            return switch (shard.findOrClaimWindow(byteSize, idle)) {
-                case BlockHeap.Found found -> new Block(found.address());
-                case Window window -> plan(shard, window, byteSize, way);
-                case null -> new NoWindow();
-            };
+            step = look(shard, byteSize, way);
+            tooNew = idle.tooNew();
         } finally {
-            idle.done();
             table.unlock();
         }
+        mark(tooNew, step);
+        return step;
+    }
+
+    private void mark(List<StreamTimeline> tooNew, Step planned) {
+        try {
+            order.mark(tooNew);
+        } catch (RuntimeException | Error failure) {
+            if (planned instanceof Plan plan) {
+                plan.fill.undo();
+            }
+            throw failure;
+        }
+    }
+
+    private Step look(StreamShard shard, long byteSize, WindowFill.Way way) {
+        clock.advance();
+        idle.look(table.shards(), shard);
+        purchases.needed(idle.liveBytes() + byteSize);
+        return switch (shard.findOrClaimWindow(byteSize, idle)) {
+            case BlockHeap.Found found -> new Block(found.address());
+            case Window window -> plan(shard, window, byteSize, way);
+            case null -> new NoWindow();
+        };
     }
 
     private Step plan(StreamShard shard, Window window, long byteSize, WindowFill.Way way) {

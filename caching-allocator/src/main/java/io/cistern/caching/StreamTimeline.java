@@ -21,11 +21,10 @@ final class StreamTimeline {
     /// For other streams, as long as anything of them is left, the time up to which this one waits for them.
     final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();
 
-    /// What the [look][IdlePages] under way may take of it, by the time of the free; -1 for nothing. This and the
-    /// newest that was too new for that are guarded by the lock of the [PageTable].
+    /// What the [look][IdlePages] under way may take of it, by the time of the free; -1 for nothing. Guarded by the
+    /// lock of the [PageTable].
     long newestTakeable = -1;
 
-    long tooNew = -1;
     /// When a page of it became idle last. Guarded by the short locks of its shards; read in a look without them.
     long newestIdle = -1;
 
