@@ -29,8 +29,9 @@ final class IdlePages {
         liveBytes = 0;
         for (StreamShard shard : shards) {
             StreamTimeline giver = shard.timeline;
-            giver.newestTakeable =
-                    order.mayTake(taker.timeline, giver) ? order.newestTakeable(taker.timeline, giver) : -1;
+            giver.newestTakeable = order.mayTake(taker.timeline, giver)
+                    ? order.newestTakeable(taker.timeline, giver)
+                    : StreamTimeline.FORBIDDEN;
             liveBytes += shard.liveBytes();
         }
     }
@@ -40,7 +41,7 @@ final class IdlePages {
         List<StreamTimeline> late = List.of();
         for (StreamShard shard : shards) {
             StreamTimeline giver = shard.timeline;
-            if (giver.newestTakeable >= 0 && giver.newestIdle > giver.newestTakeable) {
+            if (giver.newestTakeable != StreamTimeline.FORBIDDEN && giver.newestIdle > giver.newestTakeable) {
                 late = late.isEmpty() ? new ArrayList<>() : late;
                 late.add(giver);
             }

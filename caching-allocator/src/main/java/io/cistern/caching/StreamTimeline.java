@@ -6,6 +6,9 @@ import java.util.WeakHashMap;
 /// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a later
 /// stream of the same handle has another timeline. Guarded by [CrossStreamOrder].
 final class StreamTimeline {
+    /// Older than any free: see [#newestTakeable].
+    static final long FORBIDDEN = Long.MIN_VALUE;
+
     /// See [Fences#key].
     final long key;
 
@@ -21,9 +24,9 @@ final class StreamTimeline {
     /// For other streams, as long as anything of them is left, the time up to which this one waits for them.
     final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();
 
-    /// What the [look][IdlePages] under way may take of it, by the time of the free; -1 for nothing. Guarded by the
-    /// lock of the [PageTable].
-    long newestTakeable = -1;
+    /// What the [look][IdlePages] under way may take of it, by the time of the free: -1 for nothing yet,
+    /// [#FORBIDDEN] for nothing ever. Guarded by the lock of the [PageTable].
+    long newestTakeable = FORBIDDEN;
 
     /// When a page of it became idle last. Guarded by the short locks of its shards; read in a look without them.
     long newestIdle = -1;
