@@ -164,6 +164,7 @@ final class BlockHeap {
         }
         boolean known = blocks.is(page.idleBlock, Blocks.FREE) && blocks.isAround(page.idleBlock, home);
         home.block = gaps.lend(known ? page.idleBlock : gaps.findFree(home), home.address, home.end());
+        blocks.lent[home.block] = home;
         return true;
     }
 
@@ -323,7 +324,7 @@ final class BlockHeap {
     }
 
     long liveBytes() {
-        return counters.gauge(CacheStat.ALLOCATED_BYTES).current();
+        return counters.allocatedBytes();
     }
 
     /// What the shard has besides, for a survey of it.

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /// Block records in parallel arrays; a block is a number. No object per block, so no garbage when they come and
 /// go.
@@ -42,6 +43,9 @@ final class Blocks {
     int[] listPrevious = new int[FIRST_CAPACITY];
     int[] listNext = new int[FIRST_CAPACITY];
     byte[] state = new byte[FIRST_CAPACITY];
+    /// The mapping of a block that is [#LENT].
+    @Nullable
+    Mapping[] lent = new Mapping[FIRST_CAPACITY];
     /// For the first block of a gap its last, and for the last the first; see [Gaps].
     int[] gapEnd = new int[FIRST_CAPACITY];
     /// The bytes of the gap that a free block in a bin begins.
@@ -92,6 +96,7 @@ final class Blocks {
     /// Gives up a number.
     void remove(int block) {
         state[block] = UNUSED;
+        lent[block] = null;
         next[block] = firstUnused;
         firstUnused = block;
     }
@@ -139,6 +144,7 @@ final class Blocks {
         listPrevious = Arrays.copyOf(listPrevious, capacity);
         listNext = Arrays.copyOf(listNext, capacity);
         state = Arrays.copyOf(state, capacity);
+        lent = Arrays.copyOf(lent, capacity);
         gapEnd = Arrays.copyOf(gapEnd, capacity);
         gapBytes = Arrays.copyOf(gapBytes, capacity);
     }

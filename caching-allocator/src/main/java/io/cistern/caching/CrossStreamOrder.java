@@ -72,7 +72,13 @@ final class CrossStreamOrder {
     /// Makes later work of a stream come after the work on what another one freed.
     ///
     /// @param freedAt the stamp of the free
-    synchronized void precede(StreamTimeline taker, StreamTimeline giver, long freedAt) {
+    void precede(StreamTimeline taker, StreamTimeline giver, long freedAt) {
+        if (taker != giver) {
+            precedeOther(taker, giver, freedAt);
+        }
+    }
+
+    private synchronized void precedeOther(StreamTimeline taker, StreamTimeline giver, long freedAt) {
         if (freedAt <= coveredTime(taker, giver)) {
             return;
         }

@@ -263,8 +263,7 @@ final class DeviceCache {
         shard.driverLock.lock();
         try {
             shard.settle(fences, false);
-            long address = shard.allocate(size);
-            return address != 0 ? address : growth.growAndAllocate(shard, size, idleFirst);
+            return growth.growAndAllocate(shard, size, idleFirst);
         } finally {
             shard.driverLock.unlock();
         }

@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 /// How a shard gets more memory. Called with the shard's driver lock; holds no short lock across a driver call.
 sealed interface Growth permits PageGrowth, SegmentGrowth {
-    /// Makes room and takes a block from it.
+    /// Searches once more, since frees take no driver lock, and else makes room and takes a block from it.
     ///
     /// @param byteSize whole granules
     /// @param idleFirst whether idle memory of other places and streams is used up, as far as that can be,

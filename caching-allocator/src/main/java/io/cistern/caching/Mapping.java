@@ -8,6 +8,8 @@ final class Mapping {
     private final long end;
     /// The arena's block for exactly these addresses, while they are [Blocks#LENT] or [Blocks#SPENT].
     int block = Blocks.NONE;
+    /// Whether it is among its page's mappings.
+    boolean entered;
 
     Mapping(Page page, PageArena arena, long address) {
         this.page = page;

@@ -51,6 +51,18 @@ final class Page {
         this.handle = handle;
         this.byteSize = byteSize;
         this.home = new Mapping(this, arena, address);
-        mappings.add(home);
+        add(home);
+    }
+
+    /// Adds a place.
+    ///
+    /// @return whether it was none before
+    boolean add(Mapping mapping) {
+        boolean isNew = !mapping.entered;
+        if (isNew) {
+            mapping.entered = true;
+            mappings.add(mapping);
+        }
+        return isNew;
     }
 }

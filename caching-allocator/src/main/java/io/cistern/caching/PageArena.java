@@ -22,12 +22,14 @@ final class PageArena extends Region {
 
     private final PageTable table;
     final long slotBytes;
+    private final int slotShift;
     private @Nullable Mapping[] mappings = {};
 
     private PageArena(StreamShard shard, long address, long byteSize, PageTable table) {
         super(shard, address, byteSize);
         this.table = table;
         this.slotBytes = table.pages.slotBytes;
+        this.slotShift = Long.numberOfTrailingZeros(slotBytes);
     }
 
     /// Reserves the addresses.
@@ -65,23 +67,23 @@ final class PageArena extends Region {
 
     /// Where the table ends: nothing is mapped from there on.
     long mappedEnd() {
-        return address + mappings.length * slotBytes;
+        return address + ((long) mappings.length << slotShift);
     }
 
     private int slot(long at) {
-        return (int) ((at - address) / slotBytes);
+        return (int) ((at - address) >>> slotShift);
     }
 
     /// The start of the first slot that begins at an address or after it.
     long slotStart(long at) {
-        return address + Math.ceilDiv(at - address, slotBytes) * slotBytes;
+        return address + Sizes.roundUp(at - address, slotBytes);
     }
 
     /// The last whole page in a range that is not pinned.
     @Override
     @Nullable
     Range lastReturnable(long from, long to) {
-        long at = address + Math.floorDiv(to - address, slotBytes) * slotBytes;
+        long at = address + ((to - address) & -slotBytes);
         while (at - slotBytes >= from) {
             Mapping mapping = mappingAt(at - slotBytes);
             if (mapping != null && mapping.address >= from && mapping.end() <= to && mapping.page.pins.isEmpty()) {

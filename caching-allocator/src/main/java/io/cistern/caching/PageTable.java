@@ -78,10 +78,11 @@ final class PageTable {
         }
     }
 
-    /// A page is at home at a mapping from now on, which may be new and even its first. Under the lock.
+    /// A page is at home at a mapping from now on, which may be new; if it was before, the page is. Under the lock.
     void comesHome(Mapping mapping) {
         Page page = mapping.page;
-        if (all.add(page)) {
+        if (mapping.isHome()) {
+            all.add(page);
             pages.reserved().announceAcquired(mapping.address, page.byteSize);
         } else {
             moves(page, mapping);
@@ -96,9 +97,8 @@ final class PageTable {
         if (page.home.arena.shard.timeline != to.arena.shard.timeline) {
             counters.count(CacheEvent.STEAL);
         }
-        if (!page.mappings.contains(to)) {
+        if (page.add(to)) {
             counters.count(CacheEvent.PAGE_ALIASED);
-            page.mappings.add(to);
         }
         pages.reserved().announceMoved(page.home.address, to.address, page.byteSize);
     }
@@ -106,9 +106,7 @@ final class PageTable {
     /// A mapping that a roll-back could not take away. Under the lock.
     void stuck(Mapping mapping) {
         stuck.add(mapping);
-        if (!mapping.isHome()) {
-            mapping.page.mappings.add(mapping);
-        }
+        mapping.page.add(mapping);
         all.add(mapping.page);
     }
 

@@ -36,6 +36,10 @@ final class SegmentGrowth implements Growth {
 
     @Override
     public long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst) {
+        long found = shard.allocate(byteSize);
+        if (found != 0) {
+            return found;
+        }
         Segment segment = acquire(segmentBytes(shard, byteSize));
         long from = Sizes.rounded(segment.address(), options.alignment());
         long usable = (segment.address() + segment.byteSize() - from) & -options.blockUnit();

@@ -181,6 +181,11 @@ final class ShardCounters {
         };
     }
 
+    /// Bytes of the blocks handed out.
+    long allocatedBytes() {
+        return allocatedBytes.current();
+    }
+
     long hits() {
         return hits;
     }

@@ -34,7 +34,7 @@ final class StreamShard {
     final ReentrantLock driverLock = new ReentrantLock();
     final Depot depot = new Depot(this);
 
-    private final ReentrantLock lock = new ShortLock();
+    private final ShortLock lock = new ShortLock();
     private final BlockHeap heap;
     private final FencedFrees fenced;
 
@@ -221,6 +221,9 @@ final class StreamShard {
     ///
     /// @param wait whether to wait for all fences
     void settle(Fences fences, boolean wait) {
+        if (fenced.isEmpty()) { // read without the lock: a block freed this moment waits for the next call
+            return;
+        }
         recordFences(fences);
         fenced.poll(fences, wait);
         lock.lock();
@@ -303,11 +306,12 @@ final class StreamShard {
     long fillAndAllocate(Window window, List<Mapping> entered, long end, long byteSize) {
         lock.lock();
         try {
-            entered.forEach(mapping -> mapping.arena.enter(mapping));
-            counters.came(window.lentBytes()
-                    + entered.stream()
-                            .mapToLong(mapping -> mapping.page.byteSize)
-                            .sum());
+            long came = window.lentBytes();
+            for (Mapping mapping : entered) {
+                mapping.arena.enter(mapping);
+                came += mapping.page.byteSize;
+            }
+            counters.came(came);
             return heap.fillAndAllocate(window, end, byteSize);
         } finally {
             lock.unlock();
@@ -615,13 +619,9 @@ final class StreamShard {
         }
     }
 
+    /// Read without the lock, so it can be one operation old.
     long liveBytes() {
-        lock.lock();
-        try {
-            return counters.gauge(CacheStat.ALLOCATED_BYTES).current();
-        } finally {
-            lock.unlock();
-        }
+        return heap.liveBytes();
     }
 
     long largestFreeBytes() {

@@ -57,8 +57,15 @@ final class WindowSearch {
         if (gap < byteSize) {
             return false;
         }
+        long gapEnd = blocks.address[gapFirst] + gap;
         empty();
         for (int block = gapFirst; block != end; block = blocks.next[block]) {
+            if (first == Blocks.NONE) {
+                block = skip(block, gapEnd, arena);
+                if (block == Blocks.NONE) {
+                    return false;
+                }
+            }
             takeIn(block, arena);
             if (length >= byteSize) {
                 compare(block, gapFirst);
@@ -66,6 +73,23 @@ final class WindowSearch {
             }
         }
         return false;
+    }
+
+    /// The first block at which a run can begin: every run from one before it would take in the page in use whose
+    /// end it lies behind. (Boyer and Moore look for words like that.)
+    private int skip(int from, long gapEnd, PageArena arena) {
+        int block = from;
+        while (blocks.address[block] + byteSize <= gapEnd) {
+            Mapping mapping = arena.mappingAt(blocks.address[block] + byteSize - 1);
+            if (mapping == null || mapping.isHome() || idle.has(mapping.page)) {
+                return block;
+            }
+            if (mapping.end() == gapEnd) {
+                break;
+            }
+            block = blocks.next[mapping.block];
+        }
+        return Blocks.NONE;
     }
 
     private void empty() {
@@ -141,8 +165,7 @@ final class WindowSearch {
     }
 
     private Mapping mapping(int block) {
-        PageArena arena = (PageArena) blocks.region[block];
-        return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
+        return Objects.requireNonNull(blocks.lent[block]);
     }
 
     private void compare(int last, int gapFirst) {
