@@ -38,8 +38,9 @@ final class CrossStreamOrder {
         }
     }
 
-    /// The newest frees that the policy lets another stream have.
-    synchronized long newestTakeable(StreamTimeline taker, StreamTimeline giver) {
+    /// The newest frees that the policy lets another stream have. Mostly without the monitor: a stream that is
+    /// closing meanwhile is one that closes just after.
+    long newestTakeable(StreamTimeline taker, StreamTimeline giver) {
         if (taker == giver) {
             return Long.MAX_VALUE;
         }

@@ -5,10 +5,10 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /// Proof that the work of a stream has finished, on one device.
 ///
@@ -41,7 +41,7 @@ final class Fences {
     private final StreamOrder order;
     private final DeviceCounters counters;
     /// Keys announced as closing and not seen since.
-    private final Set<Long> closed = new HashSet<>();
+    private final Set<Long> closed = ConcurrentHashMap.newKeySet();
     /// The fences of ends that have not passed. Guarded by itself.
     private final Map<Long, Long> ends = new HashMap<>();
 
@@ -183,17 +183,17 @@ final class Fences {
     }
 
     /// The stream ends.
-    synchronized void closed(long key) {
+    void closed(long key) {
         closed.add(key);
     }
 
     /// The handle is in use (again).
-    synchronized void opened(long key) {
+    void opened(long key) {
         closed.remove(key);
     }
 
     /// Whether the calling thread can record a fence on a stream.
-    synchronized boolean recordable(long key) {
+    boolean recordable(long key) {
         return key < 0 ? key == ~Thread.currentThread().threadId() : !closed.contains(key);
     }
 

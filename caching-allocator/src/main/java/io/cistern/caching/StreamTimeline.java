@@ -20,7 +20,7 @@ final class StreamTimeline {
     /// The stream's work on what was freed up to then has finished.
     long passedTime = -1;
     /// The stream has ended; its fence covers all that was ever freed.
-    boolean closed;
+    volatile boolean closed;
     /// For other streams, as long as anything of them is left, the time up to which this one waits for them.
     final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();
 
