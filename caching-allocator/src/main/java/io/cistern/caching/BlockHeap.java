@@ -106,7 +106,7 @@ final class BlockHeap {
 
     /// Searches once more, and claims a window if that fails.
     @Nullable
-    Room findOrClaimWindow(long byteSize, IdlePages idle) {
+    Room findOrClaimWindow(long byteSize, @Nullable IdlePages idle) {
         long address = allocate(byteSize);
         if (address != 0) {
             return new Found(address);

@@ -17,9 +17,10 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
 final class LaneExchange {
-    /// Unless told otherwise, a lane holds up to 1 MiB while the cache asks for pages, since blocks in lanes keep
-    /// pages from others: with 8 MiB, five recorded programs reserved up to 3 % more, and searched longer.
-    private static final long SMALLEST_BOUND = 1L << 20;
+    /// Unless told otherwise, a lane holds up to 128 KiB while the cache asks for pages, since blocks in lanes keep
+    /// pages from others: with 1 MiB, five recorded programs reserved up to 4 % more, searched longer, and one took
+    /// six passes to come to rest instead of three.
+    private static final long SMALLEST_BOUND = 128L << 10;
 
     /// Once it asks for none, up to a 64th of what is reserved, from 8 MiB, which serve 64 live blocks of mixed
     /// sizes, to 32 MiB.
@@ -29,7 +30,7 @@ final class LaneExchange {
     private static final long LARGEST_BOUND = 32L << 20;
 
     /// Misses of lanes, without one of the cache, after which lanes may hold twice as much.
-    private static final int QUIET = 1024;
+    private static final int QUIET = 4096;
 
     private final DeviceCache cache;
     private final Lanes lanes;

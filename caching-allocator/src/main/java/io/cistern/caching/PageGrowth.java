@@ -95,11 +95,17 @@ final class PageGrowth implements Growth {
         clock.advance();
         idle.look(table.shards(), shard);
         purchases.needed(idle.liveBytes() + byteSize);
-        return switch (shard.findOrClaimWindow(byteSize, idle)) {
+        WindowFill.Way chosen = choose(shard, way);
+        return switch (shard.findOrClaimWindow(byteSize, chosen == WindowFill.Way.BUY ? null : idle)) {
             case BlockHeap.Found found -> new Block(found.address());
-            case Window window -> plan(shard, window, byteSize, way);
+            case Window window -> plan(shard, window, byteSize, chosen);
             case null -> new NoWindow();
         };
+    }
+
+    private WindowFill.Way choose(StreamShard shard, WindowFill.Way way) {
+        boolean buy = shard.small && way == WindowFill.Way.USUAL && purchases.isFree(table.reservedBytes());
+        return buy ? WindowFill.Way.BUY : way;
     }
 
     private Step plan(StreamShard shard, Window window, long byteSize, WindowFill.Way way) {

@@ -52,6 +52,10 @@ final class PageTable {
         return shards;
     }
 
+    long reservedBytes() {
+        return pages.reserved().bytes();
+    }
+
     /// A new arena.
     void enter(PageArena arena) {
         lock.lock();

@@ -7,12 +7,18 @@ package io.cistern.caching;
 /// 2. Above, idle pages are moved; but moves *earn* pages, as skis are bought after they were rented often enough:
 /// one for each [#MOVES_A_PAGE] moves of its size inside a stream, and one for each between streams, up to `1 +
 /// slack` times the peak of live bytes.
+/// 3. For small blocks, a few pages above the peak are made without that, rather than taking pages from large
+/// blocks. So in programs that use hardly any memory, one page does not go back and forth between the two.
 ///
 /// Guarded by the lock of the [PageTable].
 final class Purchases {
     /// A workload on one stream comes to rest within a few passes with hardly a page more than its peak; fewer
     /// moves a page would buy what it never needs.
     private static final long MOVES_A_PAGE = 64;
+
+    /// Above the peak, for small blocks: less than half of what PyTorch takes from the driver for the first block
+    /// of more than 1 MiB.
+    private static final long COMFORT_BYTES = 8L << 20;
 
     private final double slack;
     private long peakBytes;
@@ -40,6 +46,11 @@ final class Purchases {
                 && reservedBytes + byteSize <= peakBytes + (long) (peakBytes * slack);
         earnedBytes -= earned ? MOVES_A_PAGE * byteSize : 0;
         return earned;
+    }
+
+    /// Whether a page for small blocks may be made although others are idle.
+    boolean isFree(long reservedBytes) {
+        return reservedBytes + Sizes.SLOT <= peakBytes + COMFORT_BYTES;
     }
 
     /// A page was moved.

@@ -288,8 +288,9 @@ final class StreamShard {
     /// Takes a block if there is one by now, and else claims the window where the fewest bytes are missing.
     /// Under the driver lock and the page table's.
     ///
+    /// @param idle pages that count as being there, or null for none
     /// @return a block, a window, or null if none is large enough
-    BlockHeap.@Nullable Room findOrClaimWindow(long byteSize, IdlePages idle) {
+    BlockHeap.@Nullable Room findOrClaimWindow(long byteSize, @Nullable IdlePages idle) {
         lock.lock();
         try {
             return heap.findOrClaimWindow(byteSize, idle);

@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
 /// Under the shard's lock and the page table's. Takes time in the number of blocks.
 final class WindowSearch {
     private final Blocks blocks;
-    private final IdlePages idle;
+    /// Null if the pages of lent blocks are not to come back.
+    private final @Nullable IdlePages idle;
     private final long byteSize;
 
     private int first = Blocks.NONE;
@@ -37,7 +38,7 @@ final class WindowSearch {
     private long bestMissing = Long.MAX_VALUE;
     private long bestGap = Long.MAX_VALUE;
 
-    WindowSearch(Blocks blocks, IdlePages idle, long byteSize) {
+    WindowSearch(Blocks blocks, @Nullable IdlePages idle, long byteSize) {
         this.blocks = blocks;
         this.idle = idle;
         this.byteSize = byteSize;
@@ -81,7 +82,7 @@ final class WindowSearch {
         int block = from;
         while (blocks.address[block] + byteSize <= gapEnd) {
             Mapping mapping = arena.mappingAt(blocks.address[block] + byteSize - 1);
-            if (mapping == null || mapping.isHome() || idle.has(mapping.page)) {
+            if (mapping == null || mapping.isHome() || isUsable(mapping.page)) {
                 return block;
             }
             if (mapping.end() == gapEnd) {
@@ -90,6 +91,10 @@ final class WindowSearch {
             block = blocks.next[mapping.block];
         }
         return Blocks.NONE;
+    }
+
+    private boolean isUsable(Page page) {
+        return idle != null && idle.has(page);
     }
 
     private void empty() {
@@ -121,7 +126,7 @@ final class WindowSearch {
     private boolean clearForLent(int block, PageArena arena) {
         Mapping lent = mapping(block);
         Page page = lent.page;
-        if (!idle.has(page)) {
+        if (idle == null || !idle.has(page)) {
             return false;
         }
         Mapping home = page.home;
