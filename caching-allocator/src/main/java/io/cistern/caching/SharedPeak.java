@@ -1,23 +1,24 @@
 package io.cistern.caching;
 
-import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 
 /// The sum of what gauges lease, and the most it was. **Threads.** Any.
 final class SharedPeak {
-    private final List<SharedPeak> wholes;
+    private final SharedPeak[] wholes;
     private final AtomicLong leased = new AtomicLong();
     private final LongAccumulator peak = new LongAccumulator(Math::max, 0);
 
     /// A part of other sums.
     SharedPeak(SharedPeak... wholes) {
-        this.wholes = List.of(wholes);
+        this.wholes = wholes.clone();
     }
 
     void add(long amount) {
         peak.accumulate(leased.addAndGet(amount));
-        wholes.forEach(whole -> whole.add(amount));
+        for (SharedPeak whole : wholes) {
+            whole.add(amount);
+        }
     }
 
     long peak() {

@@ -23,12 +23,17 @@ final class SimulatedCaching implements AllocatorProvider, AutoCloseable {
     private @Nullable CachingAllocator opened;
 
     SimulatedCaching(long capacityBytes) {
+        this(capacityBytes, "caching");
+    }
+
+    /// With options.
+    SimulatedCaching(long capacityBytes, String spec) {
         gpu = SimulatedGpu.builder().capacityBytes(capacityBytes).build();
         List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();
         memory = DeviceMemory.open(gpu, Catalog.of(List.of(this), sources));
-        memory.setCurrent("caching");
+        memory.setCurrent(spec);
     }
 
     CachingAllocator caching() {
