@@ -70,8 +70,15 @@ final class LaneBins {
     /// Bins that hold nothing and take nothing.
     static LaneBins ended() {
         LaneBins bins = new LaneBins(0);
-        bins.ended = true;
+        bins.end();
         return bins;
+    }
+
+    /// The stream has ended: these bins, which are empty, take nothing any more.
+    void end() {
+        ended = true;
+        smallSpan = 0;
+        largeSpan = 0;
     }
 
     /// Takes the address that was pushed last.

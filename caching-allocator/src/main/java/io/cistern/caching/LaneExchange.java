@@ -204,7 +204,7 @@ final class LaneExchange {
         long key = Fences.key(stream);
         if (SizeClasses.has(byteSize)) {
             Lane lane = lanes.enterShared();
-            LaneBins bins = lane.find(key);
+            LaneBins bins = lane.streams.find(key);
             int sizeClass = SizeClasses.of(byteSize);
             long address = bins == null ? 0 : bins.pop(sizeClass);
             if (address != 0) {
@@ -228,8 +228,8 @@ final class LaneExchange {
         if (region.shard.small && belongsInLane(address, region.shard, byteSize, key)) {
             long bound = bound();
             Lane lane = lanes.enterShared();
-            LaneBins bins = lane.binsOf(region.shard);
-            kept = bins != null && lane.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
+            LaneBins bins = lane.streams.of(region.shard);
+            kept = bins != null && lane.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
             if (kept) {
                 lane.counters(true).returned(byteSize);
             }

@@ -46,12 +46,12 @@ final class Lanes {
     synchronized Lane adoptOrMake(Thread thread) {
         for (Lane lane : owned) {
             if (lane.isOrphan()) {
-                lane.own(thread);
+                lane.takeOver(thread);
                 return lane;
             }
         }
         Lane lane = new Lane(device, fenced, largestKept, counters);
-        lane.own(thread);
+        lane.takeOver(thread);
         Lane[] more = Arrays.copyOf(owned, owned.length + 1);
         more[owned.length] = lane;
         owned = more;
