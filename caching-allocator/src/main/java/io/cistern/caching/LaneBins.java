@@ -214,6 +214,19 @@ final class LaneBins {
         return false;
     }
 
+    /// Takes a block out that is larger than those of a class, but the smallest of such.
+    ///
+    /// @return false if there is none
+    boolean evictNextLarger(int sizeClass, AddressBatch evicted) {
+        for (int larger = sizeClass + 1; larger < SizeClasses.COUNT; larger++) {
+            if (stacks[larger][DEPTH] > 0) {
+                evict(stacks[larger], 1, evicted);
+                return true;
+            }
+        }
+        return false;
+    }
+
     /// Takes everything out.
     void evictAll(AddressBatch evicted) {
         if (bytes() == 0) {

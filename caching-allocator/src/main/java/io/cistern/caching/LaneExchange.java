@@ -25,7 +25,7 @@ final class LaneExchange {
     /// sizes, to 32 MiB.
     private static final int BOUND_SHIFT = 6;
 
-    private static final long SMALLEST_QUIET_BOUND = 8L << 20;
+    private static final long SMALLEST_QUIET_BOUND = 32L << 20;
     private static final long LARGEST_BOUND = 32L << 20;
 
     /// Misses of lanes, without one of the cache, after which lanes may hold twice as much.
@@ -141,6 +141,9 @@ final class LaneExchange {
         boolean fromDepot = batch.count > 0;
         if (!fromDepot) {
             shard.allocateMany(size, byteSize, wanted, batch);
+            if (batch.count == 0 && bound() > SMALLEST_BOUND && cutNextLarger(lane, bins, sizeClass)) {
+                shard.allocateMany(size, byteSize, wanted, batch);
+            }
         }
         if (batch.count == 0) {
             return growAndAllocate(lane, shard, byteSize);
@@ -156,6 +159,17 @@ final class LaneExchange {
             cache.freeAll(batch);
         }
         return address;
+    }
+
+    /// Has a larger block of the lane freed.
+    private boolean cutNextLarger(Lane lane, LaneBins bins, int sizeClass) {
+        if (!lane.enter()) {
+            return false;
+        }
+        boolean evicted = bins.evictNextLarger(sizeClass, lane.batch);
+        lane.leave();
+        cache.freeAll(lane.batch);
+        return evicted;
     }
 
     private long growAndAllocate(Lane lane, StreamShard shard, long byteSize) {

@@ -12,11 +12,11 @@ package io.cistern.caching;
 /// Thirty-two, because on five recorded programs the rounding then adds at most 0.0006 % to the peak (8
 /// steps: 0.005 %, 16: 0.002 %, 64: 0.0004 %); of a single block it adds less than a 32nd.
 final class SizeClasses {
-    private static final int STEP_SHIFT = 5;
+    private static final int STEP_SHIFT = 3;
     private static final int STEPS = 1 << STEP_SHIFT;
 
     /// Doublings between 32 KiB and [Sizes#SMALL_LIMIT].
-    private static final int DOUBLINGS = 5;
+    private static final int DOUBLINGS = 7;
 
     static final int COUNT = (DOUBLINGS + 2) * STEPS;
 
