@@ -132,10 +132,7 @@ final class Depot {
 
     /// Corrects what the shard counted: what is here is not allocated.
     void addTo(ShardTotals totals) {
-        totals.addLane(CacheStat.ALLOCATION, -blockCount, 0);
-        totals.addLane(CacheStat.ACTIVE, -blockCount, 0);
-        totals.addLane(CacheStat.ALLOCATED_BYTES, -bytes, 0);
-        totals.addLane(CacheStat.ACTIVE_BYTES, -bytes, 0);
+        totals.heldByLanes(blockCount, bytes);
     }
 
     private boolean tryHold() {

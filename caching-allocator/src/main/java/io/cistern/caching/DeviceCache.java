@@ -3,7 +3,6 @@ package io.cistern.caching;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.process.ProcessFence;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -75,7 +74,7 @@ final class DeviceCache {
         this.order = order;
         this.regions = regions;
         this.usesLanes = options.usesLanes();
-        this.lanes = new Lanes(device, ProcessFence.isSupported(), options.largestInLane(), reserved.counters);
+        this.lanes = new Lanes(device, options.largestInLane(), reserved.counters);
         this.exchange = new LaneExchange(this, lanes, options.lanes().bytes());
     }
 

@@ -2,22 +2,18 @@ package io.cistern.caching;
 
 import org.jspecify.annotations.Nullable;
 
-/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the block
-/// that it freed last, of any size. So what a thread frees it gets again without a lock, last in, first
-/// out.
+/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the
+/// [block][LastFreed] that it freed last, of any size. So what a thread frees it gets again without a lock, last
+/// in, first out.
 ///
-/// The block freed last stands in the lane itself, because a pair costs about as many nanoseconds as there
-/// are reads that wait for each other; through the bins there are four more.
+/// A lane holds at most the bound of its [streams][LaneStreams] and the block freed last, which is at most 64 MiB.
+/// Whoever has [entered][LaneEntry#enter] it reads and writes it.
 ///
-/// A lane holds at most the bound of its [streams][LaneStreams] and the block freed last, which is at most 64
-/// MiB. Whoever has [entered][LaneEntry#enter] it reads and writes it.
-///
-/// **Invariant**: the block freed last is a live block of the stream used last, of the size noted.
-final class Lane extends LaneEntry {
+/// **Useful or not.** Small blocks may hardly ever come again in their sizes; then the lane only costs, and
+/// blocks pass it by, but for a few that tell when it is of use again.
+final class Lane extends LastFreed {
     /// Larger blocks always go to their shard, of any device.
     static final long LARGEST_KEPT = 64L << 20;
-
-    private static final long NOTHING = -1;
 
     /// A hit saves some 80 ns and a miss costs some 100, so a lane pays from about one hit in three on; the
     /// weight is higher because while a lane is passed by, only every sixteenth block can make a hit.
@@ -26,43 +22,25 @@ final class Lane extends LaneEntry {
     private static final int PROBE = 16;
     private static final int MOST_USEFUL = 512;
 
-    /// How often a program has to ask for just the large block that it freed last before it gets that: else
-    /// best fit does better, which leaves room in one piece. Without, two of five recorded programs
-    /// reserved 1.3 and 2.3 % more.
-    private static final int PROOF = 4;
-
-    /// Marks a large block that best fit is to have.
-    private static final long UNPROVEN = 1L << 62;
-
-    private static final long UNKNOWN = Long.MAX_VALUE;
-
     final int device;
     final LaneStreams streams = new LaneStreams(this);
-    private final long largestKept;
-    private final LaneCounters smallCounters;
-    private final LaneCounters largeCounters;
-    /// The stream that the owner used last, and its bins. Written by the owner, inside.
-    long lastStream;
 
-    LaneBins last = LaneBins.ended();
+    /// What is counted; see there who may write.
+    final LaneCounters small;
+
+    final LaneCounters large;
 
     /// The owner's, for what it moves to shards and from them.
     final AddressBatch batch = new AddressBatch();
 
-    /// The block that was freed last, on the last used stream: see [#sizeKey].
-    private long hotSize = NOTHING;
-
-    private long hotAddress;
+    private final long largestKept;
 
     /// Hits against misses of small requests, and blocks freed while the lane was useless.
     private int usefulness;
 
+    private long tookAtLastMiss;
+
     private int freed;
-
-    /// Requests in a row that the large block freed last would have served, and whether they are too few.
-    private int repeats;
-
-    private long unproven = UNPROVEN;
 
     // Keeps the lanes of different threads out of each other's cache lines.
     @SuppressWarnings("unused")
@@ -70,14 +48,14 @@ final class Lane extends LaneEntry {
 
     /// Makes a lane.
     ///
-    /// @param fenced whether the owner alone enters with plain stores
+    /// @param owned whether one thread alone uses it
     /// @param largestKept larger blocks always go to their shard; at most [#LARGEST_KEPT]
-    Lane(int device, boolean fenced, long largestKept, DeviceCounters counters) {
-        super(fenced);
+    Lane(int device, boolean owned, long largestKept, DeviceCounters counters) {
+        super(owned);
         this.device = device;
         this.largestKept = largestKept;
-        this.smallCounters = new LaneCounters(true, counters);
-        this.largeCounters = new LaneCounters(false, counters);
+        this.small = new LaneCounters(true, counters);
+        this.large = new LaneCounters(false, counters);
     }
 
     /// Makes the calling thread the owner; leaves in [#batch] what has to go back.
@@ -86,8 +64,8 @@ final class Lane extends LaneEntry {
         while (!enter()) {
             Thread.onSpinWait();
         }
-        evictHot(batch);
-        last = LaneBins.ended();
+        evictLast(batch);
+        changeTo(LaneBins.ended(), batch);
         leave();
     }
 
@@ -98,25 +76,29 @@ final class Lane extends LaneEntry {
         if (stream != lastStream || !enter()) {
             return 0;
         }
-        long address = 0;
-        long size = sizeKey(byteSize);
-        if (size == hotSize) {
-            hotSize = NOTHING;
-            address = hotAddress;
-        } else if (size < SizeClasses.COUNT) {
-            address = last.pop((int) size);
-        }
-        if (address != 0) {
-            countersOf(size).hit(bytes(size), byteSize);
-            usefulness = Math.min(usefulness + HIT, MOST_USEFUL);
+        long address;
+        if (SizeClasses.has(byteSize)) {
+            address = takeSmall(SizeClasses.of(byteSize));
+            if (address != 0) {
+                small.took(byteSize);
+            }
+        } else {
+            address = takeLarge(byteSize);
+            if (address != 0) {
+                large.took(byteSize);
+                large.hit(Sizes.rounded(byteSize, Sizes.GRANULE));
+            }
         }
         leave();
         return address;
     }
 
-    /// Notes that a small request found nothing.
+    /// Notes that a small request found nothing, and whether one since the last such was served.
     void foundNothing() {
-        usefulness = Math.max(usefulness - 1, -2 * MOST_USEFUL);
+        long now = small.tookInAll();
+        int found = now == tookAtLastMiss ? -1 : HIT;
+        usefulness = Math.clamp(usefulness + found, -2 * MOST_USEFUL, MOST_USEFUL);
+        tookAtLastMiss = now;
     }
 
     /// Whether small blocks hardly ever come again in their sizes, so that the lane only costs.
@@ -130,13 +112,9 @@ final class Lane extends LaneEntry {
         return isUseless() && (freed & PROBE - 1) != 0;
     }
 
-    private LaneCounters countersOf(long sizeKey) {
-        return sizeKey < SizeClasses.COUNT ? smallCounters : largeCounters;
-    }
-
-    /// What is counted of small or of large blocks; see there who may write.
-    LaneCounters counters(boolean small) {
-        return small ? smallCounters : largeCounters;
+    /// What is counted of small or of large blocks.
+    LaneCounters counters(boolean ofSmall) {
+        return ofSmall ? small : large;
     }
 
     /// Keeps a block that the owner frees on the stream that it used last.
@@ -146,71 +124,37 @@ final class Lane extends LaneEntry {
         if (stream != lastStream || (isUseless() && (++freed & PROBE - 1) != 0) || !enter()) {
             return false;
         }
-        LaneBins into = last;
-        long size = sizeKey(byteSize);
-        boolean known = size < SizeClasses.COUNT ? into.knowsSmall(address) : into.knowsLarge(address);
-        boolean kept = known && size <= largestKept && (hotSize == NOTHING || moveHot(into));
-        if (kept) {
-            setHot(size, address);
-            countersOf(size).returned(byteSize);
+        boolean kept;
+        if (SizeClasses.has(byteSize)) {
+            kept = last.knowsSmall(address) && keepSmall(address, SizeClasses.of(byteSize));
+            if (kept) {
+                small.gave(byteSize);
+            }
+        } else {
+            kept = byteSize <= largestKept && last.knowsLarge(address) && keepLarge(address, byteSize);
+            if (kept) {
+                large.gave(byteSize);
+            }
         }
         leave();
         return kept;
     }
 
-    private void setHot(long size, long address) {
-        hotSize = size < SizeClasses.COUNT ? size : size | unproven;
-        hotAddress = address;
-    }
-
-    /// Makes the block that was freed last one of the others.
-    private boolean moveHot(LaneBins into) {
-        return hotSize < SizeClasses.COUNT && into.push((int) hotSize, hotAddress);
-    }
-
-    /// What tells whether a block serves a request: its class, or its size if that is larger. [#UNKNOWN]
-    /// for what is no size.
-    private static long sizeKey(long byteSize) {
-        if (SizeClasses.has(byteSize)) {
-            return SizeClasses.of(byteSize);
-        }
-        return byteSize > 0 ? Sizes.rounded(byteSize, Sizes.GRANULE) : UNKNOWN;
-    }
-
-    /// Keeps a block as the one freed last, and makes room for the one before it. Inside.
+    /// Keeps a block, and makes room for it. Inside.
     ///
     /// @param mayHold the most that the lane may hold now, at least one block
     /// @param evicted gets what has to go for that
     void keep(LaneBins into, long address, long byteSize, long mayHold, AddressBatch evicted) {
-        if (hotSize != NOTHING && hotSize < SizeClasses.COUNT) {
-            streams.keep(into, hotAddress, (int) hotSize, mayHold, evicted);
-            hotSize = NOTHING;
-        }
-        evictHot(evicted);
-        long size = sizeKey(byteSize);
-        if (size <= largestKept) {
-            setHot(size, address);
-        } else {
-            evicted.add(address);
-        }
-    }
-
-    /// Takes the block out that was freed last. Inside.
-    void evictHot(AddressBatch evicted) {
-        if (hotSize != NOTHING) {
-            hotSize = NOTHING;
-            evicted.add(hotAddress);
-        }
-    }
-
-    /// Takes it out if it is large, because a large block is asked for, and notes whether it would have
-    /// served. Inside.
-    void evictLarge(long byteSize, AddressBatch evicted) {
-        boolean serves = hotSize == (sizeKey(byteSize) | UNPROVEN);
-        repeats = serves ? repeats + 1 : 0;
-        unproven = repeats < PROOF ? UNPROVEN : 0;
-        if (hotSize >= SizeClasses.COUNT) {
-            evictHot(evicted);
+        boolean kept = SizeClasses.has(byteSize)
+                ? keepSmall(address, SizeClasses.of(byteSize))
+                : byteSize <= largestKept && keepLarge(address, byteSize);
+        if (!kept) {
+            evictLast(evicted);
+            if (SizeClasses.has(byteSize)) {
+                streams.keep(into, address, SizeClasses.of(byteSize), mayHold, evicted);
+            } else if (byteSize > largestKept || !keepLarge(address, byteSize)) {
+                evicted.add(address);
+            }
         }
     }
 
@@ -220,14 +164,8 @@ final class Lane extends LaneEntry {
     @Nullable
     LaneBins use(StreamShard shard, long stream, AddressBatch evicted) {
         LaneBins bins = streams.of(shard);
-        if (bins != null && bins != last) {
-            if (hotSize != NOTHING && moveHot(last)) {
-                hotSize = NOTHING;
-            }
-            evictHot(evicted);
-            last = bins;
-        }
         if (bins != null) {
+            changeTo(bins, evicted);
             lastStream = stream;
         }
         return bins;
@@ -253,55 +191,43 @@ final class Lane extends LaneEntry {
         }
     }
 
-    private @Nullable StreamShard hotShard() {
-        return hotSize == NOTHING ? null : hotSize < SizeClasses.COUNT ? last.small : last.large;
-    }
-
-    /// The size of the block of a [key][#sizeKey], which may be marked; 0 for none.
-    private static long bytes(long sizeKey) {
-        if (sizeKey == NOTHING) {
-            return 0;
-        }
-        return sizeKey < SizeClasses.COUNT ? SizeClasses.byteSize((int) sizeKey) : sizeKey & ~UNPROVEN;
-    }
-
     /// Takes all blocks of a shard out. Inside, or with the lane claimed.
     void evict(StreamShard shard, AddressBatch evicted) {
         streams.evict(shard, evicted);
-        if (shard == hotShard()) {
-            evictHot(evicted);
+        if (shard == shardOfLast()) {
+            evictLast(evicted);
         }
     }
 
     /// Takes all blocks of a stream that has ended out, and forgets it. Inside, or with the lane claimed.
     void end(StreamShard shard, AddressBatch evicted) {
         if (last.isOf(shard)) {
-            evictHot(evicted);
+            evictLast(evicted);
         }
         streams.end(shard, evicted);
     }
 
     /// Bytes of a shard's blocks that are here; a guess while others change it, exact at rest.
     long bytesOf(StreamShard shard) {
-        return streams.bytesOf(shard) + (hotShard() == shard ? bytes(hotSize) : 0);
+        return streams.bytesOf(shard) + (shard == shardOfLast() ? bytesOfLast() : 0);
     }
 
     /// Corrects what shards counted for what is here and was handed out; a guess while others change it, exact at
     /// rest.
-    void addTo(ShardTotals small, ShardTotals large) {
-        long hot = hotSize;
-        boolean hotIsSmall = hot < SizeClasses.COUNT;
-        long hotBlocks = hot == NOTHING ? 0 : 1;
-        long blocks = streams.blocks() + (hotIsSmall ? hotBlocks : 0);
-        long bytes = streams.bytes() + (hotIsSmall ? bytes(hot) : 0);
-        smallCounters.addTo(small, blocks, bytes);
-        largeCounters.addTo(large, hotIsSmall ? 0 : hotBlocks, hotIsSmall ? 0 : bytes(hot));
+    void addTo(ShardTotals smallTotals, ShardTotals largeTotals) {
+        streams.addTo(smallTotals);
+        small.addTo(smallTotals);
+        large.addTo(largeTotals);
+        long lastBytes = bytesOfLast();
+        if (lastBytes != 0) {
+            (lastBytes <= Sizes.SMALL_LIMIT ? smallTotals : largeTotals).heldByLanes(1, lastBytes);
+        }
     }
 
     /// Inside, or with the lane claimed.
     void resetPeaks() {
-        smallCounters.resetPeak();
-        largeCounters.resetPeak();
+        small.resetPeak();
+        large.resetPeak();
     }
 
     /// Checks the invariants. Inside, or with the lane claimed.
@@ -309,10 +235,6 @@ final class Lane extends LaneEntry {
     /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
         streams.checkInvariants();
-        StreamShard hot = hotShard();
-        Invariant.check(
-                hotSize == NOTHING || (hot != null && hot.isLive(hotAddress, bytes(hotSize))),
-                "the block freed last is live",
-                hotAddress);
+        checkLast();
     }
 }

@@ -15,12 +15,15 @@ import org.jspecify.annotations.Nullable;
 /// its lane claimed does without it. Lanes that threads share, and all lanes where there is no such fence, are
 /// entered with one compare-and-set. Nobody takes a lock or makes a call of the driver inside.
 abstract class LaneEntry {
+    private static final boolean FENCED = ProcessFence.isSupported();
+
     private static final VarHandle ACTIVE = handle("active");
     private static final VarHandle CLAIMED = handle("claimed");
 
     /// The owner's thread id, which is never given to another thread; 0 for a lane that threads share.
     long ownerId;
 
+    /// Whether only the owner enters, with plain stores.
     private final boolean fenced;
     private volatile @Nullable WeakReference<Thread> owner;
 
@@ -30,9 +33,9 @@ abstract class LaneEntry {
     @SuppressWarnings("unused") // through CLAIMED
     private int claimed;
 
-    /// @param fenced whether the owner alone enters with plain stores
-    LaneEntry(boolean fenced) {
-        this.fenced = fenced;
+    /// @param owned whether one thread alone enters
+    LaneEntry(boolean owned) {
+        this.fenced = owned && FENCED;
     }
 
     /// Makes the calling thread the owner.
@@ -52,12 +55,19 @@ abstract class LaneEntry {
         return thread == null || !thread.isAlive();
     }
 
-    /// Enters, for the owner or a thread that shares the lane.
+    /// Enters, for a thread that shares the lane.
+    ///
+    /// @return false if somebody else is inside or wants to be
+    final boolean enterShared() {
+        return ACTIVE.compareAndSet(this, 0, 1);
+    }
+
+    /// Enters, for the owner.
     ///
     /// @return false if somebody else is inside or wants to be
     final boolean enter() {
-        if (!fenced) {
-            return ACTIVE.compareAndSet(this, 0, 1);
+        if (!FENCED) {
+            return enterShared();
         }
         ACTIVE.setOpaque(this, 1);
         VarHandle.acquireFence();
@@ -93,7 +103,7 @@ abstract class LaneEntry {
     }
 
     private boolean isClaimed() {
-        return fenced ? (int) ACTIVE.getAcquire(this) == 0 || isOrphan() : ACTIVE.compareAndSet(this, 0, 1);
+        return fenced ? (int) ACTIVE.getAcquire(this) == 0 || isOrphan() : enterShared();
     }
 
     /// Lets the owner enter again.

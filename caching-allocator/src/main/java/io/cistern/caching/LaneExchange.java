@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. **A miss** takes one block for the caller, and some more for the lane if the class misses often: at
 /// most 64 KiB, and no memory is obtained for them; from the shard's [Depot], if another thread left some
-/// there, or else from the shard. If the shard has none, what the own lane and the depot hold of it goes back
-/// before the cache grows.
+/// there, or else from the shard. If the shard has none, a larger block of the lane goes back and is cut, if the
+/// cache did not grow lately; else what the own lane and the depot hold of it goes back before the cache grows.
 /// 2. **No room**: older blocks of the class go to the depot, if another thread misses them, or go back, or those of
 /// streams used less; see [Lane].
 /// 3. **A large miss** first gives the large block of the lane back, so that best fit sees what it would
@@ -21,11 +21,8 @@ final class LaneExchange {
     /// pages from others: with 8 MiB, five recorded programs reserved up to 3 % more, and searched longer.
     private static final long SMALLEST_BOUND = 1L << 20;
 
-    /// Once it asks for none, up to a 64th of what is reserved, from 8 MiB, which serve 64 live blocks of mixed
-    /// sizes, to 32 MiB.
-    private static final int BOUND_SHIFT = 6;
-
-    private static final long SMALLEST_QUIET_BOUND = 32L << 20;
+    /// Once it asks for none, up to so much, which serves 64 live blocks of mixed sizes. It is given back before
+    /// the cache grows again: five recorded programs reserve the same as with 8 MiB.
     private static final long LARGEST_BOUND = 32L << 20;
 
     /// Misses of lanes, without one of the cache, after which lanes may hold twice as much.
@@ -43,7 +40,7 @@ final class LaneExchange {
 
     /// Connects them.
     ///
-    /// @param laneBytes what a lane may hold, or 0 for an amount that follows what is reserved
+    /// @param laneBytes what a lane may hold, or 0 for an amount that follows whether the cache grows
     LaneExchange(DeviceCache cache, Lanes lanes, long laneBytes) {
         this.cache = cache;
         this.lanes = lanes;
@@ -64,8 +61,7 @@ final class LaneExchange {
     private void countQuiet() {
         if (++quiet >= QUIET) {
             quiet = 0;
-            long most = Math.clamp(cache.reserved.bytes() >> BOUND_SHIFT, SMALLEST_QUIET_BOUND, LARGEST_BOUND);
-            bound = Math.min(2 * bound, most);
+            bound = Math.min(2 * bound, LARGEST_BOUND);
         }
     }
 
@@ -100,7 +96,7 @@ final class LaneExchange {
     }
 
     private long allocateBeside(Lane lane, StreamShard shard, long byteSize) {
-        lane.counters(true).missed();
+        lane.small.missed();
         lane.foundNothing();
         countQuiet();
         cache.settleIfDue(shard);
@@ -141,7 +137,7 @@ final class LaneExchange {
         boolean fromDepot = batch.count > 0;
         if (!fromDepot) {
             shard.allocateMany(size, byteSize, wanted, batch);
-            if (batch.count == 0 && bound() > SMALLEST_BOUND && cutNextLarger(lane, bins, sizeClass)) {
+            if (batch.count == 0 && isQuiet() && cutNextLarger(lane, bins, sizeClass)) {
                 shard.allocateMany(size, byteSize, wanted, batch);
             }
         }
@@ -150,15 +146,22 @@ final class LaneExchange {
         }
         long address = batch.addresses[--batch.count];
         if (fromDepot) {
-            lane.counters(true).hit(size, byteSize);
+            lane.small.took(byteSize);
+            lane.small.hit(size);
         } else {
-            lane.counters(true).refilled(batch.count, size);
+            lane.small.refilled(batch.count, size);
         }
         if (batch.count > 0) {
             lane.stock(bins, sizeClass, bound(), batch);
             cache.freeAll(batch);
         }
         return address;
+    }
+
+    /// Whether the cache did not ask for pages lately. While it does, larger blocks are wanted whole: with cuts,
+    /// one recorded program reserved 0.7 % more.
+    private boolean isQuiet() {
+        return bound > SMALLEST_BOUND;
     }
 
     /// Has a larger block of the lane freed.
@@ -194,7 +197,7 @@ final class LaneExchange {
             return;
         }
         AddressBatch batch = lane.batch;
-        lane.counters(shard.small).returned(byteSize);
+        lane.counters(shard.small).gave(byteSize);
         if (bins.ended) {
             batch.add(address);
         } else {
@@ -219,12 +222,11 @@ final class LaneExchange {
         if (SizeClasses.has(byteSize)) {
             Lane lane = lanes.enterShared();
             LaneBins bins = lane.streams.find(key);
-            int sizeClass = SizeClasses.of(byteSize);
-            long address = bins == null ? 0 : bins.pop(sizeClass);
+            long address = bins == null ? 0 : bins.pop(SizeClasses.of(byteSize));
             if (address != 0) {
-                lane.counters(true).hit(SizeClasses.byteSize(sizeClass), byteSize);
+                lane.small.took(byteSize);
             } else {
-                lane.counters(true).missed();
+                lane.small.missed();
             }
             lane.leave();
             if (address != 0) {
@@ -245,7 +247,7 @@ final class LaneExchange {
             LaneBins bins = lane.streams.of(region.shard);
             kept = bins != null && lane.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
             if (kept) {
-                lane.counters(true).returned(byteSize);
+                lane.small.gave(byteSize);
             }
             lane.leave();
         }

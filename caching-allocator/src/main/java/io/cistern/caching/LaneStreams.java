@@ -81,7 +81,7 @@ final class LaneStreams {
     void keep(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
         into.makePlace(lane, sizeClass, evicted);
         boolean kept = keepIfRoom(into, address, sizeClass, mayHold);
-        while (!kept && into.evictLarger(sizeClass, evicted)) {
+        while (!kept && into.evictLargest(sizeClass, evicted)) {
             kept = keepIfRoom(into, address, sizeClass, mayHold);
         }
         if (!kept) {
@@ -97,7 +97,7 @@ final class LaneStreams {
         if (into.ended) {
             return false;
         }
-        into.used(sizeClass);
+        into.use(sizeClass);
         bound = Math.max(bound, mayHold);
         if (into.room < SizeClasses.byteSize(sizeClass)) {
             allot(into, Math.max(SizeClasses.byteSize(sizeClass), bound / 8));
@@ -162,6 +162,7 @@ final class LaneStreams {
                     evict(each.small, evicted);
                 }
                 each.end();
+                lane.small.add(each);
                 left = without(left, each);
             }
         }
@@ -181,22 +182,13 @@ final class LaneStreams {
         return bytes;
     }
 
-    /// Bytes of all blocks that are here; a guess while others change it, exact at rest.
-    long bytes() {
-        long bytes = 0;
+    /// Adds what is here and what came from here; a guess while others change it, exact at rest.
+    void addTo(ShardTotals totals) {
         for (LaneBins each : (LaneBins[]) BINS.getAcquire(this)) {
-            bytes += each.bytes();
+            totals.heldByLanes(each.blocks(), each.bytes());
+            totals.servedByLanes(each.hits(), each.hitBytes());
+            totals.laneHits += each.hits();
         }
-        return bytes;
-    }
-
-    /// The blocks that are here; a guess while others change it, exact at rest.
-    long blocks() {
-        long blocks = 0;
-        for (LaneBins each : (LaneBins[]) BINS.getAcquire(this)) {
-            blocks += each.blocks();
-        }
-        return blocks;
     }
 
     /// Checks the invariants above.
