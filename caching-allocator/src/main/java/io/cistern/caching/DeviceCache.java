@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /// lock; 3. it joins its free neighbours, or waits behind a fence.
 final class DeviceCache {
     /// Growth by a page costs some 30 µs; to empty other threads' lanes costs a few, and their next blocks.
-    private static final long WORTH_EMPTYING = 1L << 20;
+    private static final long WORTH_EMPTYING = 512L << 10;
 
     final int device;
     final Reserved reserved;

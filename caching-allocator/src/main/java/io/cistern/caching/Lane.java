@@ -131,7 +131,7 @@ final class Lane extends LastFreed {
                 small.gave(byteSize);
             }
         } else {
-            kept = byteSize <= largestKept && last.knowsLarge(address) && keepLarge(address, byteSize);
+            kept = mayKeepLarge(byteSize) && last.knowsLarge(address) && keepLarge(address, byteSize);
             if (kept) {
                 large.gave(byteSize);
             }
@@ -145,17 +145,22 @@ final class Lane extends LastFreed {
     /// @param mayHold the most that the lane may hold now, at least one block
     /// @param evicted gets what has to go for that
     void keep(LaneBins into, long address, long byteSize, long mayHold, AddressBatch evicted) {
-        boolean kept = SizeClasses.has(byteSize)
-                ? keepSmall(address, SizeClasses.of(byteSize))
-                : byteSize <= largestKept && keepLarge(address, byteSize);
-        if (!kept) {
-            evictLast(evicted);
-            if (SizeClasses.has(byteSize)) {
-                streams.keep(into, address, SizeClasses.of(byteSize), mayHold, evicted);
-            } else if (byteSize > largestKept || !keepLarge(address, byteSize)) {
-                evicted.add(address);
-            }
+        long before = bytesOfLast();
+        if (SizeClasses.has(before)) {
+            streams.keep(into, takeSmallOut(), SizeClasses.of(before), mayHold, evicted);
         }
+        evictLast(evicted);
+        if (SizeClasses.has(byteSize)) {
+            if (!keepSmall(address, SizeClasses.of(byteSize))) {
+                streams.keep(into, address, SizeClasses.of(byteSize), mayHold, evicted);
+            }
+        } else if (!mayKeepLarge(byteSize) || !keepLarge(address, byteSize)) {
+            evicted.add(address);
+        }
+    }
+
+    private boolean mayKeepLarge(long byteSize) {
+        return Long.compareUnsigned(byteSize - 1, largestKept) < 0;
     }
 
     /// Makes the bins of a shard's stream the last used. Inside.

@@ -131,9 +131,9 @@ final class LaneBins {
         cells[sizeClass * HEAD + HITS]++;
     }
 
-    /// Whether it is a class's turn to try something, which it is once in some hits.
+    /// Whether it is a class's turn to try something, which it is once in some hits; never where nothing hits.
     boolean isTurnToTry(int sizeClass) {
-        return (cells[sizeClass * HEAD + HITS] & TRIAL - 1) == 0;
+        return (cells[sizeClass * HEAD + HITS] & TRIAL - 1) == 1;
     }
 
     /// Keeps an address.

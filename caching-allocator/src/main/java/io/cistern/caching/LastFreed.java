@@ -94,6 +94,13 @@ abstract class LastFreed extends LaneEntry {
         return true;
     }
 
+    /// Takes the small block out that stands here, whose stack is full.
+    final long takeSmallOut() {
+        key = NOTHING;
+        inPairs = false;
+        return address;
+    }
+
     /// Keeps a large block, if there is none here.
     final boolean keepLarge(long block, long byteSize) {
         if (key != NOTHING && !moveToStack()) {
