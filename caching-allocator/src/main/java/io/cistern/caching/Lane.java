@@ -38,8 +38,6 @@ final class Lane extends LastFreed {
     /// Hits against misses of small requests, and blocks freed while the lane was useless.
     private int usefulness;
 
-    private long tookAtLastMiss;
-
     private int freed;
 
     // Keeps the lanes of different threads out of each other's cache lines.
@@ -81,6 +79,7 @@ final class Lane extends LastFreed {
             address = takeSmall(SizeClasses.of(byteSize));
             if (address != 0) {
                 small.took(byteSize);
+                noteHit();
             }
         } else {
             address = takeLarge(byteSize);
@@ -93,12 +92,16 @@ final class Lane extends LastFreed {
         return address;
     }
 
-    /// Notes that a small request found nothing, and whether one since the last such was served.
+    private void noteHit() {
+        if (usefulness < MOST_USEFUL) { // a store less, most of the time
+            usefulness += HIT;
+        }
+    }
+
+    /// Notes that a small request found nothing.
     void foundNothing() {
-        long now = small.tookInAll();
-        int found = now == tookAtLastMiss ? -1 : HIT;
-        usefulness = Math.clamp(usefulness + found, -2 * MOST_USEFUL, MOST_USEFUL);
-        tookAtLastMiss = now;
+        usefulness = Math.max(usefulness - 1, -2 * MOST_USEFUL);
+        tryNext();
     }
 
     /// Whether small blocks hardly ever come again in their sizes, so that the lane only costs.

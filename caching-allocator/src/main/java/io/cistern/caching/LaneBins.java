@@ -226,6 +226,9 @@ final class LaneBins {
         int first = stacks[sizeClass].bottom + 1;
         int left = small == null ? 0 : small.depot.leave(lane, sizeClass, cells, first, count);
         drop(sizeClass, left);
+        if (left == count) { // more at once next time
+            use(sizeClass, 2 * Depot.batch(sizeClass));
+        }
         evict(sizeClass, count - left, evicted);
     }
 
@@ -297,10 +300,11 @@ final class LaneBins {
         room += count * cells[sizeClass * HEAD + BYTE_SIZE];
     }
 
-    /// Gives a class a place for blocks if it has none.
-    void use(int sizeClass) {
-        if (limit(sizeClass) == 0) {
-            setLimit(sizeClass, firstLimit(sizeClass));
+    /// Gives a class places for so many blocks at least, and for as many as each class has at first.
+    void use(int sizeClass, int count) {
+        int wanted = Math.max(count, firstLimit(sizeClass));
+        if (limit(sizeClass) == 0 || limit(sizeClass) < count) {
+            setLimit(sizeClass, wanted);
         }
     }
 

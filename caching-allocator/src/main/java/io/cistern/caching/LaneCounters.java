@@ -31,11 +31,6 @@ final class LaneCounters {
         requested.add(asked);
     }
 
-    /// All that callers who were served had asked for.
-    long tookInAll() {
-        return requested.added();
-    }
-
     /// A caller freed so many bytes into the lane.
     void gave(long asked) {
         requested.remove(asked);

@@ -5,9 +5,9 @@ import org.jspecify.annotations.Nullable;
 /// What happens when a lane has no block, or no room: blocks move between the lanes of a device and its
 /// shards, many in one pass of a shard's lock.
 ///
-/// 1. **A miss** takes one block for the caller, and some more for the lane if the class misses often: at
-/// most 64 KiB, and no memory is obtained for them; from the shard's [Depot], if another thread left some
-/// there, or else from the shard. If the shard has none, a larger block of the lane goes back and is cut, if the
+/// 1. **A miss** takes one block for the caller, and some more for the lane: a batch from the shard's [Depot], if
+/// another thread left some there; or else, if the class misses often, up to 64 KiB from the shard, and no memory
+/// is obtained for them. If the shard has none, a larger block of the lane goes back and is cut, if the
 /// cache did not grow lately; else what the own lane and the depot hold of it goes back before the cache grows.
 /// 2. **No room**: older blocks of the class go to the depot, if another thread misses them, or go back, or those of
 /// streams used less; see [Lane].
@@ -133,7 +133,7 @@ final class LaneExchange {
         AddressBatch batch = lane.batch;
         cache.settleIfDue(shard);
         int wanted = lane.missed(bins, sizeClass);
-        shard.depot.take(lane, sizeClass, wanted, batch);
+        shard.depot.take(lane, sizeClass, Math.max(wanted, Depot.batch(sizeClass)), batch);
         boolean fromDepot = batch.count > 0;
         if (!fromDepot) {
             shard.allocateMany(size, byteSize, wanted, batch);

@@ -97,7 +97,7 @@ final class LaneStreams {
         if (into.ended) {
             return false;
         }
-        into.use(sizeClass);
+        into.use(sizeClass, 1);
         bound = Math.max(bound, mayHold);
         if (into.room < SizeClasses.byteSize(sizeClass)) {
             allot(into, Math.max(SizeClasses.byteSize(sizeClass), bound / 8));
@@ -107,6 +107,7 @@ final class LaneStreams {
 
     /// Keeps blocks, of which the last is to be taken first, as far as there is room.
     void stock(LaneBins into, int sizeClass, long mayHold, AddressBatch blocks) {
+        into.use(sizeClass, blocks.count);
         int kept = 0;
         while (kept < blocks.count && keepIfRoom(into, blocks.addresses[kept], sizeClass, mayHold)) {
             kept++;

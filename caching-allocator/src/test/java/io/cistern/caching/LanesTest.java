@@ -216,7 +216,7 @@ class LanesTest {
             long[] blocks = allocate(200, 3 * KIB, a);
             on(() -> free(a, blocks));
             caching.caching().checkInvariants();
-            assertThat(caching.laneBytes()).isLessThanOrEqualTo(200 * 3 * KIB + 64 * KIB); // and what a miss fetched
+            assertThat(caching.laneBytes()).isLessThanOrEqualTo(200 * 3 * KIB + 256 * KIB); // and what misses fetched
             reserved = round == 0 ? caching.reservedBytes() : reserved;
         }
         assertThat(depot(a).bytes()).isPositive();
@@ -236,15 +236,17 @@ class LanesTest {
 
     @Test
     void aDepotKeepsItsBoundAndTakesNothingForAClosedStream() throws Exception {
+        long most = 0;
         for (int round = 0; round < 10; round++) {
             for (long byteSize = 512; byteSize <= MIB; byteSize *= 2) {
                 long[] blocks = allocate((int) Math.min(300, 20 * MIB / byteSize), byteSize, a);
                 on(() -> free(a, blocks));
+                most = Math.max(most, depot(a).bytes());
             }
             caching.caching().checkInvariants();
         }
         Depot depot = depot(a);
-        assertThat(depot.bytes()).isPositive();
+        assertThat(most).isPositive();
         caching.memory.streamClosing(SimulatedCaching.DEVICE, a);
         assertThat(depot.bytes()).isZero();
         Lane lane = new Lane(0, false, Lane.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
