@@ -86,7 +86,7 @@ public final class CachingOption<T> {
     public static final CachingOption<Long> LANE_BYTES = new CachingOption<>(
             "lane_bytes",
             "from 1MiB to 1GiB",
-            "a 64th of what is reserved, from 8 to 32 MiB",
+            "1 MiB while memory is obtained, then up to 32 MiB",
             "how much of small blocks each thread keeps at most",
             (options, key) -> options.bytes(key));
 

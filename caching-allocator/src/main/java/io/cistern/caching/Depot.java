@@ -26,6 +26,11 @@ final class Depot {
 
     private static final int SHELF_BLOCKS = 256;
 
+    /// What moves at once: each move costs some cache lines that go from one processor to another.
+    private static final int BATCH_BYTES = 128 << 10;
+
+    private static final int BATCH_BLOCKS = 64;
+
     /// Copying takes less than so many pauses.
     private static final int PATIENCE = 100;
 
@@ -65,6 +70,11 @@ final class Depot {
 
     Depot(StreamShard shard) {
         this.shard = shard;
+    }
+
+    /// How many blocks of a class should move at once.
+    static int batch(int sizeClass) {
+        return Math.clamp(BATCH_BYTES / SizeClasses.byteSize(sizeClass), 1, BATCH_BLOCKS);
     }
 
     /// Takes blocks for a lane that has none.
@@ -132,10 +142,7 @@ final class Depot {
 
     /// Corrects what the shard counted: what is here is not allocated.
     void addTo(ShardTotals totals) {
-        totals.addLane(CacheStat.ALLOCATION, -blockCount, 0);
-        totals.addLane(CacheStat.ACTIVE, -blockCount, 0);
-        totals.addLane(CacheStat.ALLOCATED_BYTES, -bytes, 0);
-        totals.addLane(CacheStat.ACTIVE_BYTES, -bytes, 0);
+        totals.heldByLanes(blockCount, bytes);
     }
 
     private boolean tryHold() {

@@ -3,7 +3,6 @@ package io.cistern.caching;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.process.ProcessFence;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -23,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /// lock; 3. it joins its free neighbours, or waits behind a fence.
 final class DeviceCache {
     /// Growth by a page costs some 30 µs; to empty other threads' lanes costs a few, and their next blocks.
-    private static final long WORTH_EMPTYING = 1L << 20;
+    private static final long WORTH_EMPTYING = 512L << 10;
 
     final int device;
     final Reserved reserved;
@@ -75,7 +74,7 @@ final class DeviceCache {
         this.order = order;
         this.regions = regions;
         this.usesLanes = options.usesLanes();
-        this.lanes = new Lanes(device, ProcessFence.isSupported(), options.largestInLane(), reserved.counters);
+        this.lanes = new Lanes(device, options.largestInLane(), reserved.counters);
         this.exchange = new LaneExchange(this, lanes, options.lanes().bytes());
     }
 

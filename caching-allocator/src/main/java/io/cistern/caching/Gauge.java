@@ -1,21 +1,21 @@
 package io.cistern.caching;
 
 /// A number that goes up and down, the most it was, and all that was ever added. Plain fields, guarded by whatever
-/// guards the owner: it costs an addition.
+/// guards the owner: a change costs one store.
 ///
 /// For the peak over many owners a gauge *leases* from a [SharedPeak], in chunks: `current ≤ leased`, and at most
 /// two chunks of a lease are unused. So the shared number changes seldom, and is never too low. A gauge may be below
 /// 0, where others count what it takes away: its lease is negative then.
 ///
 /// ```
-/// freed = added − current        leased = what this gauge has of the shared number
+/// current = added − removed      leased = what this gauge has of the shared number
 /// ```
 final class Gauge {
     private final SharedPeak shared;
     private final long chunk;
-    private long current;
-    private long peak;
     private long added;
+    private long removed;
+    private long peak;
     private long leased;
     /// Above this, [#add] has more to do: the smaller of the peak and the lease.
     private long ceiling;
@@ -33,19 +33,18 @@ final class Gauge {
     }
 
     void add(long amount) {
-        added += amount;
-        long now = current + amount;
-        current = now;
-        if (now > ceiling) {
-            rise(now);
+        long sum = added + amount;
+        added = sum;
+        if (sum - removed > ceiling) {
+            rise(sum - removed);
         }
     }
 
     void remove(long amount) {
-        long now = current - amount;
-        current = now;
-        if (now < floor) {
-            lease(Sizes.roundUp(now, chunk));
+        long sum = removed + amount;
+        removed = sum;
+        if (added - sum < floor) {
+            lease(Sizes.roundUp(added - sum, chunk));
         }
     }
 
@@ -66,16 +65,16 @@ final class Gauge {
 
     /// Leases just what the number is, which it is for good.
     void end() {
-        lease(current);
+        lease(current());
     }
 
     void resetPeak() {
-        peak = current;
+        peak = current();
         ceiling = Math.min(peak, leased);
     }
 
     long current() {
-        return current;
+        return added - removed;
     }
 
     long peak() {

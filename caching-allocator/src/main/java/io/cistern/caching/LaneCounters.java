@@ -12,7 +12,7 @@ package io.cistern.caching;
 /// ```
 ///
 /// A part of the last sum may be below 0: what is asked for here is freed there. What is held is not counted, since
-/// a walk tells.
+/// a walk tells; and hits of stacks are counted [there][LaneBins#hits].
 final class LaneCounters {
     private final Gauge requested;
     private long hits;
@@ -26,21 +26,31 @@ final class LaneCounters {
         requested = new Gauge(device.peak(stat, small), stat.chunk(small));
     }
 
-    /// A request was served from what the lane held.
-    void hit(long byteSize, long asked) {
+    /// A caller who asked for so many bytes was served by the lane.
+    void took(long asked) {
+        requested.add(asked);
+    }
+
+    /// A caller freed so many bytes into the lane.
+    void gave(long asked) {
+        requested.remove(asked);
+    }
+
+    /// A block came from here, but from no stack.
+    void hit(long byteSize) {
         hits++;
         hitBytes += byteSize;
-        requested.add(asked);
+    }
+
+    /// Counts what bins counted that are dropped.
+    void add(LaneBins ended) {
+        hits += ended.hits();
+        hitBytes += ended.hitBytes();
     }
 
     /// There was no block for a request.
     void missed() {
         misses++;
-    }
-
-    /// A caller freed so many bytes into the lane.
-    void returned(long asked) {
-        requested.remove(asked);
     }
 
     /// Blocks came from a shard to be held, not for a request at once.
@@ -50,13 +60,8 @@ final class LaneCounters {
     }
 
     /// Adds this to what shards counted.
-    ///
-    /// @param held blocks that the lane holds now
-    void addTo(ShardTotals totals, long held, long heldBytes) {
-        totals.addLane(CacheStat.ALLOCATION, -held, hits - refills);
-        totals.addLane(CacheStat.ACTIVE, -held, hits - refills);
-        totals.addLane(CacheStat.ALLOCATED_BYTES, -heldBytes, hitBytes - refillBytes);
-        totals.addLane(CacheStat.ACTIVE_BYTES, -heldBytes, hitBytes - refillBytes);
+    void addTo(ShardTotals totals) {
+        totals.servedByLanes(hits - refills, hitBytes - refillBytes);
         totals.add(CacheStat.REQUESTED_BYTES, requested);
         totals.laneHits += hits;
         totals.laneMisses += misses;

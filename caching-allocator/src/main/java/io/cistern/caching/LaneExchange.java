@@ -5,10 +5,10 @@ import org.jspecify.annotations.Nullable;
 /// What happens when a lane has no block, or no room: blocks move between the lanes of a device and its
 /// shards, many in one pass of a shard's lock.
 ///
-/// 1. **A miss** takes one block for the caller, and some more for the lane if the class misses often: at
-/// most 64 KiB, and no memory is obtained for them; from the shard's [Depot], if another thread left some
-/// there, or else from the shard. If the shard has none, what the own lane and the depot hold of it goes back
-/// before the cache grows.
+/// 1. **A miss** takes one block for the caller, and some more for the lane: a batch from the shard's [Depot], if
+/// another thread left some there; or else, if the class misses often, up to 64 KiB from the shard, and no memory
+/// is obtained for them. If the shard has none, a larger block of the lane goes back and is cut, if the
+/// cache did not grow lately; else what the own lane and the depot hold of it goes back before the cache grows.
 /// 2. **No room**: older blocks of the class go to the depot, if another thread misses them, or go back, or those of
 /// streams used less; see [Lane].
 /// 3. **A large miss** first gives the large block of the lane back, so that best fit sees what it would
@@ -22,11 +22,8 @@ final class LaneExchange {
     /// six passes to come to rest instead of three.
     private static final long SMALLEST_BOUND = 128L << 10;
 
-    /// Once it asks for none, up to a 64th of what is reserved, from 8 MiB, which serve 64 live blocks of mixed
-    /// sizes, to 32 MiB.
-    private static final int BOUND_SHIFT = 6;
-
-    private static final long SMALLEST_QUIET_BOUND = 8L << 20;
+    /// Once it asks for none, up to so much, which serves 64 live blocks of mixed sizes. It is given back before
+    /// the cache grows again: five recorded programs reserve the same as with 8 MiB.
     private static final long LARGEST_BOUND = 32L << 20;
 
     /// Misses of lanes, without one of the cache, after which lanes may hold twice as much.
@@ -44,7 +41,7 @@ final class LaneExchange {
 
     /// Connects them.
     ///
-    /// @param laneBytes what a lane may hold, or 0 for an amount that follows what is reserved
+    /// @param laneBytes what a lane may hold, or 0 for an amount that follows whether the cache grows
     LaneExchange(DeviceCache cache, Lanes lanes, long laneBytes) {
         this.cache = cache;
         this.lanes = lanes;
@@ -65,8 +62,7 @@ final class LaneExchange {
     private void countQuiet() {
         if (++quiet >= QUIET) {
             quiet = 0;
-            long most = Math.clamp(cache.reserved.bytes() >> BOUND_SHIFT, SMALLEST_QUIET_BOUND, LARGEST_BOUND);
-            bound = Math.min(2 * bound, most);
+            bound = Math.min(2 * bound, LARGEST_BOUND);
         }
     }
 
@@ -101,7 +97,7 @@ final class LaneExchange {
     }
 
     private long allocateBeside(Lane lane, StreamShard shard, long byteSize) {
-        lane.counters(true).missed();
+        lane.small.missed();
         lane.foundNothing();
         countQuiet();
         cache.settleIfDue(shard);
@@ -138,25 +134,46 @@ final class LaneExchange {
         AddressBatch batch = lane.batch;
         cache.settleIfDue(shard);
         int wanted = lane.missed(bins, sizeClass);
-        shard.depot.take(lane, sizeClass, wanted, batch);
+        shard.depot.take(lane, sizeClass, Math.max(wanted, Depot.batch(sizeClass)), batch);
         boolean fromDepot = batch.count > 0;
         if (!fromDepot) {
             shard.allocateMany(size, byteSize, wanted, batch);
+            if (batch.count == 0 && isQuiet() && cutNextLarger(lane, bins, sizeClass)) {
+                shard.allocateMany(size, byteSize, wanted, batch);
+            }
         }
         if (batch.count == 0) {
             return growAndAllocate(lane, shard, byteSize);
         }
         long address = batch.addresses[--batch.count];
         if (fromDepot) {
-            lane.counters(true).hit(size, byteSize);
+            lane.small.took(byteSize);
+            lane.small.hit(size);
         } else {
-            lane.counters(true).refilled(batch.count, size);
+            lane.small.refilled(batch.count, size);
         }
         if (batch.count > 0) {
             lane.stock(bins, sizeClass, bound(), batch);
             cache.freeAll(batch);
         }
         return address;
+    }
+
+    /// Whether the cache did not ask for pages lately. While it does, larger blocks are wanted whole: with cuts,
+    /// one recorded program reserved 0.7 % more.
+    private boolean isQuiet() {
+        return bound > SMALLEST_BOUND;
+    }
+
+    /// Has a larger block of the lane freed.
+    private boolean cutNextLarger(Lane lane, LaneBins bins, int sizeClass) {
+        if (!lane.enter()) {
+            return false;
+        }
+        boolean evicted = bins.evictNextLarger(sizeClass, lane.batch);
+        lane.leave();
+        cache.freeAll(lane.batch);
+        return evicted;
     }
 
     private long growAndAllocate(Lane lane, StreamShard shard, long byteSize) {
@@ -181,7 +198,7 @@ final class LaneExchange {
             return;
         }
         AddressBatch batch = lane.batch;
-        lane.counters(shard.small).returned(byteSize);
+        lane.counters(shard.small).gave(byteSize);
         if (bins.ended) {
             batch.add(address);
         } else {
@@ -205,13 +222,12 @@ final class LaneExchange {
         long key = Fences.key(stream);
         if (SizeClasses.has(byteSize)) {
             Lane lane = lanes.enterShared();
-            LaneBins bins = lane.find(key);
-            int sizeClass = SizeClasses.of(byteSize);
-            long address = bins == null ? 0 : bins.pop(sizeClass);
+            LaneBins bins = lane.streams.find(key);
+            long address = bins == null ? 0 : bins.pop(SizeClasses.of(byteSize));
             if (address != 0) {
-                lane.counters(true).hit(SizeClasses.byteSize(sizeClass), byteSize);
+                lane.small.took(byteSize);
             } else {
-                lane.counters(true).missed();
+                lane.small.missed();
             }
             lane.leave();
             if (address != 0) {
@@ -229,10 +245,10 @@ final class LaneExchange {
         if (region.shard.small && belongsInLane(address, region.shard, byteSize, key)) {
             long bound = bound();
             Lane lane = lanes.enterShared();
-            LaneBins bins = lane.binsOf(region.shard);
-            kept = bins != null && lane.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
+            LaneBins bins = lane.streams.of(region.shard);
+            kept = bins != null && lane.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
             if (kept) {
-                lane.counters(true).returned(byteSize);
+                lane.small.gave(byteSize);
             }
             lane.leave();
         }

@@ -20,8 +20,6 @@ final class Lanes {
             Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
 
     private final int device;
-    /// Whether owners enter with plain stores.
-    private final boolean fenced;
     private final long largestKept;
     private final DeviceCounters counters;
 
@@ -31,11 +29,9 @@ final class Lanes {
 
     /// Makes those of a device.
     ///
-    /// @param fenced whether owners enter with plain stores
     /// @param largestKept larger blocks always go to their shard
-    Lanes(int device, boolean fenced, long largestKept, DeviceCounters counters) {
+    Lanes(int device, long largestKept, DeviceCounters counters) {
         this.device = device;
-        this.fenced = fenced;
         this.largestKept = largestKept;
         this.counters = counters;
         for (int i = 0; i < shared.length; i++) {
@@ -46,12 +42,12 @@ final class Lanes {
     synchronized Lane adoptOrMake(Thread thread) {
         for (Lane lane : owned) {
             if (lane.isOrphan()) {
-                lane.own(thread);
+                lane.takeOver(thread);
                 return lane;
             }
         }
-        Lane lane = new Lane(device, fenced, largestKept, counters);
-        lane.own(thread);
+        Lane lane = new Lane(device, true, largestKept, counters);
+        lane.takeOver(thread);
         Lane[] more = Arrays.copyOf(owned, owned.length + 1);
         more[owned.length] = lane;
         owned = more;
@@ -63,7 +59,7 @@ final class Lanes {
         int at = (int) Thread.currentThread().threadId();
         while (true) {
             Lane lane = shared[at++ & (SHARED_LANES - 1)];
-            if (lane.enter()) {
+            if (lane.enterShared()) {
                 return lane;
             }
             Thread.onSpinWait();
@@ -124,7 +120,7 @@ final class Lanes {
             for (Lane lane : all) {
                 lane.claim();
             }
-            if (fenced && all.length > 0) {
+            if (all.length > 0 && ProcessFence.isSupported()) {
                 ProcessFence.everywhere();
             }
             applyAll(all, action);

@@ -53,10 +53,20 @@ final class ShardTotals {
         laneMisses += other.laneMisses;
     }
 
-    /// Corrects for what lanes hold and hand out: see [LaneCounters].
-    void addLane(CacheStat stat, long nowMore, long addedMore) {
-        sum(stat).current += nowMore;
-        sum(stat).added += addedMore;
+    /// Corrects for blocks that lanes hold: see [LaneCounters].
+    void heldByLanes(long blocks, long bytes) {
+        sum(CacheStat.ALLOCATION).current -= blocks;
+        sum(CacheStat.ACTIVE).current -= blocks;
+        sum(CacheStat.ALLOCATED_BYTES).current -= bytes;
+        sum(CacheStat.ACTIVE_BYTES).current -= bytes;
+    }
+
+    /// Corrects for blocks that lanes handed out, less those that they got to hold.
+    void servedByLanes(long blocks, long bytes) {
+        sum(CacheStat.ALLOCATION).added += blocks;
+        sum(CacheStat.ACTIVE).added += blocks;
+        sum(CacheStat.ALLOCATED_BYTES).added += bytes;
+        sum(CacheStat.ACTIVE_BYTES).added += bytes;
     }
 
     /// Adds one gauge more.

@@ -18,12 +18,12 @@ class SizeClassesTest {
     }
 
     @Test
-    void aClassIsWholeGranulesAndWastesLessThanA32nd() {
+    void aClassIsWholeGranulesAndWastesLessThanAnEighth() {
         for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
             long byteSize = SizeClasses.byteSize(sizeClass);
             long below = sizeClass == 0 ? 0 : SizeClasses.byteSize(sizeClass - 1);
             assertThat(byteSize % Sizes.GRANULE).isZero();
-            assertThat(byteSize - below).isLessThanOrEqualTo(Math.max(Sizes.GRANULE, byteSize / 32));
+            assertThat(byteSize - below).isLessThanOrEqualTo(Math.max(Sizes.GRANULE, byteSize / 8));
             assertThat(SizeClasses.of(byteSize)).isEqualTo(sizeClass);
         }
     }

@@ -1,0 +1,207 @@
+package io.cistern.caching;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/// The [bins][LaneBins] of a lane, one for each stream, and how many bytes each may hold.
+///
+/// **Room.** Bins get an eighth of the bound whenever they are full, until it is given out. Then most blocks
+/// that find no room are sent to their shard, which is cheaper than to make room for one; but every so often
+/// something goes that is not asked for.
+///
+/// **Invariant**: Σ allowance of the bins = `allotted` ≤ `bound`.
+///
+/// Read and written by whoever has [entered][LaneEntry#enter] or [claimed][LaneEntry#claim] the lane.
+final class LaneStreams {
+    private static final int REFUSALS_BEFORE_EVICTION = 512;
+
+    private static final LaneBins[] NONE = {};
+    private static final VarHandle BINS;
+
+    static {
+        try {
+            BINS = MethodHandles.lookup().findVarHandle(LaneStreams.class, "bins", LaneBins[].class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+
+    private final Lane lane;
+    private LaneBins[] bins = NONE;
+
+    /// The most that the lane was ever told that it may hold.
+    private long bound;
+
+    private long allotted;
+    private int refusals;
+
+    /// @param lane whose bins these are
+    LaneStreams(Lane lane) {
+        this.lane = lane;
+    }
+
+    /// The bins of a stream, or null.
+    @Nullable
+    LaneBins find(long key) {
+        for (LaneBins each : bins) {
+            if (each.key == key) {
+                return each;
+            }
+        }
+        return null;
+    }
+
+    /// The bins of a shard's stream, made if there are none.
+    ///
+    /// @return null if the stream has ended
+    @Nullable
+    LaneBins of(StreamShard shard) {
+        if (shard.isClosed()) { // read inside: who closes it, empties this lane later
+            return null;
+        }
+        LaneBins present = find(shard.stream);
+        LaneBins found = present != null ? present : add(shard.stream);
+        return found.learn(shard) ? found : null;
+    }
+
+    private LaneBins add(long key) {
+        LaneBins added = new LaneBins(key);
+        LaneBins[] more = Arrays.copyOf(bins, bins.length + 1);
+        more[bins.length] = added;
+        BINS.setRelease(this, more);
+        return added;
+    }
+
+    /// Keeps a small block, and makes the room for it.
+    ///
+    /// @param mayHold the most that the lane may hold now, at least one block
+    /// @param evicted gets what has to go for that
+    void keep(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
+        into.makePlace(lane, sizeClass, evicted);
+        boolean kept = keepIfRoom(into, address, sizeClass, mayHold);
+        while (!kept && into.evictLargest(sizeClass, evicted)) {
+            kept = keepIfRoom(into, address, sizeClass, mayHold);
+        }
+        if (!kept) {
+            evicted.add(address);
+            if (++refusals % REFUSALS_BEFORE_EVICTION == 0) {
+                makeRoom(into, evicted);
+            }
+        }
+    }
+
+    /// Keeps a small block where nothing has to go for it.
+    boolean keepIfRoom(LaneBins into, long address, int sizeClass, long mayHold) {
+        if (into.ended) {
+            return false;
+        }
+        into.use(sizeClass, 1);
+        bound = Math.max(bound, mayHold);
+        if (into.room < SizeClasses.byteSize(sizeClass)) {
+            allot(into, Math.max(SizeClasses.byteSize(sizeClass), bound / 8));
+        }
+        return into.push(sizeClass, address);
+    }
+
+    /// Keeps blocks, of which the last is to be taken first, as far as there is room.
+    void stock(LaneBins into, int sizeClass, long mayHold, AddressBatch blocks) {
+        into.use(sizeClass, blocks.count);
+        int kept = 0;
+        while (kept < blocks.count && keepIfRoom(into, blocks.addresses[kept], sizeClass, mayHold)) {
+            kept++;
+        }
+        blocks.removeFirst(kept);
+    }
+
+    /// Gives bins more of what is left of the bound.
+    private void allot(LaneBins into, long wanted) {
+        long more = Math.min(wanted, bound - allotted);
+        into.allowance += more;
+        into.room += more;
+        allotted += more;
+    }
+
+    /// The bins of other streams go, if they hold anything, or else a quarter of what these bins hold.
+    private void makeRoom(LaneBins into, AddressBatch evicted) {
+        long before = allotted;
+        for (LaneBins other : bins) {
+            if (other != into) {
+                other.evictAll(evicted);
+                takeRoom(other);
+            }
+        }
+        if (allotted == before) {
+            into.makeRoom(bound / 4, evicted);
+        }
+    }
+
+    private void takeRoom(LaneBins from) {
+        from.allowance -= from.room;
+        allotted -= from.room;
+        from.room = 0;
+    }
+
+    /// Takes all blocks of a shard out.
+    void evict(StreamShard shard, AddressBatch evicted) {
+        for (LaneBins each : bins) {
+            if (each.small == shard) {
+                each.evictAll(evicted);
+                takeRoom(each);
+            }
+        }
+    }
+
+    /// Takes all blocks of a stream that has ended out, and forgets it.
+    void end(StreamShard shard, AddressBatch evicted) {
+        evict(shard, evicted);
+        LaneBins[] left = bins;
+        for (LaneBins each : bins) {
+            if (each.isOf(shard)) {
+                if (each.small != null) {
+                    evict(each.small, evicted);
+                }
+                each.end();
+                lane.small.add(each);
+                left = without(left, each);
+            }
+        }
+        BINS.setRelease(this, left);
+    }
+
+    private static LaneBins[] without(LaneBins[] all, LaneBins gone) {
+        return Arrays.stream(all).filter(each -> each != gone).toArray(LaneBins[]::new);
+    }
+
+    /// Bytes of a shard's blocks that are here; a guess while others change it, exact at rest.
+    long bytesOf(StreamShard shard) {
+        long bytes = 0;
+        for (LaneBins each : (LaneBins[]) BINS.getAcquire(this)) {
+            bytes += each.small == shard ? each.bytes() : 0;
+        }
+        return bytes;
+    }
+
+    /// Adds what is here and what came from here; a guess while others change it, exact at rest.
+    void addTo(ShardTotals totals) {
+        for (LaneBins each : (LaneBins[]) BINS.getAcquire(this)) {
+            totals.heldByLanes(each.blocks(), each.bytes());
+            totals.servedByLanes(each.hits(), each.hitBytes());
+            totals.laneHits += each.hits();
+        }
+    }
+
+    /// Checks the invariants above.
+    ///
+    /// @throws IllegalStateException if one does not hold
+    void checkInvariants() {
+        long sum = 0;
+        for (LaneBins each : bins) {
+            each.checkInvariants();
+            sum += each.allowance;
+        }
+        Invariant.check(sum == allotted, "what bins have was allotted", sum - allotted);
+        Invariant.check(allotted <= bound, "a lane keeps its bound", allotted - bound);
+    }
+}

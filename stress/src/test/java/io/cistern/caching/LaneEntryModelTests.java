@@ -1,0 +1,102 @@
+package io.cistern.caching;
+
+import io.cistern.cuda.process.ProcessFence;
+import io.cistern.internal.routing.Interleavings;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.jetbrains.lincheck.datastructures.IntGen;
+import org.jetbrains.lincheck.datastructures.Operation;
+import org.jetbrains.lincheck.datastructures.Param;
+import org.jetbrains.lincheck.datastructures.Validate;
+import org.junit.jupiter.api.Test;
+
+/// One thread takes blocks out of its lane and puts them in, while another empties it: each block is in one place,
+/// and the owner that finds its lane claimed does without it.
+@Param(name = "block", gen = IntGen.class, conf = "1:3")
+public class LaneEntryModelTests {
+    static {
+        ProcessFence.isSupported(); // binds it before the model checker looks on
+    }
+
+    private static final long STREAM = 7;
+    private static final long BYTE_SIZE = 1024;
+    private static final int BLOCKS = 3;
+    private static final int OUTSIDE = 0;
+    private static final int INSIDE = 1;
+
+    private final StreamShard shard = OneGpu.shard(STREAM);
+    private final Lane lane = new Lane(0, true, Lane.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+    private final AtomicIntegerArray places = new AtomicIntegerArray(BLOCKS + 1);
+
+    /// Begins with the stream's bins.
+    public LaneEntryModelTests() {
+        lane.takeOver(Thread.currentThread());
+        lane.use(shard, STREAM, new AddressBatch());
+    }
+
+    @Operation(nonParallelGroup = "owner")
+    public void keep(@Param(name = "block") int block) {
+        AddressBatch evicted = new AddressBatch();
+        if (!places.compareAndSet(block, OUTSIDE, INSIDE)) {
+            return;
+        }
+        if (lane.enter()) {
+            lane.keep(lane.last, block, BYTE_SIZE, 1 << 20, evicted);
+            lane.leave();
+        } else {
+            evicted.add(block);
+        }
+        out(evicted);
+    }
+
+    @Operation(nonParallelGroup = "owner")
+    public void take() {
+        AddressBatch taken = new AddressBatch();
+        long address = lane.take(BYTE_SIZE, STREAM);
+        if (address != 0) {
+            taken.add(address);
+        }
+        out(taken);
+    }
+
+    @Operation(nonParallelGroup = "others")
+    public void empty() {
+        AddressBatch evicted = new AddressBatch();
+        lane.claim();
+        ProcessFence.everywhere();
+        lane.awaitClaim();
+        lane.evict(shard, evicted);
+        lane.unclaim();
+        out(evicted);
+    }
+
+    private void out(AddressBatch taken) {
+        for (int i = 0; i < taken.count; i++) {
+            require(places.compareAndSet((int) taken.addresses[i], INSIDE, OUTSIDE), "a block that was not there");
+        }
+    }
+
+    @Validate
+    public void countsWhatIsThere() {
+        long inside = 0;
+        for (int block = 1; block <= BLOCKS; block++) {
+            inside += places.get(block) == INSIDE ? 1 : 0;
+        }
+        require(lane.bytesOf(shard) == inside * BYTE_SIZE, "bytes of the lane");
+    }
+
+    private static void require(boolean holds, String what) {
+        if (!holds) {
+            throw new AssertionError(what);
+        }
+    }
+
+    @Test
+    void noBlockIsLostOrDoubledInAnyInterleaving() {
+        Interleavings.explore(LaneEntryModelTests.class);
+    }
+
+    @Test
+    void noBlockIsLostOrDoubledUnderRealThreads() {
+        Interleavings.race(LaneEntryModelTests.class);
+    }
+}

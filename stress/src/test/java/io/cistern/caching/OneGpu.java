@@ -1,0 +1,77 @@
+package io.cistern.caching;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Devices;
+import io.cistern.cuda.VirtualMemory;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.EventSink;
+import io.cistern.spi.PageSource;
+import io.cistern.spi.PageTraits;
+import io.cistern.spi.StreamOrder;
+import java.lang.reflect.Proxy;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
+
+/// What the cache of one device needs of its surroundings, and no more: the model checker follows every object it
+/// meets, and a simulated GPU has thousands. Pages and addresses never end, and all work has passed.
+final class OneGpu implements PageSource {
+    private static final long BYTES = 1L << 36;
+
+    private final CudaDriver driver =
+            only(CudaDriver.class, Map.of("virtualMemory", virtualMemory(), "devices", devices()));
+    private final AtomicLong reserved = new AtomicLong(1L << 40);
+    private long handles;
+
+    private VirtualMemory virtualMemory() {
+        return (VirtualMemory) Proxy.newProxyInstance(
+                VirtualMemory.class.getClassLoader(),
+                new Class<?>[] {VirtualMemory.class},
+                (_, method, arguments) ->
+                        method.getName().equals("reserve") ? reserved.getAndAdd((long) arguments[1]) : null);
+    }
+
+    private static Devices devices() {
+        return only(Devices.class, Map.of("count", 1, "totalBytes", BYTES));
+    }
+
+    /// An allocator over it.
+    static CachingAllocator open() {
+        OneGpu gpu = new OneGpu();
+        AllocatorContext context = only(
+                AllocatorContext.class,
+                Map.of(
+                        "devices", only(DeviceEnvironment.class, Map.of("deviceCount", 1)),
+                        "streams", only(StreamOrder.class, Map.of("record", 1L, "passed", true)),
+                        "events", only(EventSink.class, Map.of()),
+                        "segments", gpu,
+                        "extension", Optional.of(gpu.driver)));
+        return new CachingAllocator(context, CachingOptions.usual("pages", PagePolicy.USUAL, LaneLimit.USUAL));
+    }
+
+    /// A shard that belongs to no cache.
+    static StreamShard shard(long stream) {
+        return new StreamShard(
+                new StreamTimeline(stream), true, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+    }
+
+    @Override
+    public PageTraits traits(int device) {
+        return new PageTraits(2 << 20, "device", "none", false);
+    }
+
+    @Override
+    public synchronized long create(long byteSize, int device) {
+        return ++handles;
+    }
+
+    @Override
+    public void release(long handle, long byteSize, int device) {}
+
+    /// An object that knows some answers, and for the rest does nothing.
+    private static <T> T only(Class<T> type, Map<String, Object> answers) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (_, method, _) -> answers.get(method.getName())));
+    }
+}
