@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
 final class LaneExchange {
-    /// Unless told otherwise, a lane holds up to 128 KiB while the cache asks for pages, since blocks in lanes keep
-    /// pages from others: with 1 MiB, five recorded programs reserved up to 4 % more, searched longer, and one took
-    /// six passes to come to rest instead of three.
-    private static final long SMALLEST_BOUND = 128L << 10;
+    /// Unless told otherwise, a lane holds up to 96 KiB while the cache asks for pages, since blocks in lanes keep
+    /// pages from others. Five recorded programs reserve the same within 0.3 % with 64 to 256 KiB; with 1 MiB, up to
+    /// 4 % more, and one took six passes to come to rest instead of three.
+    private static final long SMALLEST_BOUND = 96L << 10;
 
     /// Once it asks for none, up to so much, which serves 64 live blocks of mixed sizes. It is given back before
     /// the cache grows again: five recorded programs reserve the same as with 8 MiB.
