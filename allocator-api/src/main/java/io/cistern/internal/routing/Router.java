@@ -47,6 +47,9 @@ public final class Router extends OwnerTable {
 
     private final Lanes lanes = new Lanes();
 
+    /// That of the lanes, one read nearer.
+    private final @Nullable Lane[] laneTable = lanes.table;
+
     /// Uses of blocks on other streams than that of their free; there before the first record is marked.
     @Nullable
     BlockUses uses;
@@ -159,7 +162,7 @@ public final class Router extends OwnerTable {
     /// @throws DeviceOutOfMemoryException if the allocator or a limit says so
     /// @throws AllocatorContractException if the allocator returns what it must not
     public long allocate(Route route, long byteSize, long stream) {
-        return allocate(lanes.own(), route, byteSize, stream);
+        return allocate(lane(), route, byteSize, stream);
     }
 
     /// As the other, for a caller that has its [#lane] already.
@@ -184,7 +187,7 @@ public final class Router extends OwnerTable {
         long address = 0;
         try {
             address = entrance.allocate(byteSize, route.device, stream);
-            if (!isLegal(address) || !insert(address, byteSize, route.index)) {
+            if (!isLegal(address) || !insert(address, byteSize, tally.index)) {
                 throw illegal(route, address, byteSize, stream);
             }
         } catch (Throwable failure) {
@@ -229,7 +232,7 @@ public final class Router extends OwnerTable {
 
     /// The calling thread's lane; null for a virtual thread.
     public @Nullable Lane lane() {
-        return lanes.own();
+        return lanes.own(laneTable);
     }
 
     /// The region of the calling thread, whose lane is given; null outside any.
@@ -355,7 +358,7 @@ public final class Router extends OwnerTable {
     boolean free(long[] chunk, int at, long address, long stream) {
         long owner = ownerIn(chunk, at);
         Route route = routes[routeOf(owner)];
-        Lane lane = lanes.own();
+        Lane lane = lane();
         if (lane == null) {
             refuseThreadStream(route.device, stream);
             return freeSlowly(chunk, at, address, stream, take(chunk, at, address));
