@@ -46,7 +46,7 @@ public final class Allocator implements AutoCloseable {
     Allocator(
             AllocatorSpec spec,
             DeviceAllocator maker,
-            DeviceMemory memory,
+            OpenAllocators memory,
             @Nullable MemoryLimit limit,
             Runnable whenClosed) {
         this.leaks = memory.leakRecords();
