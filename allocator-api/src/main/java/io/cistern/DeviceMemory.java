@@ -276,18 +276,19 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
         }
     }
 
-    /// Lets the peaks of all allocators on a device begin at what is alive now: see [Allocator#resetPeak].
+    /// Lets all peaks on a device begin at what is alive or reserved now, for all allocators: see
+    /// [Allocator#resetPeaks].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetPeak(int device) {
-        allocators.forEach(allocator -> allocator.resetPeak(device));
+    public void resetPeaks(int device) {
+        allocators.forEach(allocator -> allocator.resetPeaks(device));
     }
 
-    /// Lets all that was counted on a device begin anew, for all allocators: see [Allocator#resetStatistics].
+    /// Lets all that is added up on a device begin at 0, for all allocators: see [Allocator#resetTotals].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetStatistics(int device) {
-        allocators.forEach(allocator -> allocator.resetStatistics(device));
+    public void resetTotals(int device) {
+        allocators.forEach(allocator -> allocator.resetTotals(device));
     }
 
     /// The pools that are in use or still have live blocks, in the order of opening.

@@ -142,15 +142,16 @@ abstract sealed class OpenAllocators permits DeviceMemory {
         return opened[0];
     }
 
-    /// The allocator that [#allocate] takes from on device 0, outside any scope: see [#current(int)].
+    /// The allocator that [DeviceMemory#allocate] takes from on device 0, outside any scope: see
+    /// [#current(int)].
     ///
     /// @throws ConfigurationException if the configuration names an allocator that can't be opened
     public Allocator current() {
         return current(0);
     }
 
-    /// The allocator that [#allocate] takes from on a device, outside any scope. Without a choice by the program
-    /// it is the catalogue's, opened at first use.
+    /// The allocator that [DeviceMemory#allocate] takes from on a device, outside any scope. Without a choice by
+    /// the program it is the catalogue's, opened at first use.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws ConfigurationException if the configuration names an allocator that can't be opened
