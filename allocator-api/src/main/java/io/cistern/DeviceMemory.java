@@ -11,7 +11,6 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.BlockRecords;
 import io.cistern.spi.Catalog;
-import io.cistern.spi.DeviceAllocator;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -27,8 +26,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
-/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the
-/// stream of the last use.
+/// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the stream given to [#free]
+/// is the stream of the last use.
 public final class DeviceMemory extends OpenAllocators implements AutoCloseable {
     private final BlockUses uses;
     private final EventStreams eventStreams;

@@ -47,12 +47,14 @@ class ThreadStreamTests {
     }
 
     private static void assertRefused(Runnable action) throws InterruptedException {
-        assertThat(onVirtualThread(action)).singleElement().satisfies(failure -> assertThat(failure)
-                .isInstanceOfSatisfying(UnusableStreamException.class, refusal -> {
-                    assertThat(refusal.stream()).isEqualTo(Streams.PER_THREAD_DEFAULT);
-                    assertThat(refusal.device()).isZero();
-                })
-                .hasMessageContaining("virtual thread"));
+        assertThat(onVirtualThread(action))
+                .singleElement()
+                .satisfies(failure -> assertThat(failure)
+                        .isInstanceOfSatisfying(UnusableStreamException.class, refusal -> {
+                            assertThat(refusal.stream()).isEqualTo(Streams.PER_THREAD_DEFAULT);
+                            assertThat(refusal.device()).isZero();
+                        })
+                        .hasMessageContaining("virtual thread"));
     }
 
     @Test
