@@ -27,7 +27,15 @@ class LineTests {
     void aLineOfNothingStandsBehindTheCountersOfATally() {
         assertApart(
                 Tally.class,
-                List.of("attempts", "failures", "allocations", "frees", "totalBytes", "credit", "lowestCredit", "leasedThen"));
+                List.of(
+                        "attempts",
+                        "failures",
+                        "allocations",
+                        "frees",
+                        "totalBytes",
+                        "credit",
+                        "lowestCredit",
+                        "leasedThen"));
     }
 
     @Test
