@@ -15,6 +15,9 @@ public final class Interleavings {
     /// What makes a loop endless for the model checker: a walk over a directory of the owner table is none.
     private static final int LOOP_BOUND = 1000;
 
+    /// After so long a program counts as hung. The usual 10 seconds are too few where other work stops this one.
+    private static final long HUNG_MILLIS = 180_000;
+
     private Interleavings() {}
 
     /// Tries interleavings chosen by the model checker.
@@ -27,6 +30,7 @@ public final class Interleavings {
                 .actorsBefore(1)
                 .actorsAfter(1)
                 .loopBound(LOOP_BOUND)
+                .invocationTimeout$lincheck(HUNG_MILLIS)
                 .check(model);
     }
 
@@ -39,6 +43,7 @@ public final class Interleavings {
                 .actorsPerThread(3)
                 .actorsBefore(1)
                 .actorsAfter(2)
+                .invocationTimeout$lincheck(HUNG_MILLIS)
                 .check(model);
     }
 }
