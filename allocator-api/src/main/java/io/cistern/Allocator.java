@@ -46,7 +46,7 @@ public final class Allocator implements AutoCloseable {
     Allocator(
             AllocatorSpec spec,
             DeviceAllocator maker,
-            DeviceMemory memory,
+            OpenAllocators memory,
             @Nullable MemoryLimit limit,
             Runnable whenClosed) {
         this.leaks = memory.leakRecords();
@@ -197,24 +197,27 @@ public final class Allocator implements AutoCloseable {
                 reservedBytes(device));
     }
 
-    /// Lets the peak of requested bytes begin at what is alive now, and that of reserved bytes where the
-    /// allocator [keeps one][ReservedPeak].
+    /// Lets all peaks begin at what is alive or reserved now: those of the framework, and those that the allocator
+    /// keeps itself ([ReservedPeak], [DetailedStatistics]).
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetPeak(int device) {
+    public void resetPeaks(int device) {
         router.resetPeak(route(device));
         if (!isDrained()) {
             extension(ReservedPeak.class).ifPresent(peak -> peak.resetReservedPeak(device));
+            detail().ifPresent(detail -> detail.resetPeaks(device));
         }
     }
 
-    /// Lets all that is counted begin anew: allocations, frees and their bytes at 0, peaks as [#resetPeak]. What
-    /// is alive stays counted as alive.
+    /// Lets all that is added up begin at 0: allocations, frees and their bytes, and what the allocator adds up
+    /// itself ([DetailedStatistics]). What is alive stays counted as alive; peaks stay.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetStatistics(int device) {
-        resetPeak(device);
+    public void resetTotals(int device) {
         atReset.set(device, router.statistics(route(device)));
+        if (!isDrained()) {
+            detail().ifPresent(detail -> detail.resetTotals(device));
+        }
     }
 
     /// Bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
@@ -254,7 +257,7 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public Map<String, Long> memoryStatistics(int device) {
-        Map<String, Long> figures = BasicStatistics.map(statistics(device));
+        Map<String, Long> figures = BasicStatistics.map(statistics(device), freedBytes(device));
         if (!isDrained()) {
             detail().ifPresent(detail -> figures.putAll(detail.statistics(device)));
         }
@@ -268,29 +271,13 @@ public final class Allocator implements AutoCloseable {
         return StatisticsTable.text("allocator " + spec + ", device " + device, memoryStatistics(device));
     }
 
-    /// Makes the present values the peaks, in the figures that the allocator counts itself.
-    ///
-    /// @throws UnsupportedOperationException if it counts none
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetPeakStatistics(int device) {
-        counting().resetPeaks(Objects.checkIndex(device, routes.length));
-    }
-
-    /// Makes what was added up 0, in the figures that the allocator counts itself.
-    ///
-    /// @throws UnsupportedOperationException if it counts none
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetTotalStatistics(int device) {
-        counting().resetTotals(Objects.checkIndex(device, routes.length));
+    private long freedBytes(int device) {
+        return router.statistics(route(device)).freedBytes()
+                - atReset.get(device).freedBytes();
     }
 
     private Optional<DetailedStatistics> detail() {
         return maker.extension(DetailedStatistics.class);
-    }
-
-    private DetailedStatistics counting() {
-        return detail().orElseThrow(() -> new UnsupportedOperationException("allocator " + spec
-                + " has no statistics of its own (DetailedStatistics); those of the framework can't" + " be reset"));
     }
 
     /// Asks for an optional ability of the allocator, such as [ReservedPeak].

@@ -114,11 +114,22 @@ public final class DeviceBuffer implements AutoCloseable {
     }
 
     /// Frees the memory in the order of the buffer's stream, which still exists. Closing twice does nothing.
+    ///
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is still
+    ///     open then
     @Override
     public void close() {
         long taken = (long) ADDRESS.getAndSet(this, 0L);
+        try {
+            memory.free(taken, stream);
+        } catch (UnusableStreamException refused) {
+            address = taken;
+            throw refused;
+        } catch (UnknownAddressException freedBefore) {
+            ended();
+            throw freedBefore;
+        }
         ended();
-        memory.free(taken, stream);
     }
 
     /// Frees the memory after an event of the program, as [DeviceMemory#freeAfter] does, instead of [#close()].

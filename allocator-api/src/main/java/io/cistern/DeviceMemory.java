@@ -1,29 +1,18 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.internal.context.DriverEnvironment;
 import io.cistern.internal.context.EventOrder;
 import io.cistern.internal.context.EventStreams;
-import io.cistern.internal.context.OpenContext;
 import io.cistern.internal.routing.BlockUses;
-import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeWatch;
-import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Availability;
 import io.cistern.spi.BlockRecords;
 import io.cistern.spi.Catalog;
-import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.DeviceEnvironment;
-import io.cistern.spi.SegmentSource;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
 /// The device memory of one driver: the allocators that are open on it, which one is current, who made each
@@ -37,47 +26,21 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
-/// **Streams.** Memory is ordered by streams as [DeviceAllocator] says: the stream given to [#free] is the
-/// stream of the last use.
-public final class DeviceMemory implements AutoCloseable {
-    private final CudaDriver driver;
-    private final DriverEnvironment environment;
-    private final Catalog catalog;
-    private final @Nullable Budgets[] budgets;
-    private final Router router = new Router();
+/// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the stream given to [#free]
+/// is the stream of the last use.
+public final class DeviceMemory extends OpenAllocators implements AutoCloseable {
     private final BlockUses uses;
     private final EventStreams eventStreams;
-    private final Leaks leaks;
-
-    private final CurrentAllocators currents;
-
-    /// By device, written by [CurrentAllocators]. Always null while a watch is to see what is allocated outside
-    /// scopes: so its cost is nothing where there is none.
-    private final @Nullable Route[] currentRoutes;
-
     private final @Nullable ScopeWatch watch;
-    private final Pools pools = new Pools(router);
-    private final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
 
     DeviceMemory(DeviceMemoryBuilder builder) {
-        driver = builder.driver;
-        catalog = builder.catalog;
-        leaks = new Leaks(router, builder.leakLevel);
-        environment = new DriverEnvironment(driver);
-        int devices = environment.deviceCount();
-        uses = new BlockUses(router, new EventOrder(driver), driver.devices()::synchronize);
-        eventStreams = new EventStreams(driver, devices);
-        budgets = new Budgets[devices];
-        Arrays.setAll(budgets, builder::budgets);
+        super(builder);
+        uses = new BlockUses(router, new EventOrder(driver()), driver().devices()::synchronize);
+        eventStreams = new EventStreams(driver(), environment().deviceCount());
         watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
         if (watch != null) {
             router.watch(watch);
         }
-        currentRoutes = new Route[devices];
-        currents = new CurrentAllocators(
-                currentRoutes,
-                watch == null,
-                () -> open(catalog.choose(environment).spec()));
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),
@@ -102,167 +65,6 @@ public final class DeviceMemory implements AutoCloseable {
     /// Starts to open device memory on a driver.
     public static DeviceMemoryBuilder builder(CudaDriver driver) {
         return new DeviceMemoryBuilder(driver);
-    }
-
-    /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
-    ///
-    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
-    public Allocator open(String spec) {
-        return open(AllocatorSpec.parse(spec));
-    }
-
-    /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
-    ///
-    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
-    public Allocator open(AllocatorSpec spec) {
-        return open(spec, null);
-    }
-
-    /// Opens an allocator from a spec, with a limit on the bytes of all its blocks.
-    ///
-    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
-    public Allocator open(String spec, MemoryLimit limit) {
-        return open(AllocatorSpec.parse(spec), limit);
-    }
-
-    private Allocator open(AllocatorSpec spec, @Nullable MemoryLimit limit) {
-        OpenContext context = new OpenContext(this, spec);
-        return open(spec, openMaker(spec, context), limit, context::close);
-    }
-
-    private DeviceAllocator openMaker(AllocatorSpec spec, OpenContext context) {
-        AllocatorProvider provider = catalog.allocator(spec.name());
-        Availability availability = provider.availability(environment);
-        if (!availability.available()) {
-            throw new ConfigurationException("allocator " + spec.name() + " can't run here: " + availability.reason());
-        }
-        return context.open(() -> provider.open(context));
-    }
-
-    /// Opens what a pool allocates from.
-    ///
-    /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed in the end
-    Allocator openPool(MemoryPool pool, Map<String, SegmentSource> ownSource, @Nullable MemoryLimit limit) {
-        OpenContext context = new OpenContext(this, pool.spec(), ownSource);
-        DeviceAllocator maker;
-        try {
-            maker = openMaker(pool.spec(), context);
-        } catch (Throwable failure) {
-            ownSource.values().forEach(SegmentSource::close);
-            throw failure;
-        }
-        AllocatorSpec named = new AllocatorSpec(pool.spec().name(), pool.spec().options(), pool.toString());
-        return open(named, maker, limit, () -> {
-            pools.remove(pool);
-            context.close();
-            ownSource.values().forEach(SegmentSource::close);
-        });
-    }
-
-    void opened(MemoryPool pool) {
-        pools.add(pool);
-    }
-
-    /// Opens a pool: see [MemoryPoolBuilder#spec]. For one with options, see [MemoryPool#builder].
-    ///
-    /// @throws ConfigurationException if the spec can't be followed
-    public MemoryPool pool(String spec) {
-        return MemoryPool.builder(this).spec(spec).open();
-    }
-
-    /// Opens an allocator that the program made itself; it is metered and owned like any other.
-    ///
-    /// @param name a name for statistics and messages
-    public Allocator open(String name, DeviceAllocator allocator) {
-        return open(new AllocatorSpec(name, Map.of(), name), allocator, null, () -> {});
-    }
-
-    /// Opens an allocator that the program made itself, with a limit on the bytes of all its blocks.
-    ///
-    /// @param name a name for statistics and messages
-    public Allocator open(String name, DeviceAllocator allocator, MemoryLimit limit) {
-        return open(new AllocatorSpec(name, Map.of(), name), allocator, limit, () -> {});
-    }
-
-    private Allocator open(
-            AllocatorSpec spec, DeviceAllocator maker, @Nullable MemoryLimit limit, Runnable whenClosed) {
-        Allocator[] opened = new Allocator[1];
-        opened[0] = new Allocator(spec, leaks.sites().around(maker), this, limit, () -> {
-            allocators.remove(opened[0]);
-            whenClosed.run();
-        });
-        allocators.add(opened[0]);
-        return opened[0];
-    }
-
-    /// The allocator that [#allocate] takes from on device 0, outside any scope: see [#current(int)].
-    ///
-    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
-    public Allocator current() {
-        return current(0);
-    }
-
-    /// The allocator that [#allocate] takes from on a device, outside any scope. Without a choice by the program
-    /// it is the catalogue's, opened at first use.
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
-    public Allocator current(int device) {
-        return currents.get(device);
-    }
-
-    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former
-    /// current one stays open.
-    ///
-    /// @throws IllegalArgumentException if it is closed, or of other device memory
-    public void setCurrent(Allocator allocator) {
-        currents.setAll(openHere(allocator));
-    }
-
-    /// Makes an allocator current for one device.
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if it is closed, or of other device memory
-    public void setCurrent(int device, Allocator allocator) {
-        currents.set(device, openHere(allocator));
-    }
-
-    private Allocator openHere(Allocator allocator) {
-        if (allocator.isClosed() || !allocators.contains(allocator)) {
-            throw new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
-        }
-        return allocator;
-    }
-
-    /// Opens an allocator from a spec and makes it current for all devices.
-    ///
-    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
-    public Allocator setCurrent(String spec) {
-        Allocator allocator = open(spec);
-        setCurrent(allocator);
-        return allocator;
-    }
-
-    /// Makes an allocator current for a device if another one still is, so that two libraries don't overwrite
-    /// each other unknowingly.
-    ///
-    /// @param expected the allocator that the caller believes to be current, as [#current(int)] told
-    /// @return whether it was, and the next one now is
-    /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if the next one is closed, or of other device memory
-    public boolean compareAndSetCurrent(int device, Allocator expected, Allocator next) {
-        return currents.compareAndSet(device, expected, openHere(next));
-    }
-
-    /// Opens an allocator from a spec, makes it current for all devices, and closes those that were: they drain,
-    /// and end with their last block. Allocations of other threads go to the old one or to the new one; none
-    /// fails because of the swap.
-    ///
-    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
-    public Allocator swap(String spec) {
-        Allocator next = open(spec);
-        currents.setAll(next).forEach(Allocator::close);
-        return next;
     }
 
     /// Allocates memory for use on a stream, from the allocator of the innermost scope that fits, else from the
@@ -322,6 +124,13 @@ public final class DeviceMemory implements AutoCloseable {
         }
         long address = router.allocate(route, byteSize, stream);
         return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
+    }
+
+    /// Opens a pool: see [MemoryPoolBuilder#spec]. For one with options, see [MemoryPool#builder].
+    ///
+    /// @throws ConfigurationException if the spec can't be followed
+    public MemoryPool pool(String spec) {
+        return MemoryPool.builder(this).spec(spec).open();
     }
 
     /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of
@@ -466,38 +275,19 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Lets the peaks of all allocators on a device begin at what is alive now: see [Allocator#resetPeak].
+    /// Lets all peaks on a device begin at what is alive or reserved now, for all allocators: see
+    /// [Allocator#resetPeaks].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetPeak(int device) {
-        allocators.forEach(allocator -> allocator.resetPeak(device));
+    public void resetPeaks(int device) {
+        allocators.forEach(allocator -> allocator.resetPeaks(device));
     }
 
-    /// Lets all that was counted on a device begin anew, for all allocators: see [Allocator#resetStatistics].
+    /// Lets all that is added up on a device begin at 0, for all allocators: see [Allocator#resetTotals].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetStatistics(int device) {
-        allocators.forEach(allocator -> allocator.resetStatistics(device));
-    }
-
-    /// The driver.
-    public CudaDriver driver() {
-        return driver;
-    }
-
-    /// The devices.
-    public DeviceEnvironment environment() {
-        return environment;
-    }
-
-    /// The allocators and sources that can be opened.
-    public Catalog catalog() {
-        return catalog;
-    }
-
-    /// The allocators that are open or still have live blocks, in the order of opening.
-    public List<Allocator> allocators() {
-        return List.copyOf(allocators);
+    public void resetTotals(int device) {
+        allocators.forEach(allocator -> allocator.resetTotals(device));
     }
 
     /// The pools that are in use or still have live blocks, in the order of opening.
@@ -510,24 +300,6 @@ public final class DeviceMemory implements AutoCloseable {
     /// blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);
-    }
-
-    Leaks leakRecords() {
-        return leaks;
-    }
-
-    Pools lenders() {
-        return pools;
-    }
-
-    Router router() {
-        return router;
-    }
-
-    /// What the blocks of an allocator on a device are charged to.
-    @Nullable
-    Budgets budgets(int device, @Nullable MemoryLimit limit) {
-        return Budgets.of(budgets[device], limit == null ? null : limit.budget());
     }
 
     /// Closes all allocators. Those with live blocks give their memory back when the last one is freed. Closing

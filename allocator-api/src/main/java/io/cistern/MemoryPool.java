@@ -183,18 +183,18 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.statistics(device);
     }
 
-    /// Lets the peaks of a device begin at what is alive now: see [Allocator#resetPeak].
+    /// Lets all peaks of a device begin at what is alive or reserved now: see [Allocator#resetPeaks].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetPeak(int device) {
-        allocator.resetPeak(device);
+    public void resetPeaks(int device) {
+        allocator.resetPeaks(device);
     }
 
-    /// Lets all that is counted on a device begin anew: see [Allocator#resetStatistics].
+    /// Lets all that is added up on a device begin at 0: see [Allocator#resetTotals].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetStatistics(int device) {
-        allocator.resetStatistics(device);
+    public void resetTotals(int device) {
+        allocator.resetTotals(device);
     }
 
     /// Blocks on all devices that were not freed yet, also after closing.

@@ -53,14 +53,14 @@ class StatisticsResetTests {
         long kept = memory.allocate(100_000, 0, 0);
         pair(1_700_000);
         assertThat(statistics().requestedPeakBytes()).isEqualTo(1_800_000);
-        plugin.resetPeak(0);
+        plugin.resetPeaks(0);
         assertThat(statistics().requestedPeakBytes()).isEqualTo(100_000);
         pair(500);
         assertThat(statistics().requestedPeakBytes()).isEqualTo(100_500);
         pair(30 * MIB); // more than a lane has in credit
         pair(30 * MIB);
         assertThat(statistics().requestedPeakBytes()).isEqualTo(100_000 + 30 * MIB);
-        plugin.resetPeak(0);
+        plugin.resetPeaks(0);
         pair(700);
         assertThat(statistics().requestedPeakBytes()).isEqualTo(100_700);
         memory.free(kept, 0);
@@ -70,7 +70,9 @@ class StatisticsResetTests {
     void theCountsBeginAtZeroAndWhatIsAliveStaysAlive() {
         long kept = memory.allocate(1000, 0, 0);
         pair(500);
-        memory.resetStatistics(0);
+        memory.resetTotals(0);
+        assertThat(statistics().requestedPeakBytes()).isEqualTo(1500);
+        memory.resetPeaks(0);
         assertThat(statistics().allocations()).isZero();
         assertThat(statistics().frees()).isZero();
         assertThat(statistics().requestedTotalBytes()).isZero();
@@ -83,22 +85,24 @@ class StatisticsResetTests {
         assertThat(statistics().frees()).isEqualTo(2);
         assertThat(statistics().requestedTotalBytes()).isEqualTo(20);
         assertThat(statistics().liveBlocks()).isZero();
+        assertThat(plugin.memoryStatistics(0)).containsEntry("requested_bytes.all.freed", 1020L);
     }
 
     @Test
     void aResetIsOfOneDevice() {
         memory.free(memory.allocate(5000, 1, 0), 0);
-        memory.resetStatistics(0);
+        memory.resetPeaks(0);
+        memory.resetTotals(0);
         assertThat(plugin.statistics(1).requestedPeakBytes()).isEqualTo(5000);
         assertThat(plugin.statistics(1).allocations()).isOne();
-        assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> plugin.resetPeak(2));
+        assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> plugin.resetPeaks(2));
     }
 
     @Test
     void blocksChargedToALimitArePartOfThePeak() {
         try (Scope _ = plugin.enter(MemoryLimit.of("scope", 10 * MIB))) {
             pair(MIB);
-            plugin.resetPeak(0);
+            plugin.resetPeaks(0);
             pair(2000);
         }
         assertThat(statistics().requestedPeakBytes()).isBetween(2000L, 2000 + 2 * SLACK);
@@ -107,7 +111,7 @@ class StatisticsResetTests {
     @Test
     void aVirtualThreadMayReset() throws InterruptedException {
         pair(40 * MIB);
-        Thread.ofVirtual().start(() -> plugin.resetPeak(0)).join();
+        Thread.ofVirtual().start(() -> plugin.resetPeaks(0)).join();
         pair(1000);
         assertThat(statistics().requestedPeakBytes()).isBetween(1000L, 1000 + SLACK);
     }
@@ -137,7 +141,7 @@ class StatisticsResetTests {
                 }));
             }
             for (int phase = 0; phase < phases; phase++) {
-                memory.resetPeak(0);
+                memory.resetPeaks(0);
                 barrier.await(1, TimeUnit.MINUTES);
                 barrier.await(1, TimeUnit.MINUTES);
                 barrier.await(1, TimeUnit.MINUTES);
@@ -171,13 +175,14 @@ class StatisticsResetTests {
             }
             long kept = memory.allocate(9 * MIB, 0, 0);
             while (running.stream().anyMatch(each -> !each.isDone())) {
-                plugin.resetStatistics(0);
+                plugin.resetPeaks(0);
+                plugin.resetTotals(0);
                 assertThat(statistics().requestedPeakBytes()).isGreaterThanOrEqualTo(9 * MIB);
             }
             for (Future<?> each : running) {
                 each.get();
             }
-            plugin.resetPeak(0);
+            plugin.resetPeaks(0);
             assertThat(statistics().requestedPeakBytes()).isBetween(9 * MIB, 9 * MIB + 3 * SLACK);
             memory.free(kept, 0);
             assertThat(statistics().requestedBytes()).isZero();

@@ -78,7 +78,8 @@ public abstract class ScopedPools {
         pages.trim(0, 0);
         refusedHandles = createdHandles() - driver.calls().of(DriverCall.MEM_RELEASE);
         assertThat(pages.reservedBytes(0)).hasValue(0);
-        pages.resetStatistics(0);
+        pages.resetPeaks(0);
+        pages.resetTotals(0);
     }
 
     @AfterEach

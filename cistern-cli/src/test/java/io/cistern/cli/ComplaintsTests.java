@@ -102,12 +102,12 @@ class ComplaintsTests {
             assertThat(allocator.statistics(0).requestedTotalBytes()).isEqualTo(8 * MIB);
             assertThat(allocator.statistics(0).liveBlocks()).isEqualTo(1);
 
-            memory.resetPeak(0);
+            memory.resetPeaks(0);
             assertThat(allocator.statistics(0).requestedPeakBytes()).isEqualTo(3 * MIB);
             memory.free(allocator.allocate(MIB, 0, 0), 0);
             assertThat(allocator.statistics(0).requestedPeakBytes()).isEqualTo(4 * MIB);
 
-            memory.resetStatistics(0);
+            memory.resetTotals(0);
             memory.free(one, 0);
             assertThat(allocator.statistics(0).allocations()).isZero();
             assertThat(allocator.statistics(0).frees()).isEqualTo(1);

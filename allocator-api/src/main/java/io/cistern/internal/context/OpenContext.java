@@ -38,11 +38,6 @@ public final class OpenContext implements AllocatorContext {
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
     /// Prepares to open a plug-in from a spec.
-    public OpenContext(DeviceMemory memory, AllocatorSpec spec) {
-        this(memory, spec, Map.of());
-    }
-
-    /// Prepares to open a plug-in from a spec.
     ///
     /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
     ///     them, before those of the catalogue; they are not closed here

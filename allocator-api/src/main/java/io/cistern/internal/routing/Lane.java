@@ -11,9 +11,11 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** An *owned* lane is written by its thread alone, without atomic instructions. A *shared* lane serves
 /// virtual threads: whoever holds its word writes. The word is held for a few instructions and never across a call
 /// into an allocator or the driver.
-public final class Lane {
+public final class Lane extends LinePadding {
     private static final VarHandle WORD = handle("word", int.class);
     private static final VarHandle TALLIES = handle("tallies", Tally[].class);
+
+    private static final int LOOKUPS_A_CHANGE = 16;
 
     /// The owner's thread id, which is never given to another thread; 0 for a shared lane.
     long ownerId;
@@ -27,6 +29,12 @@ public final class Lane {
 
     /// By the route's index; where the tally there is another route's, that one has drained.
     private @Nullable Tally[] tallies = {};
+
+    /// The tally that was in use last, or lately: see [#of].
+    private @Nullable Tally atHand;
+
+    /// How often another one was looked for.
+    private int lookups;
 
     @SuppressWarnings("unused") // 0 free, 1 held; through WORD
     private int word;
@@ -64,11 +72,27 @@ public final class Lane {
     }
 
     /// The tally of a route.
+    ///
+    /// Most calls are for the same route as the call before, so that tally is at hand: the way through the index is
+    /// three dependent reads more, and a pair takes as long as its longest chain of them.
     Tally of(Route route) {
+        Tally tally = atHand;
+        return tally != null && tally.route == route ? tally : look(route);
+    }
+
+    /// Changes what is at hand now and then alone: a thread that goes from route to route with each call would
+    /// otherwise pay a store of a reference, which costs a fence in G1.
+    private Tally look(Route route) {
         @Nullable Tally[] present = tallies;
         int index = route.index;
         Tally tally = index < present.length ? present[index] : null;
-        return tally != null && tally.route == route ? tally : make(route);
+        if (tally == null || tally.route != route) {
+            tally = make(route);
+        }
+        if ((++lookups & (LOOKUPS_A_CHANGE - 1)) == 0) {
+            atHand = tally;
+        }
+        return tally;
     }
 
     /// Makes the tally of a route. For one that has drained it is forgotten at once: whoever still has it in hand

@@ -21,7 +21,7 @@ final class Lanes {
             Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
 
     /// Read and written without order: a thread takes only a lane that bears its own id, which it wrote itself.
-    private final @Nullable Lane[] table = new Lane[TABLE_SIZE];
+    final @Nullable Lane[] table = new Lane[TABLE_SIZE];
 
     private final ThreadLocal<Lane> mine = ThreadLocal.withInitial(this::adoptOrMake);
     private final Lane[] shared = new Lane[SHARED_LANES];
@@ -38,6 +38,12 @@ final class Lanes {
     /// The calling thread's own lane, or null for a virtual thread.
     @Nullable
     Lane own() {
+        return own(table);
+    }
+
+    /// As the other, for a caller that has the table already.
+    @Nullable
+    Lane own(@Nullable Lane[] table) {
         Thread thread = Thread.currentThread();
         long id = thread.threadId();
         Lane lane = table[(int) id & (TABLE_SIZE - 1)];

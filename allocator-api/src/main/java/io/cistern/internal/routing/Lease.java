@@ -19,7 +19,7 @@ import java.lang.invoke.VarHandle;
 ///
 /// **Threads.** The lane's owner, or who holds the exclusive lock of [Budgets]. The owner opens the lease and
 /// takes for it under the shared lock, so that it never does while leases are being recalled.
-final class Lease {
+final class Lease extends LinePadding {
     private static final VarHandle ACTIVE = handle("active", int.class);
     private static final VarHandle CLAIMED = handle("claimed", int.class);
     private static final VarHandle CREDIT = handle("credit", long.class);
@@ -33,7 +33,7 @@ final class Lease {
     private long credit;
     private long maxCredit;
 
-    // Keeps the leases of different threads out of each other's cache lines.
+    // Keeps what comes behind on the heap, and the field above that is only read, out of these cache lines.
     @SuppressWarnings("unused")
     private long p1, p2, p3, p4, p5, p6, p7, p8;
 

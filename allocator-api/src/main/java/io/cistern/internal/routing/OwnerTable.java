@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 ///           48 … 15        14 …  8           fine:    a slot 256 B,    chunks of 32 KiB
 ///           chunk number   slot (128)
 ///
-/// chunk     number + 1 | unused … | record 0 | record 1 | … | record 127        longs
+/// chunk     number + 1 | unused … | record 0 | record 1 | … | record 127 | unused …      longs
 /// record    address | state     byteSize << 16 | route
 /// ```
 ///
@@ -55,6 +55,10 @@ abstract class OwnerTable {
     /// Longs before the first record: with the array's own header two cache lines, so that whoever writes the
     /// first records does not disturb those who only look which chunk it is.
     private static final int HEADER = 14;
+
+    /// Longs behind the last record, 0 for ever: with the header of the next object a cache line, which may be that of
+    /// another chunk.
+    private static final int TRAILER = 6;
 
     /// Longs in a record.
     private static final int RECORD = 2;
@@ -309,7 +313,7 @@ abstract class OwnerTable {
         if (present != null) {
             return present;
         }
-        long[] chunk = new long[HEADER + SLOTS * RECORD];
+        long[] chunk = new long[HEADER + SLOTS * RECORD + TRAILER];
         chunk[0] = number + 1;
         put(shift, chunk);
         return chunk;

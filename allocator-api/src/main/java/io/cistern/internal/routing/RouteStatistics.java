@@ -9,4 +9,10 @@ package io.cistern.internal.routing;
 ///     resets, else never too low and at most lanes × [Meter#MAX_CREDIT] too high
 /// @param requestedTotalBytes bytes asked for since the route was opened
 public record RouteStatistics(
-        long allocations, long frees, long requestedBytes, long requestedPeakBytes, long requestedTotalBytes) {}
+        long allocations, long frees, long requestedBytes, long requestedPeakBytes, long requestedTotalBytes) {
+
+    /// Bytes asked for in the blocks freed since the route was opened.
+    public long freedBytes() {
+        return requestedTotalBytes - requestedBytes;
+    }
+}

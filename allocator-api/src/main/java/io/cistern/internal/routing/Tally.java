@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /// lane has credit. The bound counts for the [PeakSince] that was the meter's last when it began.
 ///
 /// **Threads.** One thread writes at a time; readers see each counter whole and in time.
-final class Tally {
+final class Tally extends LinePadding {
     private static final boolean FENCED_BY_OTHERS = ProcessFence.isSupported();
 
     private static final VarHandle ATTEMPTS = handle("attempts");
@@ -32,6 +32,9 @@ final class Tally {
     private static final VarHandle PEAK_THEN = handle("peakThen", PeakSince.class);
 
     final Route route;
+
+    /// The route's.
+    final int index;
 
     /// What this lane leased of the route's budgets; null without any.
     final @Nullable Lease lease;
@@ -49,13 +52,13 @@ final class Tally {
     /// Written after the two that it is about, with release.
     private PeakSince peakThen;
 
-    // Keeps the tallies of different threads, which may be neighbours on the heap, out of each other's cache
-    // lines.
+    // Keeps what comes behind on the heap, and the fields above that are only read, out of these cache lines.
     @SuppressWarnings("unused")
     private long p1, p2, p3, p4, p5, p6, p7, p8;
 
     Tally(Route route) {
         this.route = route;
+        this.index = route.index;
         this.meter = route.meter;
         this.peakThen = meter.peak();
         this.lease = route.budgets != null ? new Lease(route) : null;

@@ -4,6 +4,12 @@ package io.cistern.internal.routing;
 final class TallySum {
     long allocations;
     long frees;
+    long totalBytes;
+    long credit;
+
+    /// The highest bound that any lane gives for the requested bytes since it last changed the meter.
+    long peak;
+
     /// Blocks that are counted alive.
     long live() {
         return allocations - frees;
@@ -17,10 +23,4 @@ final class TallySum {
         credit += other.credit;
         peak = Math.max(peak, other.peak);
     }
-
-    long totalBytes;
-    long credit;
-
-    /// The highest bound that any lane gives for the requested bytes since it last changed the meter.
-    long peak;
 }

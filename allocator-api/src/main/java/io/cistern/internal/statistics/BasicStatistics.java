@@ -9,7 +9,9 @@ public final class BasicStatistics {
     private BasicStatistics() {}
 
     /// The figures that an allocator without its own has.
-    public static Map<String, Long> map(AllocatorStatistics counted) {
+    ///
+    /// @param freedBytes bytes of the blocks that were freed since the totals were reset
+    public static Map<String, Long> map(AllocatorStatistics counted, long freedBytes) {
         Map<String, Long> figures = new LinkedHashMap<>();
         figures.put("allocation.all.current", counted.liveBlocks());
         figures.put("allocation.all.allocated", counted.allocations());
@@ -17,7 +19,7 @@ public final class BasicStatistics {
         figures.put("requested_bytes.all.current", counted.requestedBytes());
         figures.put("requested_bytes.all.peak", counted.requestedPeakBytes());
         figures.put("requested_bytes.all.allocated", counted.requestedTotalBytes());
-        figures.put("requested_bytes.all.freed", counted.requestedTotalBytes() - counted.requestedBytes());
+        figures.put("requested_bytes.all.freed", freedBytes);
         counted.reservedBytes().ifPresent(bytes -> figures.put("reserved_bytes.all.current", bytes));
         return figures;
     }

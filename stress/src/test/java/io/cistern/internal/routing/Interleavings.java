@@ -8,37 +8,42 @@ import org.jetbrains.lincheck.datastructures.StressOptions;
 ///
 /// The model checker tries interleavings one after the other and replays what fails; it takes memory for sequentially
 /// consistent. The stress runs use real threads, so that the processor's reorderings and the process-wide fence take
-/// part. The property `cistern.stress.scale` multiplies both.
+/// part. The property `cistern.stress.long` has three threads in the model checker too, and more programs of both.
 public final class Interleavings {
-    private static final int SCALE = Integer.getInteger("cistern.stress.scale", 1);
+    private static final boolean LONG = Boolean.getBoolean("cistern.stress.long");
 
     /// What makes a loop endless for the model checker: a walk over a directory of the owner table is none.
     private static final int LOOP_BOUND = 1000;
+
+    /// After so long a program counts as hung. The usual 10 seconds are too few where other work stops this one.
+    private static final long HUNG_MILLIS = 180_000;
 
     private Interleavings() {}
 
     /// Tries interleavings chosen by the model checker.
     public static void explore(Class<?> model) {
         new ModelCheckingOptions()
-                .iterations(4 * SCALE)
-                .invocationsPerIteration(15 * SCALE)
-                .threads(2)
+                .iterations(LONG ? 10 : 4)
+                .invocationsPerIteration(LONG ? 50 : 15)
+                .threads(LONG ? 3 : 2)
                 .actorsPerThread(2)
                 .actorsBefore(1)
                 .actorsAfter(1)
                 .loopBound(LOOP_BOUND)
+                .invocationTimeout$lincheck(HUNG_MILLIS)
                 .check(model);
     }
 
     /// Tries what real threads do.
     public static void race(Class<?> model) {
         new StressOptions()
-                .iterations(4 * SCALE)
-                .invocationsPerIteration(300 * SCALE)
+                .iterations(LONG ? 40 : 4)
+                .invocationsPerIteration(LONG ? 3000 : 300)
                 .threads(3)
                 .actorsPerThread(3)
                 .actorsBefore(1)
                 .actorsAfter(2)
+                .invocationTimeout$lincheck(HUNG_MILLIS)
                 .check(model);
     }
 }

@@ -1,0 +1,253 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.context.DriverEnvironment;
+import io.cistern.internal.context.OpenContext;
+import io.cistern.internal.routing.Budgets;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.SegmentSource;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
+
+/// The part of [DeviceMemory] that knows which allocators are open, and which of them is current: they are opened by
+/// spec or by hand, chosen, exchanged, and listed.
+///
+/// It is a superclass and no part, so that the route of an allocation stands in the object that the program calls.
+///
+/// **Threads.** Any thread may call any method at any time.
+abstract sealed class OpenAllocators permits DeviceMemory {
+    final Router router = new Router();
+    final Pools pools = new Pools(router);
+    final Leaks leaks;
+    final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
+
+    /// By device, written by [CurrentAllocators]. Always null while a watch is to see what is allocated outside
+    /// scopes: so its cost is nothing where there is none.
+    final @Nullable Route[] currentRoutes;
+
+    private final CudaDriver driver;
+    private final DriverEnvironment environment;
+    private final Catalog catalog;
+    private final @Nullable Budgets[] budgets;
+    private final CurrentAllocators currents;
+
+    OpenAllocators(DeviceMemoryBuilder builder) {
+        driver = builder.driver;
+        catalog = builder.catalog;
+        leaks = new Leaks(router, builder.leakLevel);
+        environment = new DriverEnvironment(driver);
+        budgets = new Budgets[environment.deviceCount()];
+        Arrays.setAll(budgets, builder::budgets);
+        currentRoutes = new Route[budgets.length];
+        currents = new CurrentAllocators(
+                currentRoutes,
+                !builder.reportScopelessThreads,
+                () -> open(catalog.choose(environment).spec()));
+    }
+
+    /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    public Allocator open(String spec) {
+        return open(AllocatorSpec.parse(spec));
+    }
+
+    /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    public Allocator open(AllocatorSpec spec) {
+        return open(spec, null);
+    }
+
+    /// Opens an allocator from a spec, with a limit on the bytes of all its blocks.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    public Allocator open(String spec, MemoryLimit limit) {
+        return open(AllocatorSpec.parse(spec), limit);
+    }
+
+    private Allocator open(AllocatorSpec spec, @Nullable MemoryLimit limit) {
+        OpenContext context = context(spec, Map.of());
+        return open(spec, openMaker(spec, context), limit, context::close);
+    }
+
+    private DeviceAllocator openMaker(AllocatorSpec spec, OpenContext context) {
+        AllocatorProvider provider = catalog.allocator(spec.name());
+        Availability availability = provider.availability(environment);
+        if (!availability.available()) {
+            throw new ConfigurationException("allocator " + spec.name() + " can't run here: " + availability.reason());
+        }
+        return context.open(() -> provider.open(context));
+    }
+
+    private OpenContext context(AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
+        return new OpenContext((DeviceMemory) this, spec, ownSources);
+    }
+
+    /// Opens what a pool allocates from.
+    ///
+    /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed in the end
+    Allocator openPool(MemoryPool pool, Map<String, SegmentSource> ownSource, @Nullable MemoryLimit limit) {
+        OpenContext context = context(pool.spec(), ownSource);
+        DeviceAllocator maker;
+        try {
+            maker = openMaker(pool.spec(), context);
+        } catch (Throwable failure) {
+            ownSource.values().forEach(SegmentSource::close);
+            throw failure;
+        }
+        AllocatorSpec named = new AllocatorSpec(pool.spec().name(), pool.spec().options(), pool.toString());
+        return open(named, maker, limit, () -> {
+            pools.remove(pool);
+            context.close();
+            ownSource.values().forEach(SegmentSource::close);
+        });
+    }
+
+    void opened(MemoryPool pool) {
+        pools.add(pool);
+    }
+
+    /// Opens an allocator that the program made itself; it is metered and owned like any other.
+    ///
+    /// @param name a name for statistics and messages
+    public Allocator open(String name, DeviceAllocator allocator) {
+        return open(new AllocatorSpec(name, Map.of(), name), allocator, null, () -> {});
+    }
+
+    /// Opens an allocator that the program made itself, with a limit on the bytes of all its blocks.
+    ///
+    /// @param name a name for statistics and messages
+    public Allocator open(String name, DeviceAllocator allocator, MemoryLimit limit) {
+        return open(new AllocatorSpec(name, Map.of(), name), allocator, limit, () -> {});
+    }
+
+    private Allocator open(
+            AllocatorSpec spec, DeviceAllocator maker, @Nullable MemoryLimit limit, Runnable whenClosed) {
+        Allocator[] opened = new Allocator[1];
+        opened[0] = new Allocator(spec, leaks.sites().around(maker), this, limit, () -> {
+            allocators.remove(opened[0]);
+            whenClosed.run();
+        });
+        allocators.add(opened[0]);
+        return opened[0];
+    }
+
+    /// The allocator that [DeviceMemory#allocate] takes from on device 0, outside any scope: see
+    /// [#current(int)].
+    ///
+    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
+    public Allocator current() {
+        return current(0);
+    }
+
+    /// The allocator that [DeviceMemory#allocate] takes from on a device, outside any scope. Without a choice by
+    /// the program it is the catalogue's, opened at first use.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
+    public Allocator current(int device) {
+        return currents.get(device);
+    }
+
+    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former
+    /// current one stays open.
+    ///
+    /// @throws IllegalArgumentException if it is closed, or of other device memory
+    public void setCurrent(Allocator allocator) {
+        currents.setAll(openHere(allocator));
+    }
+
+    /// Makes an allocator current for one device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalArgumentException if it is closed, or of other device memory
+    public void setCurrent(int device, Allocator allocator) {
+        currents.set(device, openHere(allocator));
+    }
+
+    private Allocator openHere(Allocator allocator) {
+        if (allocator.isClosed() || !allocators.contains(allocator)) {
+            throw new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
+        }
+        return allocator;
+    }
+
+    /// Opens an allocator from a spec and makes it current for all devices.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    public Allocator setCurrent(String spec) {
+        Allocator allocator = open(spec);
+        setCurrent(allocator);
+        return allocator;
+    }
+
+    /// Makes an allocator current for a device if another one still is, so that two libraries don't overwrite
+    /// each other unknowingly.
+    ///
+    /// @param expected the allocator that the caller believes to be current, as [#current(int)] told
+    /// @return whether it was, and the next one now is
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalArgumentException if the next one is closed, or of other device memory
+    public boolean compareAndSetCurrent(int device, Allocator expected, Allocator next) {
+        return currents.compareAndSet(device, expected, openHere(next));
+    }
+
+    /// Opens an allocator from a spec, makes it current for all devices, and closes those that were: they drain,
+    /// and end with their last block. Allocations of other threads go to the old one or to the new one; none
+    /// fails because of the swap.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    public Allocator swap(String spec) {
+        Allocator next = open(spec);
+        currents.setAll(next).forEach(Allocator::close);
+        return next;
+    }
+
+    /// The driver.
+    public CudaDriver driver() {
+        return driver;
+    }
+
+    /// The devices.
+    public DeviceEnvironment environment() {
+        return environment;
+    }
+
+    /// The allocators and sources that can be opened.
+    public Catalog catalog() {
+        return catalog;
+    }
+
+    /// The allocators that are open or still have live blocks, in the order of opening.
+    public List<Allocator> allocators() {
+        return List.copyOf(allocators);
+    }
+
+    Leaks leakRecords() {
+        return leaks;
+    }
+
+    Pools lenders() {
+        return pools;
+    }
+
+    Router router() {
+        return router;
+    }
+
+    /// What the blocks of an allocator on a device are charged to.
+    @Nullable
+    Budgets budgets(int device, @Nullable MemoryLimit limit) {
+        return Budgets.of(budgets[device], limit == null ? null : limit.budget());
+    }
+}

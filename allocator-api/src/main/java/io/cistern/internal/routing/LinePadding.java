@@ -1,0 +1,12 @@
+package io.cistern.internal.routing;
+
+/// A cache line of nothing in front of the fields of a class that one thread writes and others don't.
+///
+/// Objects of different threads may become neighbours on the heap, at the latest when the collector moves them. What
+/// stands before on the heap then never shares a line with these fields. The int fills the gap behind the header,
+/// where the JVM would put a field of the class.
+@SuppressWarnings("unused")
+abstract class LinePadding {
+    private int p0;
+    private long p1, p2, p3, p4, p5, p6, p7, p8;
+}

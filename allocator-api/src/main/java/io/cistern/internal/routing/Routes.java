@@ -1,0 +1,136 @@
+package io.cistern.internal.routing;
+
+import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/// Opens and closes routes, and knows each by the number that stands in the records of its blocks.
+///
+/// **Indices** are few, so that of a route that has drained is given to another one, after a rest.
+///
+/// **Closing** refuses, waits for what is under way, and leaves it to the frees of the blocks alive to end the route.
+///
+/// **Threads.** Any. A route is opened or retired by one thread at a time.
+abstract class Routes extends OwnerTable {
+    /// An index rests until so many others have come after it. So whoever frees a block twice, and looks at its
+    /// record while it is freed and its route drains, does not meet the next route of that index.
+    private static final int RESTING = 1024;
+
+    final Lanes lanes = new Lanes();
+
+    /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
+    Route[] routes = new Route[16];
+
+    /// Indices that were ever in use: those of open and draining routes, and those in `idle`.
+    private int indices;
+
+    /// Indices of routes that have drained, the one longest ago first.
+    private final ArrayDeque<Integer> idle = new ArrayDeque<>();
+
+    /// Opens a route.
+    ///
+    /// @param budgets what blocks are charged to, or null
+    /// @param whenDrained runs once, after [#close] and when no block of the route is left
+    public Route open(
+            String name, int device, DeviceAllocator allocator, @Nullable Budgets budgets, Runnable whenDrained) {
+        return open(name, device, allocator, new Meter(), budgets, whenDrained);
+    }
+
+    /// Opens another way to the allocator of a route, whose blocks are charged to other budgets.
+    public Route openBeside(Route route, @Nullable Budgets budgets, Runnable whenDrained) {
+        return open(route.name, route.device, route.maker, route.meter, budgets, whenDrained);
+    }
+
+    private synchronized Route open(
+            String name,
+            int device,
+            DeviceAllocator allocator,
+            Meter meter,
+            @Nullable Budgets budgets,
+            Runnable whenDrained) {
+        int index = takeIndex();
+        Route route = new Route(index, device, name, allocator, meter, budgets, lanes, this::retire, whenDrained);
+        routes[index] = route;
+        return route;
+    }
+
+    private int takeIndex() {
+        if (idle.size() > RESTING || (indices == MAX_ROUTES && !idle.isEmpty())) {
+            return idle.removeFirst();
+        }
+        if (indices == MAX_ROUTES) {
+            throw new IllegalStateException("more than " + MAX_ROUTES
+                    + " allocators, one for each device and limit, are open or have live blocks in one DeviceMemory");
+        }
+        if (indices == routes.length) {
+            routes = Arrays.copyOf(routes, 2 * indices);
+        }
+        return indices++;
+    }
+
+    /// Takes the index of a route that has drained. A free that was counted down may not have counted itself yet.
+    private void retire(Route route) {
+        while (lanes.sum(route).live() != 0) {
+            Lanes.pause();
+        }
+        route.meter.retire(route);
+        synchronized (this) {
+            route.retired = true;
+            idle.addLast(route.index);
+        }
+    }
+
+    /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is
+    /// left, at once if there is none now.
+    ///
+    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each
+    /// block has its record. 3. The records are marked; a free that finds a mark counts. 4. Frees that took a
+    /// record before it was marked have ended: as many blocks are counted alive as are marked. Then nobody is
+    /// inside the allocator but frees that count.
+    public void close(Route route) {
+        route.refuse();
+        lanes.awaitAllocations(route);
+        long marked = drain(route.index);
+        while (lanes.sum(route).live() > route.draining(marked)) {
+            Lanes.pause();
+        }
+        route.expectDraining(marked);
+    }
+
+    /// Charges later blocks of a route to other budgets, if nobody uses it: no new allocation may begin
+    /// meanwhile.
+    ///
+    /// @return false if it has live blocks
+    public boolean recharge(Route route, Budgets budgets) {
+        if (lanes.sum(route).live() != 0) {
+            return false;
+        }
+        lanes.awaitAllocations(route);
+        if (lanes.sum(route).live() != 0) {
+            return false;
+        }
+        route.charge(budgets);
+        return true;
+    }
+
+    /// Lets the peak of a route and of those beside it begin at what is requested now.
+    public void resetPeak(Route route) {
+        Lane own = lanes.own();
+        Lane lane = own != null ? own : lanes.enterShared();
+        route.meter.resetPeak();
+        lane.of(route).restartPeak();
+        if (own == null) {
+            lane.leave();
+        }
+    }
+
+    /// The counters of a route and of those beside it; weakly consistent while other threads allocate, exact at
+    /// rest.
+    public RouteStatistics statistics(Route route) {
+        TallySum sum = route.meter.sum();
+        long requested = Math.max(0, route.meter.leased() - sum.credit);
+        long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak().bytes()));
+        return new RouteStatistics(sum.allocations, sum.frees, requested, peak, sum.totalBytes);
+    }
+}
