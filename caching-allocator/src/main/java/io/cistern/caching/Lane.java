@@ -509,6 +509,15 @@ final class Lane {
         return bytes;
     }
 
+    /// The size of the largest block that is here, or 0; a guess while others change it, exact at rest.
+    long largestBytes() {
+        long largest = bytes(hotSize);
+        for (LaneBins each : (LaneBins[]) BINS.getAcquire(this)) {
+            largest = Math.max(largest, each.largestBytes());
+        }
+        return largest;
+    }
+
     /// Corrects what shards counted for what is here and was handed out; a guess while others change it, exact at
     /// rest.
     void addTo(ShardTotals small, ShardTotals large) {

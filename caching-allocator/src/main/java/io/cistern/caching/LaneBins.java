@@ -266,6 +266,15 @@ final class LaneBins {
         return allowance - room;
     }
 
+    /// The size of the largest block that is here, or 0; a guess for those who have not entered.
+    long largestBytes() {
+        long largest = 0;
+        for (long[] stack : stacks) {
+            largest = stack[DEPTH] > 0 ? Math.max(largest, stack[BYTE_SIZE]) : largest;
+        }
+        return largest;
+    }
+
     /// Checks the invariants above.
     ///
     /// @throws IllegalStateException if one does not hold
