@@ -35,7 +35,7 @@ final class GpuContext implements AllocatorContext, EventSink {
     }
 
     CachingAllocator open(PageReuse reuse, double slack, boolean stableMapping) {
-        PagePolicy pages = new PagePolicy(0, PagePolicy.LARGEST_BYTES, reuse, slack, stableMapping);
+        PagePolicy pages = new PagePolicy(0, PagePolicy.LARGEST_BYTES, PageFit.USUAL, reuse, slack, stableMapping);
         return new CachingAllocator(this, CachingOptions.usual("test", pages, LaneLimit.NONE));
     }
 
