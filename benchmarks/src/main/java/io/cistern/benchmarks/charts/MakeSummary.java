@@ -5,6 +5,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.DoubleSummaryStatistics;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -17,6 +18,7 @@ import java.util.function.Function;
 /// What has no files has no table.
 public final class MakeSummary {
     private static final String NONE = "-";
+    private static final String GARBAGE = ":gc.alloc.rate.norm";
 
     private final Path raw;
     private final PrintStream out;
@@ -44,13 +46,36 @@ public final class MakeSummary {
     }
 
     private void replays() throws IOException {
-        List<Rows.Row> rows = Rows.json(raw, "replay{,-peers,-cupy}.jsonl");
+        List<Rows.Row> rows = Rows.json(raw, "replay.jsonl", "replay-{peers,cupy}.jsonl");
         Function<Rows.Row, String> line = row -> row.text("work") + ' ' + row.text("trace");
         table("Replay: reserved / requested at the peak", rows, line, row -> number(row, "ratio", "%.3f"));
+        ratios(rows);
         table("Replay: host ns an operation, after the first pass", rows, line, MakeSummary::nanosPerOperation);
         table("Replay: wall ms a pass, after the first", rows, line, row -> number(row, "wallMillis", "%.2f"));
         table("Replay: wall ms of the first pass", rows, line, row -> number(row, "firstPassMillis", "%.2f"));
         table("Replay: driver calls by pass", rows, line, row -> row.textOr("passDriverCalls", NONE));
+    }
+
+    /// Over all traces.
+    private void ratios(List<Rows.Row> rows) {
+        Map<String, DoubleSummaryStatistics> logarithms = new LinkedHashMap<>();
+        for (Rows.Row row : rows) {
+            String ratio = row.textOr("ratio", "null");
+            if (!ratio.equals("null")) {
+                logarithms
+                        .computeIfAbsent(
+                                row.text("work") + ' ' + row.text("allocator"), _ -> new DoubleSummaryStatistics())
+                        .accept(Math.log(Double.parseDouble(ratio)));
+            }
+        }
+        List<String[]> cells = new ArrayList<>();
+        logarithms.forEach((name, all) -> cells.add(new String[] {
+            name,
+            String.format(Locale.ROOT, "%.3f", Math.exp(all.getAverage())),
+            String.format(Locale.ROOT, "%.3f", Math.exp(all.getMax())),
+            String.valueOf(all.getCount())
+        }));
+        print("Replay: reserved / requested over all traces", List.of("", "geometric mean", "worst", "rows"), cells);
     }
 
     private static String nanosPerOperation(Rows.Row row) {
@@ -66,15 +91,15 @@ public final class MakeSummary {
     }
 
     private void bench() throws IOException {
-        List<Rows.Row> rows = Rows.json(raw, "bench{,-zgc,-peers}.jsonl");
+        List<Rows.Row> rows = Rows.json(raw, "bench.jsonl", "bench-peers.jsonl", "bench-zgc.jsonl");
         Function<Rows.Row, String> line = row -> String.join(
                 " ",
                 row.text("scenario"),
                 row.text("variant"),
-                "<= " + row.text("byteSize") + " B",
-                row.text("threads") + " threads",
-                row.text("liveBlocks") + " live",
-                row.textOr("collector", "G1").startsWith("Z") ? "ZGC" : "");
+                "<= " + row.text("byteSize") + " B,",
+                "threads " + row.text("threads") + ',',
+                "live " + row.text("liveBlocks")
+                        + (row.textOr("collector", "G1").startsWith("Z") ? ", ZGC" : ""));
         table("Bench: ns a pair", rows, line, row -> number(row, "nanosPerPair", "%.1f"));
         table("Bench: p99.9 ns", rows, line, row -> number(row, "p999Nanos", "%.0f"));
         table("Bench: million pairs a second", rows, line, row -> number(row, "pairsPerSecond", 1e-6, "%.2f"));
@@ -98,17 +123,18 @@ public final class MakeSummary {
     private void jmh() throws IOException {
         List<String[]> cells = new ArrayList<>();
         for (Rows.Row row : Rows.csv(raw, "jmh-*.csv")) {
-            boolean garbage = row.text("Benchmark").endsWith("gc.alloc.rate.norm");
-            if (garbage || !row.text("Benchmark").contains("gc.")) {
+            if (!row.text("Benchmark").contains(":")) {
                 cells.add(new String[] {
                     row.file() + ' ' + benchmark(row),
                     number(row, "Score", "%.2f"),
                     number(row, "Score Error (99.9%)", "%.2f"),
-                    row.text("Unit")
+                    NONE
                 });
+            } else if (row.text("Benchmark").endsWith(GARBAGE)) { // After the row that it belongs to.
+                cells.getLast()[3] = number(row, "Score", "%.2f");
             }
         }
-        print("JMH", List.of("", "score", "+-", "unit"), cells);
+        print("JMH", List.of("", "ns/op", "+-", "garbage, B/op"), cells);
     }
 
     private static String benchmark(Rows.Row row) {

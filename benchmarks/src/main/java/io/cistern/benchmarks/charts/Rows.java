@@ -38,13 +38,15 @@ final class Rows {
         }
     }
 
-    /// The rows of all files of a folder whose names match a glob.
-    static List<Row> json(Path folder, String glob) throws IOException {
+    /// The rows of all files of a folder whose names match a glob, one glob after the other.
+    static List<Row> json(Path folder, String... globs) throws IOException {
         List<Row> rows = new ArrayList<>();
-        for (Path file : files(folder, glob)) {
-            for (String line : Files.readAllLines(file)) {
-                if (line.startsWith("{")) {
-                    rows.add(json(name(file), line));
+        for (String glob : globs) {
+            for (Path file : files(folder, glob)) {
+                for (String line : Files.readAllLines(file)) {
+                    if (line.startsWith("{")) {
+                        rows.add(json(name(file), line));
+                    }
                 }
             }
         }
