@@ -5,12 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.jvm.JavaProgram;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import java.io.File;
 import java.lang.ref.Reference;
-import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -275,18 +274,15 @@ class LeakTests {
                             .toURI())
                     .getPath());
         }
-        Process process = new ProcessBuilder(
-                        System.getProperty("java.home") + "/bin/java",
-                        "-Dcistern.leaks=sites",
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-cp",
-                        String.join(File.pathSeparator, path),
-                        Leaking.class.getName())
-                .redirectErrorStream(true)
-                .start();
-        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertThat(process.waitFor(Duration.ofMinutes(1))).isTrue();
-        assertThat(output)
+        List<String> output = new JavaProgram(
+                        Leaking.class.getName(),
+                        List.of(
+                                "-Dcistern.leaks=sites",
+                                "--enable-native-access=ALL-UNNAMED",
+                                "--class-path",
+                                String.join(File.pathSeparator, path)))
+                .run();
+        assertThat(String.join("\n", output))
                 .contains("the process ends: 1 live blocks of 12345 bytes")
                 .contains("LeakTests$Leaking.main");
     }
