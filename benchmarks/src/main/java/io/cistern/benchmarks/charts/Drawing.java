@@ -29,7 +29,7 @@ final class Drawing {
     private static final float LINE = 1.8f;
     /// So that it can be seen under others.
     private static final float FIRST_LINE = 3.6f;
-    /// A logarithmic axis has a label for each power of ten, so it wants some.
+    /// A logarithmic axis has a label for each power of ten, so it wants some, and begins and ends with one.
     private static final double LOGARITHMIC_FROM = 20;
 
     /// By Okabe and Ito; yellow is too light on white.
@@ -116,7 +116,8 @@ final class Drawing {
                 .summaryStatistics();
         if (values.getMax() > LOGARITHMIC_FROM * values.getMin()) {
             chart.getStyler().setYAxisLogarithmic(true);
-            chart.getStyler().setYAxisMin(null);
+            chart.getStyler().setYAxisMin(Math.pow(10, Math.floor(Math.log10(values.getMin()))));
+            chart.getStyler().setYAxisMax(Math.pow(10, Math.ceil(Math.log10(values.getMax()))));
         }
         return this;
     }

@@ -25,6 +25,10 @@ final class Rows {
     ///
     /// @param file the name of the file that it stood in, without what follows the point
     record Row(String file, Map<String, String> fields) {
+        boolean has(String name) {
+            return fields.containsKey(name);
+        }
+
         String textOr(String name, String otherwise) {
             return fields.getOrDefault(name, otherwise);
         }
