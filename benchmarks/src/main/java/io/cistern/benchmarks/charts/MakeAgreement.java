@@ -8,7 +8,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
-/// What `cistern bench` measured (`bench*.jsonl`) beside what JMH measured of the same loads (`jmh-agreement.csv`), as a
+/// What `cistern bench` measured (`bench*.jsonl`) beside what JMH measured of the same loads (`jmh-agreement*.csv`), as
+/// a
 /// table.
 ///
 /// | `cistern bench` | JMH |
@@ -31,7 +32,7 @@ public final class MakeAgreement {
         List<Rows.Row> bench = Rows.json(raw, "bench.jsonl");
         out.println("| load | `cistern bench`, ns (lowest to highest round) | JMH, ns ± 99.9 % | bench / JMH |");
         out.println("|---|---|---|---|");
-        for (Rows.Row jmh : Rows.csv(raw, "jmh-agreement.csv")) {
+        for (Rows.Row jmh : Rows.csv(raw, "jmh-agreement*.csv")) {
             load(jmh).flatMap(load -> find(load, bench)).ifPresent(row -> out.println(line(row, jmh)));
         }
     }

@@ -9,7 +9,8 @@ import java.nio.file.Path;
 /// | files in the raw folder | charts |
 /// |---|---|
 /// | `series*.csv` | `reserved-TRACE.png`: reserved against requested over time |
-/// | `bench{,-peers}.jsonl` | `pair.png`, `live.png`, `threads.png`: what a pair costs by size and live blocks, scaling |
+/// | `bench{,-peers}.jsonl` | `pair.png`, `live.png`, `threads.png`: what a pair costs by size and live blocks, scaling
+/// |
 /// | the same | `pair-latency.png`, `pair-p999.png`: the distribution of single pairs |
 /// | `latency.jsonl` | `latency.png`: percentiles beside a neighbour that grows and trims |
 /// | `slack.jsonl` | `slack-memory.png`, `slack-calls.png`: what slack costs and saves |
