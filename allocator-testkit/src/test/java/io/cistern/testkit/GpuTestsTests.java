@@ -73,10 +73,18 @@ class GpuTestsTests {
     }
 
     @Test
+    void aSuiteIsChosenByItsName() {
+        assertThat(tests.run("--driver", "simulated", "--list", "--suite", "SharedStreams"))
+                .isZero();
+        assertThat(text.toString()).contains("SharedStreams").doesNotContain("aNewStreamIsIdle()");
+    }
+
+    @Test
     void wrongOptionsAreCodeTwo() {
         assertThat(tests.run("--driver", "none")).isEqualTo(2);
         assertThat(tests.run("--driver")).isEqualTo(2);
         assertThat(tests.run("--what")).isEqualTo(2);
+        assertThat(tests.run("--suite", "Everything")).isEqualTo(2);
         assertThat(text.toString()).contains("usage:");
     }
 }

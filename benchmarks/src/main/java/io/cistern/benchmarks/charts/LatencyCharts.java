@@ -32,15 +32,10 @@ final class LatencyCharts {
     private LatencyCharts() {}
 
     static void draw(Path raw, Path charts) throws IOException {
-        List<Rows.Row> beside = Rows.json(raw, "latency.jsonl");
-        if (!beside.isEmpty()) {
-            distribution(
-                    "Latency beside a neighbour",
-                    beside,
-                    row -> row.text("measured") + " beside " + row.text("beside"),
-                    charts,
-                    "latency");
-        }
+        Map<Boolean, List<Rows.Row>> beside = Rows.json(raw, "latency.jsonl").stream()
+                .collect(Collectors.partitioningBy(row -> row.text("measured").equals("launch")));
+        beside("Launches beside a neighbour", beside.get(true), charts, "launch-latency");
+        beside("Cached pairs beside a neighbour", beside.get(false), charts, "latency");
         List<Rows.Row> pairs = Rows.json(raw, "bench.jsonl", "bench-peers.jsonl").stream()
                 .filter(row -> row.text("scenario").equals("pair"))
                 .toList();
@@ -57,6 +52,13 @@ final class LatencyCharts {
         }
         if (!pairs.isEmpty()) {
             slowest(pairs, charts);
+        }
+    }
+
+    private static void beside(String title, List<Rows.Row> rows, Path charts, String name) throws IOException {
+        if (!rows.isEmpty()) {
+            distribution(
+                    title, rows, row -> row.text("measured") + " beside " + row.text("beside"), charts, name);
         }
     }
 

@@ -12,7 +12,7 @@ import java.nio.file.Path;
 /// | `bench{,-peers}.jsonl` | `pair.png`, `live.png`, `threads.png`: what a pair costs by size and live blocks, scaling
 /// |
 /// | the same | `pair-latency.png`, `pair-p999.png`: the distribution of single pairs |
-/// | `latency.jsonl` | `latency.png`: percentiles beside a neighbour that grows and trims |
+/// | `latency.jsonl` | `latency.png`, `launch-latency.png`: percentiles beside a neighbour that grows and trims |
 /// | `slack.jsonl` | `slack-memory.png`, `slack-calls.png`: what slack costs and saves |
 ///
 /// What has no files has no chart.
