@@ -74,9 +74,12 @@ class GpuTestsTests {
 
     @Test
     void aSuiteIsChosenByItsName() {
-        assertThat(tests.run("--driver", "simulated", "--list", "--suite", "SharedStreams"))
+        assertThat(tests.run("--driver", "simulated", "--list", "--suite", "ChosenScopedPools"))
                 .isZero();
-        assertThat(text.toString()).contains("SharedStreams").doesNotContain("aNewStreamIsIdle()");
+        assertThat(text.toString()).doesNotContain("aNewStreamIsIdle()");
+        assertThat(tests.run("--driver", "simulated", "--list", "--suite", "ChosenDriverContract"))
+                .isZero();
+        assertThat(text.toString()).contains("aNewStreamIsIdle()");
     }
 
     @Test

@@ -87,7 +87,7 @@ record CachingOptions(
             throw contradiction(
                     "splits=false",
                     "expandable_segments=true",
-                    "a block that is a segment of its own does not" + " grow by pages; leave one of them out");
+                    "a block that is a segment of its own does not grow by pages; leave one of them out");
         }
         String ofPages = reader.firstGiven(CachingOption.OF_PAGES);
         if (ofPages != null && (!splits || Boolean.FALSE.equals(expandable))) {

@@ -57,8 +57,7 @@ final class LatencyCharts {
 
     private static void beside(String title, List<Rows.Row> rows, Path charts, String name) throws IOException {
         if (!rows.isEmpty()) {
-            distribution(
-                    title, rows, row -> row.text("measured") + " beside " + row.text("beside"), charts, name);
+            distribution(title, rows, row -> row.text("measured") + " beside " + row.text("beside"), charts, name);
         }
     }
 
