@@ -1,54 +1,17 @@
 // The loads of `cistern bench` through the peers: PyTorch's native caching allocator and cudaMallocAsync.
-// usage: alloc_peers {torch|async} [rounds] [millis per round]
+// usage: alloc_peers {torch|async|malloc} [rounds] [millis per round]
+//        alloc_peers {torch|async|malloc} growth [seconds]      rows of LatencyBesideGrowth instead
 // Prints rows with the fields of `cistern bench --format json`. Scenarios, sizes, seeds of the draws and the method are
 // those of cistern's Bench* classes: random sizes over half of the largest (exchanges: of all magnitudes), warmed, the
 // median of rounds of a fixed number of pairs, all threads from a common start to the last one's end; the percentile
 // from a round of its own that times each pair.
-#include <c10/cuda/CUDACachingAllocator.h>
-#include <cuda_runtime.h>
-#include <algorithm>
+#include "peers.h"
+
 #include <atomic>
-#include <chrono>
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <random>
-#include <string>
 #include <thread>
-#include <vector>
-
-#define CHECK(call)                                                                             \
-  do {                                                                                          \
-    auto result_ = (call);                                                                      \
-    if (result_ != 0) {                                                                         \
-      fprintf(stderr, "%s:%d %s -> %d\n", __FILE__, __LINE__, #call, static_cast<int>(result_)); \
-      exit(1);                                                                                  \
-    }                                                                                           \
-  } while (0)
-
-using Clock = std::chrono::steady_clock;
-namespace torch_cuda = c10::cuda::CUDACachingAllocator;
-
-static double nanos_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
-}
-
-// The allocators: static functions, so that nothing is between the loop and the call.
-struct Torch {
-  static void* allocate(size_t bytes, cudaStream_t stream) { return torch_cuda::raw_alloc_with_stream(bytes, stream); }
-  static void free(void* block, cudaStream_t) { torch_cuda::raw_delete(block); }
-};
-
-struct Async {
-  static void* allocate(size_t bytes, cudaStream_t stream) {
-    void* block;
-    CHECK(cudaMallocAsync(&block, bytes, stream));
-    return block;
-  }
-  static void free(void* block, cudaStream_t stream) { CHECK(cudaFreeAsync(block, stream)); }
-};
 
 // Sizes drawn before, round and round.
 class Sizes {
@@ -255,11 +218,6 @@ static double round_of(std::vector<Member>& members, int pairs) {
   });
 }
 
-static double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
 struct Case {
   const char* scenario;
   const char* variant;
@@ -268,8 +226,18 @@ struct Case {
   int live;
 };
 
+// Ends a row with the percentiles of single pairs.
+static void print_percentiles(std::vector<double>& nanos) {
+  std::sort(nanos.begin(), nanos.end());
+  for (auto [name, share] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}, {"p9999", 0.9999}}) {
+    printf(",\"%sNanos\":%.3f", name, nanos[static_cast<size_t>(static_cast<double>(nanos.size()) * share)]);
+  }
+  printf("}\n");
+  fflush(stdout);
+}
+
 struct Method {
-  const char* allocator;
+  std::string allocator;
   int rounds;
   double round_nanos;
 };
@@ -297,7 +265,6 @@ static void measure(const Case& each, std::vector<Member> members, const Method&
   });
   std::vector<double> all;
   for (auto& part : timed) all.insert(all.end(), part.begin(), part.end());
-  std::sort(all.begin(), all.end());
   together(members, [](size_t, Member& member) {
     member.load->end();
     CHECK(cudaStreamSynchronize(member.stream));
@@ -306,11 +273,11 @@ static void measure(const Case& each, std::vector<Member> members, const Method&
   double mid = median(nanos);
   printf("{\"scenario\":\"%s\",\"variant\":\"%s\",\"allocator\":\"%s\",\"device\":\"cuda:0\",\"threads\":%d,"
          "\"byteSize\":%zu,\"liveBlocks\":%d,\"nanosPerPair\":%.3f,\"lowestNanosPerPair\":%.3f,"
-         "\"highestNanosPerPair\":%.3f,\"rounds\":%d,\"pairsPerSecond\":%.3f,\"p999Nanos\":%.3f}\n",
-         each.scenario, each.variant, method.allocator, each.threads, each.bytes, each.live, mid,
+         "\"highestNanosPerPair\":%.3f,\"rounds\":%d,\"pairsPerSecond\":%.3f",
+         each.scenario, each.variant, method.allocator.c_str(), each.threads, each.bytes, each.live, mid,
          *std::min_element(nanos.begin(), nanos.end()), *std::max_element(nanos.begin(), nanos.end()), method.rounds,
-         1e9 * (handoff ? 1 : each.threads) / mid, all[static_cast<size_t>(all.size() * 0.999)]);
-  fflush(stdout);
+         1e9 * (handoff ? 1 : each.threads) / mid);
+  print_percentiles(all);
 }
 
 template <class A>
@@ -362,25 +329,66 @@ static void measure_all(const Method& method) {
   }
 }
 
+// Blocks of 32 MiB up to a gibibyte, freed and given back, again and again, as io.cistern.benchmarks.LatencyBesideGrowth.
+template <class A>
+static void grow_and_trim(cudaStream_t stream) {
+  std::vector<void*> blocks(32);
+  for (auto& block : blocks) block = A::allocate(size_t{32} << 20, stream);
+  for (auto block : blocks) A::free(block, stream);
+  CHECK(cudaStreamSynchronize(stream));
+  A::trim();
+}
+
+// What pairs take beside an idle thread, and beside one that grows and trims.
+template <class A>
+static void measure_beside_growth(const std::string& allocator, double seconds) {
+  cudaStream_t own, other;
+  CHECK(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
+  CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  void* stays = A::allocate(4096, own);
+  for (bool grows : {false, true}) {
+    std::atomic<bool> stop{false};
+    long turns = 0;
+    std::thread neighbour([&] {
+      CHECK(cudaSetDevice(0));
+      for (; !stop; turns++) {
+        if (grows) {
+          grow_and_trim<A>(other);
+        } else {
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+        }
+      }
+    });
+    std::vector<double> nanos;
+    for (auto begin = Clock::now(); nanos_since(begin) < 1e9 * seconds;) {
+      auto one = Clock::now();
+      A::free(A::allocate(4096, own), own);
+      nanos.push_back(nanos_since(one));
+      if (nanos.size() % (1 << 14) == 0) CHECK(cudaStreamSynchronize(own));
+    }
+    stop = true;
+    neighbour.join();
+    printf("{\"measured\":\"%s pair\",\"beside\":\"%s\",\"device\":\"cuda:0\",\"count\":%zu,\"neighboursTurns\":%ld",
+           allocator.c_str(), grows ? "it grows and trims" : "an idle thread", nanos.size(), turns);
+    print_percentiles(nanos);
+  }
+  A::free(stays, own);
+}
+
 int main(int argc, char** argv) {
-  std::string who = argc > 1 ? argv[1] : "";
-  int rounds = argc > 2 ? atoi(argv[2]) : 5;
-  double round_nanos = 1e6 * (argc > 3 ? atof(argv[3]) : 50);
-  CHECK(cudaSetDevice(0));
-  CHECK(cudaFree(nullptr));
-  if (who == "torch") {
-    torch_cuda::init(1);
-    const char* options = getenv("PYTORCH_CUDA_ALLOC_CONF");
-    std::string name = std::string("torch") + (options != nullptr ? std::string(":") + options : "");
-    measure_all<Torch>({name.c_str(), rounds, round_nanos});
-  } else if (who == "async") {
-    cudaMemPool_t pool;
-    CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
-    uint64_t keep_all = UINT64_MAX;
-    CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
-    measure_all<Async>({"cudaMallocAsync", rounds, round_nanos});
-  } else {
-    fprintf(stderr, "usage: alloc_peers {torch|async} [rounds] [millis per round]\n");
+  bool growth = argc > 2 && std::string(argv[2]) == "growth";
+  int rounds = argc > 2 && !growth ? atoi(argv[2]) : 5;
+  double number = argc > 3 ? atof(argv[3]) : growth ? 2 : 50;
+  bool known = argc > 1 && with_peer(argv[1], [&](auto peer) {
+    using A = decltype(peer);
+    if (growth) {
+      measure_beside_growth<A>(A::name(), number);
+    } else {
+      measure_all<A>({A::name(), rounds, 1e6 * number});
+    }
+  });
+  if (!known) {
+    fprintf(stderr, "usage: alloc_peers {torch|async|malloc} {[rounds] [millis per round] | growth [seconds]}\n");
     return 2;
   }
 }

@@ -5,57 +5,27 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.jvm.JavaProgram;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import java.io.File;
 import java.lang.ref.Reference;
-import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 class LeakTests {
-    private static final Logger LOG = Logger.getLogger(Leaks.class.getName());
+    @RegisterExtension
+    private final LogOf log = new LogOf(Leaks.class.getName());
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
-    private final ConcurrentLinkedQueue<String> logged = new ConcurrentLinkedQueue<>();
-    private final Handler listener = new Handler() {
-        @Override
-        public void publish(LogRecord message) {
-            logged.add(message.getMessage());
-        }
-
-        @Override
-        public void flush() {}
-
-        @Override
-        public void close() {}
-    };
-
-    @BeforeEach
-    void listen() {
-        LOG.addHandler(listener);
-        LOG.setUseParentHandlers(false);
-    }
-
-    @AfterEach
-    void stopListening() {
-        LOG.removeHandler(listener);
-        LOG.setUseParentHandlers(true);
-    }
 
     private DeviceMemory open(LeakLevel level) {
         DeviceMemory memory = DeviceMemory.builder(gpu)
@@ -89,7 +59,7 @@ class LeakTests {
                         Optional.empty(),
                         false));
         memory.current().close();
-        assertThat(logged).isEmpty();
+        assertThat(log.messages()).isEmpty();
         end(memory);
     }
 
@@ -188,7 +158,7 @@ class LeakTests {
         }
         assertThat(pool.leaks()).hasSize(4);
         pool.close();
-        assertThat(logged)
+        assertThat(log.messages())
                 .singleElement()
                 .asString()
                 .contains("allocator direct closes: 4 live blocks of 30000 bytes")
@@ -202,7 +172,7 @@ class LeakTests {
         DeviceMemory memory = open(LeakLevel.ALL);
         memory.free(memory.allocate(100, 0, 0), 0);
         memory.close();
-        assertThat(logged).isEmpty();
+        assertThat(log.messages()).isEmpty();
     }
 
     @Test
@@ -211,11 +181,11 @@ class LeakTests {
         DeviceBuffer kept = DeviceBuffer.allocate(memory, 300, 0, 0);
         DeviceBuffer.allocate(memory, 4321, 0, 0);
         DeviceBuffer.allocate(memory, 500, 0, 0).close();
-        for (int tries = 0; tries < 2000 && logged.isEmpty(); tries++) {
+        for (int tries = 0; tries < 2000 && log.messages().isEmpty(); tries++) {
             System.gc();
             Thread.sleep(5);
         }
-        assertThat(logged)
+        assertThat(log.messages())
                 .singleElement()
                 .asString()
                 .contains("dropped without close")
@@ -275,18 +245,15 @@ class LeakTests {
                             .toURI())
                     .getPath());
         }
-        Process process = new ProcessBuilder(
-                        System.getProperty("java.home") + "/bin/java",
-                        "-Dcistern.leaks=sites",
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-cp",
-                        String.join(File.pathSeparator, path),
-                        Leaking.class.getName())
-                .redirectErrorStream(true)
-                .start();
-        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertThat(process.waitFor(Duration.ofMinutes(1))).isTrue();
-        assertThat(output)
+        List<String> output = new JavaProgram(
+                        Leaking.class.getName(),
+                        List.of(
+                                "-Dcistern.leaks=sites",
+                                "--enable-native-access=ALL-UNNAMED",
+                                "--class-path",
+                                String.join(File.pathSeparator, path)))
+                .run();
+        assertThat(String.join("\n", output))
                 .contains("the process ends: 1 live blocks of 12345 bytes")
                 .contains("LeakTests$Leaking.main");
     }

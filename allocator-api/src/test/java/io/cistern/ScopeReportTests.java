@@ -6,46 +6,20 @@ import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
-import java.util.logging.SimpleFormatter;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 class ScopeReportTests {
-    private static final Logger LOGGER = Logger.getLogger("io.cistern.scopes");
+    @RegisterExtension
+    private final LogOf log = new LogOf("io.cistern.scopes");
 
-    private final List<String> reports = Collections.synchronizedList(new ArrayList<>());
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
-    private final Handler handler = new Handler() {
-        @Override
-        public void publish(LogRecord told) {
-            reports.add(new SimpleFormatter().formatMessage(told));
-        }
-
-        @Override
-        public void flush() {}
-
-        @Override
-        public void close() {}
-    };
-
-    @BeforeEach
-    void listen() {
-        LOGGER.setUseParentHandlers(false);
-        LOGGER.addHandler(handler);
-    }
 
     @AfterEach
-    void stopListening() {
-        LOGGER.removeHandler(handler);
-        LOGGER.setUseParentHandlers(true);
+    void close() {
         gpu.close();
     }
 
@@ -74,7 +48,7 @@ class ScopeReportTests {
                 pair(memory, 0);
                 pair(memory, 0);
             });
-            assertThat(reports)
+            assertThat(log.messages())
                     .singleElement()
                     .asString()
                     .contains("thread worker allocated on device 0")
@@ -88,7 +62,7 @@ class ScopeReportTests {
                 Scope _ = memory.open("direct").enter()) {
             inWorker(() -> pair(memory, 0));
             Thread.ofVirtual().start(() -> pair(memory, 0)).join();
-            assertThat(reports).hasSize(2);
+            assertThat(log.messages()).hasSize(2);
         }
     }
 
@@ -102,7 +76,7 @@ class ScopeReportTests {
                 inWorker(here.wrap(() -> pair(memory, 0)));
             }
             inWorker(() -> pair(memory, 0));
-            assertThat(reports).isEmpty();
+            assertThat(log.messages()).isEmpty();
         }
     }
 
@@ -111,9 +85,9 @@ class ScopeReportTests {
         try (DeviceMemory memory = open(true);
                 Scope _ = memory.open("direct").enter(1)) {
             inWorker(() -> pair(memory, 0));
-            assertThat(reports).isEmpty();
+            assertThat(log.messages()).isEmpty();
             inWorker(() -> pair(memory, 1));
-            assertThat(reports).hasSize(1);
+            assertThat(log.messages()).hasSize(1);
         }
     }
 
@@ -135,7 +109,7 @@ class ScopeReportTests {
         try (DeviceMemory memory = open(false);
                 Scope _ = memory.open("direct").enter()) {
             inWorker(() -> pair(memory, 0));
-            assertThat(reports).isEmpty();
+            assertThat(log.messages()).isEmpty();
         }
     }
 }

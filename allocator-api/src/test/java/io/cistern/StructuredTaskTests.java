@@ -2,11 +2,11 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.nio.file.Files;
+import io.cistern.jvm.JavaProgram;
+import java.io.File;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
 import javax.tools.JavaCompiler;
 import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
@@ -48,23 +48,14 @@ class StructuredTaskTests {
     }
 
     private List<String> run() throws Exception {
-        Path output = folder.resolve("output.txt");
-        Process process = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "--enable-preview",
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-cp",
-                        folder + System.getProperty("path.separator") + classPath(),
-                        PROGRAM)
-                .redirectErrorStream(true)
-                .redirectOutput(output.toFile())
-                .start();
-        try {
-            assertThat(process.waitFor(1, TimeUnit.MINUTES)).as("ended in time").isTrue();
-        } finally {
-            process.destroyForcibly();
-        }
-        return Files.readAllLines(output);
+        return new JavaProgram(
+                        PROGRAM,
+                        List.of(
+                                "--enable-preview",
+                                "--enable-native-access=ALL-UNNAMED",
+                                "--class-path",
+                                folder + File.pathSeparator + classPath()))
+                .run();
     }
 
     private static String classPath() {

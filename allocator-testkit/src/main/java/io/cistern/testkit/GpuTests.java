@@ -5,8 +5,10 @@ import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass
 import io.cistern.cuda.CudaDriver;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.launcher.Launcher;
@@ -20,18 +22,20 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// Runs the driver contract and the conformance of every allocator on a GPU, without a build tool.
 ///
 /// ```text
-/// io.cistern.testkit.GpuTests [--driver auto|simulated|cuda] [--list]
+/// io.cistern.testkit.GpuTests [--driver auto|simulated|cuda] [--suite NAME]… [--list]
 /// ```
+///
+/// A suite's name is that of its class; without any, all run but [SharedStreams], which is long.
 ///
 /// Prints each failure with its stack trace and in the end `N passed, N failed, N skipped`. Exit codes: 0 when all
 /// passed, 1 when one failed or none ran, 2 for a wrong option or a driver that can't be used.
 public final class GpuTests {
-    private static final String USAGE = "usage: GpuTests [--driver auto|simulated|cuda] [--list]";
+    private static final String USAGE = "usage: GpuTests [--driver auto|simulated|cuda] [--suite NAME]... [--list]";
     private static final List<String> DRIVERS = List.of(DriverUnderTest.AUTO, "simulated", "cuda");
 
-    private static final Class<?>[] SUITES = {
-        ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class
-    };
+    private static final List<Class<?>> USUAL = List.of(
+            ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class);
+    private static final List<Class<?>> BY_NAME = List.of(SharedStreams.class);
 
     private final PrintWriter out;
 
@@ -50,6 +54,7 @@ public final class GpuTests {
     int run(String... arguments) {
         String driver = DriverUnderTest.AUTO;
         boolean list = false;
+        List<Class<?>> suites = new ArrayList<>();
         for (int i = 0; i < arguments.length; i++) {
             if (arguments[i].equals("--list")) {
                 list = true;
@@ -57,20 +62,30 @@ public final class GpuTests {
                     && i + 1 < arguments.length
                     && DRIVERS.contains(arguments[i + 1])) {
                 driver = arguments[++i];
+            } else if (arguments[i].equals("--suite")
+                    && i + 1 < arguments.length
+                    && suite(arguments[i + 1]).isPresent()) {
+                suites.add(suite(arguments[++i]).get());
             } else {
                 out.println(USAGE);
                 return 2;
             }
         }
-        return run(driver, list);
+        return run(driver, list, (suites.isEmpty() ? USUAL : suites).toArray(Class<?>[]::new));
     }
 
-    private int run(String driver, boolean list) {
+    private static Optional<Class<?>> suite(String name) {
+        return Stream.concat(USUAL.stream(), BY_NAME.stream())
+                .filter(suite -> suite.getSimpleName().equals(name))
+                .findFirst();
+    }
+
+    private int run(String driver, boolean list, Class<?>... suites) {
         Optional<String> before = Optional.ofNullable(System.getProperty(DriverUnderTest.PROPERTY));
         System.setProperty(DriverUnderTest.PROPERTY, driver);
         try (CudaDriver found = DriverUnderTest.open()) {
             out.println("driver: " + found.description());
-            return list ? list() : execute(SUITES);
+            return list ? list(suites) : execute(suites);
         } catch (IllegalStateException unusable) {
             out.println(unusable.getMessage());
             return 2;
@@ -81,11 +96,11 @@ public final class GpuTests {
         }
     }
 
-    private int list() {
+    private int list(Class<?>... suites) {
         try (CudaDriver driver = DriverUnderTest.open()) {
             DiscoveredCatalog.runnableSpecs(driver).forEach(spec -> out.println("allocator: " + spec));
         }
-        TestPlan plan = LauncherFactory.create().discover(request(SUITES));
+        TestPlan plan = LauncherFactory.create().discover(request(suites));
         plan.accept(new TestPlan.Visitor() {
             @Override
             public void visit(TestIdentifier test) {

@@ -30,7 +30,7 @@ final class HeldStreams implements AutoCloseable {
         this.device = device;
         this.kernels = MemoryKernels.load(driver, device);
         this.flags = driver.memory().allocateHost(device, (long) WORDS * Integer.BYTES);
-        reset();
+        set(WORDS, 0);
     }
 
     /// Holds a stream from its present end on; nothing if it is held already, or if there is no word left.
@@ -60,14 +60,20 @@ final class HeldStreams implements AutoCloseable {
     void releaseAll() {
         held.keySet().stream().toList().forEach(this::release);
         driver.devices().synchronize(device);
-        reset();
+        set(next, 0);
+        next = 0;
     }
 
-    private void reset() {
-        for (int word = 0; word < WORDS; word++) {
-            FLAG.setVolatile(flags, (long) word * Integer.BYTES, 0);
+    /// Lets every stream go, from any thread, when the one that holds them waits for the device. Those that are held
+    /// from then on are let go at once.
+    void giveUp() {
+        set(WORDS, 1);
+    }
+
+    private void set(int words, int value) {
+        for (int word = 0; word < words; word++) {
+            FLAG.setVolatile(flags, (long) word * Integer.BYTES, value);
         }
-        next = 0;
     }
 
     @Override

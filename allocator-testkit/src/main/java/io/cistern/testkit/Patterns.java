@@ -16,14 +16,14 @@ import java.util.List;
 /// large block:        EDGE of such words | words that all are the seed | EDGE of such words
 /// ```
 ///
-/// Each check has a slot of its own on the device: a counter for words and room for the rest. [#mismatches()] waits
-/// for the device, reads all slots at once and names the blocks that were spoilt.
+/// Each check has a slot of its own on the device, 8 bytes that count words and 8 for the rest. [#mismatches()] waits
+/// for the device, reads the slots in use at once and names the blocks that were spoilt.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Patterns implements AutoCloseable {
     /// Blocks above this size are filled rather than counted through: a simulated GPU keeps a fill without its
     /// bytes.
-    private static final long LARGE = 4L << 20;
+    private static final long LARGE = 1L << 20;
 
     /// Two pages of the smallest kind at each end of a large block: neighbours touch ends first.
     private static final long EDGE = 128L << 10;
@@ -31,8 +31,8 @@ public final class Patterns implements AutoCloseable {
     /// Checks that can be open; one more reads them all, which waits for the device.
     private static final int SLOTS = 1 << 14;
 
-    /// A 64-bit counter for each slot, then 8 bytes for the rest of each.
-    private static final long SLOT_BYTES = 2L * SLOTS * Long.BYTES;
+    private static final long SLOT_BYTES = 2L * Long.BYTES;
+    private static final long REST = Long.BYTES;
 
     /// What the driver takes at once for small allocations: whoever leaks one byte beside us leaks a chunk that
     /// shows.
@@ -41,8 +41,10 @@ public final class Patterns implements AutoCloseable {
     private final CudaDriver driver;
     private final int device;
     private final MemoryKernels kernels;
-    private final long counters;
-    private final long rests;
+    private final long slots;
+    /// Taken once, as that takes longer than all the rest.
+    private final MemorySegment read;
+
     private final List<Check> open = new ArrayList<>();
     private final List<String> found = new ArrayList<>();
 
@@ -56,7 +58,7 @@ public final class Patterns implements AutoCloseable {
         }
     }
 
-    /// Prepares for one device: takes 2 MiB of it by `cuMemAlloc` and loads the kernels.
+    /// Prepares for one device: takes 2 MiB of it by `cuMemAlloc` and some pinned memory, and loads the kernels.
     ///
     /// @param driver the driver
     /// @param device the device whose memory is to be checked
@@ -64,9 +66,9 @@ public final class Patterns implements AutoCloseable {
         this.driver = driver;
         this.device = device;
         this.kernels = MemoryKernels.load(driver, device);
-        this.counters = driver.memory().allocate(device, CHUNK);
-        this.rests = counters + (long) SLOTS * Long.BYTES;
-        clearSlots();
+        this.slots = driver.memory().allocate(device, CHUNK);
+        this.read = driver.memory().allocateHost(device, SLOTS * SLOT_BYTES);
+        clear(SLOTS);
     }
 
     /// Writes a pattern.
@@ -98,10 +100,10 @@ public final class Patterns implements AutoCloseable {
             readSlots();
         }
         Check check = new Check(address, byteSize, seed, stream);
-        long offset = (long) open.size() * Long.BYTES;
+        long slot = slots + open.size() * SLOT_BYTES;
         open.add(check);
-        countMismatches(check, counters + offset);
-        driver.copies().onDevice(device, rests + offset, check.restAddress(), check.rest(), stream);
+        countMismatches(check, slot);
+        driver.copies().onDevice(device, slot + REST, check.restAddress(), check.rest(), stream);
     }
 
     private void countMismatches(Check check, long counter) {
@@ -138,26 +140,20 @@ public final class Patterns implements AutoCloseable {
         if (open.isEmpty()) {
             return;
         }
-        MemorySegment slots = driver.memory().allocateHost(device, SLOT_BYTES);
-        try {
-            driver.copies().toHost(device, slots, counters, SLOT_BYTES, 0);
-            driver.devices().synchronize(device);
-            for (int slot = 0; slot < open.size(); slot++) {
-                judge(open.get(slot), slots, slot);
-            }
-        } finally {
-            driver.memory().freeHost(device, slots);
+        driver.copies().toHost(device, read, slots, open.size() * SLOT_BYTES, 0);
+        driver.devices().synchronize(device);
+        for (int slot = 0; slot < open.size(); slot++) {
+            judge(open.get(slot), slot * SLOT_BYTES);
         }
+        clear(open.size());
         open.clear();
-        clearSlots();
     }
 
-    private void judge(Check check, MemorySegment slots, int slot) {
-        long wrongWords = slots.getAtIndex(ValueLayout.JAVA_LONG, slot);
+    private void judge(Check check, long offset) {
+        long wrongWords = read.get(ValueLayout.JAVA_LONG, offset);
         int wrongBytes = 0;
         for (int i = 0; i < check.rest(); i++) {
-            long offset = (long) (SLOTS + slot) * Long.BYTES + i;
-            if (slots.get(ValueLayout.JAVA_BYTE, offset) != (byte) check.seed()) {
+            if (read.get(ValueLayout.JAVA_BYTE, offset + REST + i) != (byte) check.seed()) {
                 wrongBytes++;
             }
         }
@@ -168,15 +164,16 @@ public final class Patterns implements AutoCloseable {
         }
     }
 
-    private void clearSlots() {
-        driver.copies().fillWords(device, counters, 0, SLOT_BYTES / Integer.BYTES, 0);
+    private void clear(int count) {
+        driver.copies().fillWords(device, slots, 0, count * SLOT_BYTES / Integer.BYTES, 0);
         driver.devices().synchronize(device);
     }
 
     /// Frees what was taken; open checks are forgotten.
     @Override
     public void close() {
-        driver.memory().free(device, counters);
+        driver.memory().free(device, slots);
+        driver.memory().freeHost(device, read);
         kernels.close();
     }
 }

@@ -2,6 +2,7 @@ package io.cistern.testkit;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -18,6 +19,8 @@ import java.util.SplittableRandom;
 /// 4. Meanwhile streams are held and let go, trims run, and streams end and come again.
 /// 5. In the end all streams go on, and every check must have found what was written.
 ///
+/// The allocator goes on from one situation to the next, so what a seed does may depend on those before it.
+///
 /// **Threads.** One.
 final class Situations implements AutoCloseable {
     private static final int STREAMS = 4;
@@ -26,12 +29,16 @@ final class Situations implements AutoCloseable {
     /// A few pages of the smallest kind, so that blocks share pages, fill them, and span them.
     private static final long LARGEST = 8L << 20;
 
+    /// A situation takes a few milliseconds.
+    private static final Duration PATIENCE = Duration.ofSeconds(20);
+
     private final CudaDriver driver;
     private final DeviceMemory memory;
     private final Patterns patterns;
     private final HeldStreams held;
     private final long[] streams = new long[STREAMS];
     private final long event;
+    private final HangWatch watch;
     private final List<Block> live = new ArrayList<>();
     private SplittableRandom random = new SplittableRandom(0);
     private int contents;
@@ -54,20 +61,37 @@ final class Situations implements AutoCloseable {
         for (int i = 0; i < STREAMS; i++) {
             streams[i] = driver.streams().create(0);
         }
+        watch = new HangWatch(PATIENCE, held::giveUp);
+        rehearse();
+    }
+
+    /// Does once what situations do. The driver loads some of its own kernels when they are first needed, which may
+    /// wait for the device: that must not be while a stream is held.
+    private void rehearse() {
+        for (long byteSize : new long[] {7, LARGEST - 1}) {
+            Block block = allocate(byteSize, streams[0]);
+            verify(block);
+            memory.free(block.address, handOver(block));
+        }
+        held.hold(streams[0]);
+        held.releaseAll();
+        patterns.mismatches();
     }
 
     /// Runs one situation.
     ///
-    /// @throws AssertionError with the seed, if contents were spoilt
+    /// @throws AssertionError if contents were spoilt, or the host waited for a stream that is held
     void run(long seed) {
         random = new SplittableRandom(seed);
         try {
-            for (int step = 0; step < STEPS; step++) {
-                step();
-            }
-            while (!live.isEmpty()) {
-                free();
-            }
+            watch.run(() -> {
+                for (int step = 0; step < STEPS; step++) {
+                    step();
+                }
+                while (!live.isEmpty()) {
+                    free();
+                }
+            });
             held.releaseAll();
             List<String> spoilt = patterns.mismatches();
             if (!spoilt.isEmpty()) {
@@ -75,7 +99,7 @@ final class Situations implements AutoCloseable {
             }
         } catch (RuntimeException | AssertionError failure) {
             held.releaseAll();
-            throw new AssertionError("situation with " + Seed.describe(seed), failure);
+            throw failure;
         }
     }
 
@@ -104,10 +128,17 @@ final class Situations implements AutoCloseable {
 
     private void allocate() {
         long byteSize = 4 + (long) Math.pow(2, random.nextDouble(63 - Long.numberOfLeadingZeros(LARGEST)));
-        long stream = stream();
+        live.add(allocate(byteSize, stream()));
+    }
+
+    private Block allocate(long byteSize, long stream) {
         Block block = new Block(memory.allocate(byteSize, 0, stream), byteSize, ++contents, stream);
         patterns.write(block.address, byteSize, block.contents, stream);
-        live.add(block);
+        return block;
+    }
+
+    private void verify(Block block) {
+        patterns.verify(block.address, block.byteSize, block.contents, block.stream);
     }
 
     private void free() {
@@ -115,7 +146,7 @@ final class Situations implements AutoCloseable {
             return;
         }
         Block block = live.remove(random.nextInt(live.size()));
-        patterns.verify(block.address, block.byteSize, block.contents, block.stream);
+        verify(block);
         long last = random.nextInt(3) == 0 ? handOver(block) : block.stream;
         memory.free(block.address, last);
     }
@@ -163,6 +194,7 @@ final class Situations implements AutoCloseable {
 
     @Override
     public void close() {
+        watch.close();
         held.close();
         patterns.close();
         driver.events().destroy(0, event);

@@ -73,10 +73,21 @@ class GpuTestsTests {
     }
 
     @Test
+    void aSuiteIsChosenByItsName() {
+        assertThat(tests.run("--driver", "simulated", "--list", "--suite", "ChosenScopedPools"))
+                .isZero();
+        assertThat(text.toString()).doesNotContain("aNewStreamIsIdle()");
+        assertThat(tests.run("--driver", "simulated", "--list", "--suite", "ChosenDriverContract"))
+                .isZero();
+        assertThat(text.toString()).contains("aNewStreamIsIdle()");
+    }
+
+    @Test
     void wrongOptionsAreCodeTwo() {
         assertThat(tests.run("--driver", "none")).isEqualTo(2);
         assertThat(tests.run("--driver")).isEqualTo(2);
         assertThat(tests.run("--what")).isEqualTo(2);
+        assertThat(tests.run("--suite", "Everything")).isEqualTo(2);
         assertThat(text.toString()).contains("usage:");
     }
 }

@@ -29,7 +29,7 @@ class PatternsTests {
     }
 
     @ParameterizedTest
-    @ValueSource(longs = {1, 2, 3, 4, 5, 7, 1000, 4 << 20, (4 << 20) + 1, (5 << 20) + 3, 100 << 20})
+    @ValueSource(longs = {1, 2, 3, 4, 5, 7, 1000, 1 << 20, (1 << 20) + 1, (5 << 20) + 3, 100 << 20})
     void anUntouchedBlockIsIntact(long byteSize) {
         long address = driver.memory().allocate(0, byteSize);
         patterns.write(address, byteSize, -7, stream);
@@ -38,7 +38,7 @@ class PatternsTests {
     }
 
     @ParameterizedTest
-    @ValueSource(longs = {1, 2, 3, 4, 5, 7, 1000, 4 << 20, (4 << 20) + 1, (5 << 20) + 3, 100 << 20})
+    @ValueSource(longs = {1, 2, 3, 4, 5, 7, 1000, 1 << 20, (1 << 20) + 1, (5 << 20) + 3, 100 << 20})
     void oneByteWrittenByAnotherIsFoundWhereverItIs(long byteSize) {
         long address = driver.memory().allocate(0, byteSize);
         for (long offset : new long[] {0, byteSize / 3, byteSize / 2, byteSize - 1}) {

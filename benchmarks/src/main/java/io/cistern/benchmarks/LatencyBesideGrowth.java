@@ -65,9 +65,11 @@ public final class LatencyBesideGrowth {
         Runnable grows = () -> growAndTrim(caching);
         Runnable malloc = () -> growAndTrim(direct);
         List<Phase> phases = new ArrayList<>();
-        phases.add(new Phase("launch", "an idle thread", launch, LatencyBesideGrowth::idle));
-        phases.add(new Phase("launch", "caching grows and trims", launch, grows));
-        phases.add(new Phase("launch", "cuMemAlloc and cuMemFree", launch, malloc));
+        if (!driver.simulated()) { // Whose launches are calls of Java.
+            phases.add(new Phase("launch", "an idle thread", launch, LatencyBesideGrowth::idle));
+            phases.add(new Phase("launch", "caching grows and trims", launch, grows));
+            phases.add(new Phase("launch", "cuMemAlloc and cuMemFree", launch, malloc));
+        }
         phases.add(new Phase("cached pair", "an idle thread", pair, LatencyBesideGrowth::idle));
         phases.add(new Phase("cached pair", "caching grows and trims", pair, grows));
         return phases;

@@ -16,7 +16,7 @@ import java.util.function.Function;
 /// | `pages.taken`, `.aliased` | idle pages that moved, and addresses that were added to pages for that |
 /// | `waits.host`, `waits.stream` | waits of the host for a fence, of a stream for another one |
 /// | `steals` | idle pages that moved from one stream to another |
-/// | `largest_free_block` | bytes of the largest free block |
+/// | `largest_free_block` | bytes of the largest free block, in a shard or a lane |
 /// | `rounding_loss_bytes` | allocated bytes that nobody asked for |
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now, NAME being `small_pool` or
 /// `large_pool`, STREAM a handle in hexadecimal |
@@ -159,10 +159,15 @@ final class CacheStatistics {
         figures.put(SHARD_TIER + ".misses", all.misses);
     }
 
-    private static void putIdle(Map<String, Long> figures, List<ShardSurvey> surveys, ShardTotals all) {
+    private void putIdle(Map<String, Long> figures, List<ShardSurvey> surveys, ShardTotals all) {
         figures.put(
                 "largest_free_block",
-                surveys.stream().mapToLong(ShardSurvey::largestFreeBytes).max().orElse(0));
+                Math.max(
+                        cache.lanes.largestBytes(),
+                        surveys.stream()
+                                .mapToLong(ShardSurvey::largestFreeBytes)
+                                .max()
+                                .orElse(0)));
         figures.put(
                 "rounding_loss_bytes", all.current(CacheStat.ALLOCATED_BYTES) - all.current(CacheStat.REQUESTED_BYTES));
         for (ShardSurvey survey : surveys) {

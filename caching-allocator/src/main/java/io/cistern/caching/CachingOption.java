@@ -25,10 +25,19 @@ public final class CachingOption<T> {
     public static final CachingOption<Long> PAGE_SIZE = new CachingOption<>(
             "page_size",
             "from 2MiB to 1GiB",
-            "2 MiB for small blocks; for large ones from 4 MiB to 512 MiB, or to `large_segment_size_mb` if that is"
-                    + " given, by the most that was ever live at once",
+            "2 MiB for small blocks; for large ones by `fit`, up to 512 MiB, or to `large_segment_size_mb` if that is"
+                    + " given",
             "the size of every page of physical memory",
             (options, key) -> options.bytes(key));
+
+    /// How closely pages follow what is live.
+    public static final CachingOption<PageFit> FIT = new CachingOption<>(
+            "fit",
+            "`usual`, `tight`; `tight` not with `page_size`",
+            "`usual`",
+            "how fine the pages of large blocks are: 1/128 of the most that was ever live at once, from 4 MiB on; or, tight,"
+                    + " 1/512 of it from 2 MiB on, and no slack: the least memory, for a longer first pass",
+            (options, key) -> options.choice(key, PageFit.NAMES).map(PageFit::named));
 
     /// Whether idle pages of one stream serve another.
     public static final CachingOption<PageReuse> REUSE = new CachingOption<>(
@@ -43,7 +52,7 @@ public final class CachingOption<T> {
     public static final CachingOption<Double> SLACK = new CachingOption<>(
             "slack",
             "a fraction from 0 to 1",
-            "0.05",
+            "0.05; 0 with `fit=tight`",
             "how much more than the peak of live bytes may be reserved so that fewer pages need to move, as a share of"
                     + " that peak",
             (options, key) -> options.fraction(key));
@@ -183,7 +192,10 @@ public final class CachingOption<T> {
 
     /// Cistern's own options.
     public static final List<CachingOption<?>> OWN =
-            List.of(SOURCE, PAGE_SIZE, REUSE, SLACK, STABLE_MAPPING, ALIGNMENT, SPLITS, LANES, LANE_BYTES, CHECK);
+            List.of(SOURCE, PAGE_SIZE, FIT, REUSE, SLACK, STABLE_MAPPING, ALIGNMENT, SPLITS, LANES, LANE_BYTES, CHECK);
+
+    /// Those that say something of pages alone; plain segments have none.
+    static final List<CachingOption<?>> OF_PAGES = List.of(PAGE_SIZE, FIT, REUSE, SLACK, STABLE_MAPPING);
 
     private static final long MOST_MEBIBYTES = 1L << 24;
 

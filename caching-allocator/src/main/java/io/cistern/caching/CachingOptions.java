@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// @param source the spec of the segment source
 /// @param growsByPages whether memory grows by pages; null where the source decides
+/// @param asksForPages what of the spec needs a source of pages, if the spec chooses the source too; else null
 /// @param pages the sizes of pages, and which of them move
 /// @param largeSegmentBytes the size of a segment that large blocks share
 /// @param alignment what all addresses are multiples of, a power of two
@@ -20,6 +21,7 @@ import org.jspecify.annotations.Nullable;
 record CachingOptions(
         String source,
         @Nullable Boolean growsByPages,
+        @Nullable String asksForPages,
         PagePolicy pages,
         long largeSegmentBytes,
         long alignment,
@@ -44,6 +46,7 @@ record CachingOptions(
         return new CachingOptions(
                 source,
                 null,
+                null,
                 pages,
                 USUAL_LARGE_SEGMENT,
                 USUAL_ALIGNMENT,
@@ -61,16 +64,14 @@ record CachingOptions(
         OptionReader reader = new OptionReader(context.options());
         Boolean expandable = reader.value(CachingOption.EXPANDABLE_SEGMENTS);
         boolean splits = reader.value(CachingOption.SPLITS, true);
-        if (!splits && Boolean.TRUE.equals(expandable)) {
-            throw new ConfigurationException("caching: splits=false contradicts expandable_segments=true: a block that"
-                    + " is a segment of its own does not grow by pages");
-        }
+        checkPages(reader, expandable, splits);
         long large = readLargeSegment(reader);
         long alignment = readAlignment(reader);
         return new CachingOptions(
                 reader.value(CachingOption.SOURCE, usualSource(context.devices(), expandable)),
                 splits ? expandable : Boolean.FALSE,
-                readPages(reader, expandable, large),
+                readAsksForPages(reader, expandable),
+                readPages(reader, large),
                 large,
                 alignment,
                 new Rounding(Math.max(Sizes.GRANULE, alignment), reader.value(CachingOption.ROUNDUP_POWER2_DIVISIONS)),
@@ -80,27 +81,71 @@ record CachingOptions(
                 reader.value(CachingOption.CHECK, CheckLevel.configured()));
     }
 
-    private static PagePolicy readPages(OptionReader reader, @Nullable Boolean expandable, long largeSegmentBytes) {
-        boolean limited = reader.value(CachingOption.LARGE_SEGMENT_SIZE_MB) != null;
-        return new PagePolicy(
-                readPageBytes(reader, expandable),
-                limited ? largeSegmentBytes : PagePolicy.LARGEST_BYTES,
-                reader.value(CachingOption.REUSE, PageReuse.WAIT),
-                reader.value(CachingOption.SLACK, PagePolicy.USUAL_SLACK),
-                reader.value(CachingOption.STABLE_MAPPING, false));
+    /// Plain segments, and blocks that are segments of their own, have no pages.
+    private static void checkPages(OptionReader reader, @Nullable Boolean expandable, boolean splits) {
+        if (!splits && Boolean.TRUE.equals(expandable)) {
+            throw contradiction(
+                    "splits=false",
+                    "expandable_segments=true",
+                    "a block that is a segment of its own does not grow by pages; leave one of them out");
+        }
+        String ofPages = reader.firstGiven(CachingOption.OF_PAGES);
+        if (ofPages != null && (!splits || Boolean.FALSE.equals(expandable))) {
+            throw contradiction(
+                    ofPages,
+                    splits ? "expandable_segments=false" : "splits=false",
+                    "plain segments have no pages; legal: " + CachingOption.OF_PAGES
+                            + " with expandable_segments=true or without it, and splits=true");
+        }
     }
 
-    private static long readPageBytes(OptionReader reader, @Nullable Boolean expandable) {
+    private static ConfigurationException contradiction(String one, String other, String why) {
+        return new ConfigurationException("caching: " + one + " contradicts " + other + ": " + why);
+    }
+
+    /// Where the source is chosen by the device, what is said of pages holds where there are some.
+    private static @Nullable String readAsksForPages(OptionReader reader, @Nullable Boolean expandable) {
+        if (Boolean.TRUE.equals(expandable)) {
+            return "expandable_segments=true";
+        }
+        return reader.value(CachingOption.SOURCE) == null ? null : reader.firstGiven(CachingOption.OF_PAGES);
+    }
+
+    private static PagePolicy readPages(OptionReader reader, long largeSegmentBytes) {
+        boolean limited = reader.value(CachingOption.LARGE_SEGMENT_SIZE_MB) != null;
+        PageFit fit = reader.value(CachingOption.FIT, PageFit.USUAL);
+        PagePolicy policy = new PagePolicy(
+                readPageBytes(reader),
+                limited ? largeSegmentBytes : PagePolicy.LARGEST_BYTES,
+                fit,
+                reader.value(CachingOption.REUSE, PageReuse.WAIT),
+                reader.value(CachingOption.SLACK, fit.usualSlack()),
+                reader.value(CachingOption.STABLE_MAPPING, false));
+        checkPolicy(reader, policy);
+        return policy;
+    }
+
+    private static void checkPolicy(OptionReader reader, PagePolicy policy) {
+        if (policy.fixedBytes() != 0 && policy.fit() == PageFit.TIGHT) {
+            throw contradiction("page_size", "fit=tight", "both say how large pages are; leave one of them out");
+        }
+        if (policy.stableMapping() && reader.value(CachingOption.REUSE) != null && policy.reuse() != PageReuse.NEVER) {
+            throw contradiction(
+                    "reuse=" + policy.reuse(), "stable_mapping=true", "no page moves; legal: reuse=never, or no reuse");
+        }
+        if (policy.stableMapping() && reader.value(CachingOption.SLACK) != null) {
+            throw contradiction(
+                    "slack", "stable_mapping=true", "no page moves that slack could save; leave one of them out");
+        }
+    }
+
+    private static long readPageBytes(OptionReader reader) {
         Long given = reader.value(CachingOption.PAGE_SIZE);
         if (given == null) {
             return 0;
         }
         if (given < Sizes.SLOT || given > LARGEST_PAGE) {
             throw CachingOption.PAGE_SIZE.illegal(given);
-        }
-        if (Boolean.FALSE.equals(expandable)) {
-            throw new ConfigurationException(
-                    "caching: page_size contradicts expandable_segments=false: plain segments" + " have no pages");
         }
         return given;
     }
@@ -129,7 +174,7 @@ record CachingOptions(
                     (maxSplit >> MIB_SHIFT) + " with large_segment_size_mb=" + (largeSegmentBytes >> MIB_SHIFT));
         }
         if (maxSplit != 0 && !splits) {
-            throw new ConfigurationException("caching: max_split_size_mb contradicts splits=false: nothing is cut");
+            throw contradiction("max_split_size_mb", "splits=false", "nothing is cut; leave one of them out");
         }
         long rounding =
                 reader.value(CachingOption.MAX_NON_SPLIT_ROUNDING_MB, largeSegmentBytes >> MIB_SHIFT) << MIB_SHIFT;
@@ -155,7 +200,11 @@ record CachingOptions(
         if (laneBytes != null && (laneBytes < Sizes.SMALL_LIMIT || laneBytes > LaneLimit.LARGEST)) {
             throw CachingOption.LANE_BYTES.illegal(laneBytes);
         }
-        return new LaneLimit(reader.value(CachingOption.LANES, true), laneBytes == null ? 0 : laneBytes);
+        boolean used = reader.value(CachingOption.LANES, true);
+        if (laneBytes != null && !used) {
+            throw contradiction("lane_bytes", "lanes=false", "threads keep nothing; leave one of them out");
+        }
+        return new LaneLimit(used, laneBytes == null ? 0 : laneBytes);
     }
 
     boolean splits() {
@@ -183,9 +232,11 @@ record CachingOptions(
     /// @param hasPages whether the source has physical handles
     /// @throws ConfigurationException if pages were asked for and it has not
     boolean growsByPages(boolean hasPages) {
-        if (!hasPages && Boolean.TRUE.equals(growsByPages)) {
-            throw new ConfigurationException("caching: expandable_segments=true contradicts source=" + source
-                    + ", which gives plain ranges; pages come from sources of physical handles, such as pages or vmm");
+        if (!hasPages && asksForPages != null) {
+            throw contradiction(
+                    asksForPages,
+                    "source=" + source,
+                    "it gives plain ranges; legal: a source of physical handles, such as pages or vmm");
         }
         return hasPages && !Boolean.FALSE.equals(growsByPages);
     }

@@ -220,6 +220,11 @@ final class Lane extends LastFreed {
         return streams.bytesOf(shard) + (shard == shardOfLast() ? bytesOfLast() : 0);
     }
 
+    /// The size of the largest block that is here, or 0; a guess while others change it, exact at rest.
+    long largestBytes() {
+        return Math.max(bytesOfLast(), streams.largestBytes());
+    }
+
     /// Corrects what shards counted for what is here and was handed out; a guess while others change it, exact at
     /// rest.
     void addTo(ShardTotals smallTotals, ShardTotals largeTotals) {

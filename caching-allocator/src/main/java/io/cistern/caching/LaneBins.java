@@ -372,6 +372,16 @@ final class LaneBins {
         return bytes;
     }
 
+    /// The size of the largest block that is here, or 0; a guess for those who have not entered.
+    long largestBytes() {
+        for (int sizeClass = SizeClasses.COUNT - 1; sizeClass >= 0; sizeClass--) {
+            if (depth(sizeClass) > 0) {
+                return cells[sizeClass * HEAD + BYTE_SIZE];
+            }
+        }
+        return 0;
+    }
+
     /// Checks the invariants above.
     ///
     /// @throws IllegalStateException if one does not hold

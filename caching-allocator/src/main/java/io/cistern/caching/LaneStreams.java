@@ -183,6 +183,15 @@ final class LaneStreams {
         return bytes;
     }
 
+    /// The size of the largest block that is here, or 0; a guess while others change it, exact at rest.
+    long largestBytes() {
+        long largest = 0;
+        for (LaneBins each : (LaneBins[]) BINS.getAcquire(this)) {
+            largest = Math.max(largest, each.largestBytes());
+        }
+        return largest;
+    }
+
     /// Adds what is here and what came from here; a guess while others change it, exact at rest.
     void addTo(ShardTotals totals) {
         for (LaneBins each : (LaneBins[]) BINS.getAcquire(this)) {

@@ -4,6 +4,7 @@ import io.cistern.cuda.process.ProcessFence;
 import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /// The lanes of one device: one for each platform thread that uses it, and a few that virtual threads share.
 ///
@@ -76,6 +77,14 @@ final class Lanes {
             bytes += lane.bytesOf(shard);
         }
         return bytes;
+    }
+
+    /// The size of the largest block in a lane, or 0; a guess while others change it, exact at rest.
+    long largestBytes() {
+        return Stream.concat(Arrays.stream(owned), Arrays.stream(shared))
+                .mapToLong(Lane::largestBytes)
+                .max()
+                .orElse(0);
     }
 
     /// Corrects what shards counted for what lanes hold and hand out: a guess while others use them, exact at

@@ -29,6 +29,16 @@ final class OptionReader {
         return value != null ? value : usual;
     }
 
+    /// The key of the first of some options that is given, or null.
+    @Nullable
+    String firstGiven(List<CachingOption<?>> options) {
+        return options.stream()
+                .filter(option -> value(option) != null)
+                .findFirst()
+                .map(CachingOption::key)
+                .orElse(null);
+    }
+
     /// The value of an option, or null.
     ///
     /// @throws ConfigurationException if it is illegal, or given in both places

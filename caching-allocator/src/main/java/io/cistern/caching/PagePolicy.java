@@ -4,15 +4,17 @@ package io.cistern.caching;
 ///
 /// @param fixedBytes the size of every page, or 0 for sizes that follow what is live
 /// @param largestBytes where those stop growing
+/// @param fit how fine those are
 /// @param reuse whether idle pages of one stream serve another
 /// @param slack how much more than the peak of live bytes may be reserved to save moving pages, as a share of it
 /// @param stableMapping whether every virtual page keeps its physical page for life
-record PagePolicy(long fixedBytes, long largestBytes, PageReuse reuse, double slack, boolean stableMapping) {
+record PagePolicy(
+        long fixedBytes, long largestBytes, PageFit fit, PageReuse reuse, double slack, boolean stableMapping) {
     /// 512 MiB cost three times as much to create and map as 2 MiB do.
     static final long LARGEST_BYTES = 512L << 20;
 
     /// A twentieth of the peak settles every trace we have within three passes.
     static final double USUAL_SLACK = 0.05;
 
-    static final PagePolicy USUAL = new PagePolicy(0, LARGEST_BYTES, PageReuse.WAIT, USUAL_SLACK, false);
+    static final PagePolicy USUAL = new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, USUAL_SLACK, false);
 }

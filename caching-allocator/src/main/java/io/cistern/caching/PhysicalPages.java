@@ -14,13 +14,9 @@ import org.jspecify.annotations.Nullable;
 /// handles`.
 ///
 /// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a
-/// page for large blocks is 1/128 of the most that was ever live at once, from 4 to 512 MiB or what an option
-/// says; for small blocks 2 MiB.
+/// page for large blocks is a [share][PageFit] of the most that was ever live at once, up to 512 MiB or what an
+/// option says; for small blocks 2 MiB.
 final class PhysicalPages {
-    /// Large blocks are longer than 1 MiB, mostly by far, so 2 MiB pages would only make more calls.
-    private static final long SMALLEST_LARGE_PAGE = 4L << 20;
-
-    private static final int SHARE_SHIFT = 7;
     private static final System.Logger LOG = System.getLogger(PhysicalPages.class.getName());
 
     private record Handle(long value, long byteSize) {}
@@ -35,6 +31,7 @@ final class PhysicalPages {
     private final Reserved reserved;
     private final long fixedPageBytes;
     private final long largestPageBytes;
+    private final PageFit fit;
     private final List<Handle> refused = new ArrayList<>();
 
     /// Takes memory from a source.
@@ -50,6 +47,7 @@ final class PhysicalPages {
         this.slotBytes = Sizes.roundUp(Sizes.SLOT, traits.granularity());
         this.fixedPageBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
         this.largestPageBytes = policy.largestBytes();
+        this.fit = policy.fit();
     }
 
     /// What arenas are multiples of.
@@ -67,9 +65,8 @@ final class PhysicalPages {
         if (small) {
             return slotBytes;
         }
-        long least = Math.min(SMALLEST_LARGE_PAGE, largestPageBytes);
-        long page = Math.clamp(peakBytes >> SHARE_SHIFT, least, largestPageBytes);
-        return Math.max(Sizes.roundUp(least, slotBytes), page / slotBytes * slotBytes);
+        long page = fit.pageBytes(peakBytes, largestPageBytes);
+        return Math.max(Sizes.roundUp(fit.leastBytes(largestPageBytes), slotBytes), page / slotBytes * slotBytes);
     }
 
     /// A page's size, less what is not needed, if sizes are not fixed.

@@ -225,6 +225,20 @@ class CacheStatisticsTest extends PoolFixture {
     }
 
     @Test
+    void aLargeBlockThatALaneKeepsIsFreeToo() {
+        try (Allocator caching = memory.open("caching")) {
+            long byteSize = 24 * MIB;
+            for (int i = 0; i < 20; i++) { // Until the lane believes that the size comes again.
+                free(caching.allocate(byteSize, DEVICE, stream));
+            }
+            assertThat(caching.memoryStatistics(DEVICE))
+                    .containsEntry("largest_free_block", byteSize)
+                    .hasEntrySatisfying(
+                            "tier.lane.hits", hits -> assertThat(hits).isPositive());
+        }
+    }
+
+    @Test
     void anyAllocatorHasWhatTheFrameworkCounts() {
         try (Allocator direct = memory.open("direct")) {
             long block = direct.allocate(1000, DEVICE, stream);

@@ -1,17 +1,8 @@
 package io.cistern.caching;
 
-import static org.mockito.Mockito.mock;
-import static org.mockito.Mockito.when;
-import static org.mockito.Mockito.withSettings;
-
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.AllocatorOptions;
-import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.DeviceEnvironment;
-import io.cistern.spi.EventSink;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import io.cistern.spi.SegmentSource;
@@ -21,10 +12,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Optional;
 
 /// An environment over a simulated GPU: pages from its driver, fences as its events.
-final class GpuContext implements AllocatorContext, EventSink {
+final class GpuContext extends OneDeviceContext {
     final SimulatedGpu gpu;
     long movedBytes;
     /// The stream of each live block.
@@ -35,7 +25,7 @@ final class GpuContext implements AllocatorContext, EventSink {
     }
 
     CachingAllocator open(PageReuse reuse, double slack, boolean stableMapping) {
-        PagePolicy pages = new PagePolicy(0, PagePolicy.LARGEST_BYTES, reuse, slack, stableMapping);
+        PagePolicy pages = new PagePolicy(0, PagePolicy.LARGEST_BYTES, PageFit.USUAL, reuse, slack, stableMapping);
         return new CachingAllocator(this, CachingOptions.usual("test", pages, LaneLimit.NONE));
     }
 
@@ -72,29 +62,6 @@ final class GpuContext implements AllocatorContext, EventSink {
     }
 
     @Override
-    public AllocatorOptions options() {
-        throw new AssertionError("options were read before");
-    }
-
-    @Override
-    public DeviceEnvironment devices() {
-        DeviceEnvironment environment =
-                mock(DeviceEnvironment.class, withSettings().stubOnly());
-        when(environment.deviceCount()).thenReturn(1);
-        return environment;
-    }
-
-    @Override
-    public EventSink events() {
-        return this;
-    }
-
-    @Override
-    public DeviceAllocator upstream(String spec) {
-        throw new AssertionError("caching has no upstream");
-    }
-
-    @Override
     public SegmentSource segments(String spec) {
         return new GpuPages(gpu);
     }
@@ -105,8 +72,8 @@ final class GpuContext implements AllocatorContext, EventSink {
     }
 
     @Override
-    public <T> Optional<T> extension(Class<T> type) {
-        return type.isInstance(gpu) ? Optional.of(type.cast(gpu)) : Optional.empty();
+    CudaDriver driver() {
+        return gpu;
     }
 
     record GpuPages(CudaDriver gpu) implements PageSource {

@@ -28,7 +28,7 @@ class PageGrowthTest {
                     gpu.virtualMemory(),
                     new GpuPages(gpu),
                     reserved,
-                    new PagePolicy(2 * MIB, 2 * MIB, PageReuse.WAIT, 0, false)),
+                    new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, 0, false)),
             regions,
             false);
     private final MissClock clock = new MissClock();

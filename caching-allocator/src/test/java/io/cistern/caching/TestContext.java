@@ -12,18 +12,12 @@ import static org.mockito.Mockito.withSettings;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.VirtualMemory;
-import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.AllocatorOptions;
-import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.DeviceEnvironment;
-import io.cistern.spi.EventSink;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
-import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
 /// An environment of one device whose memory source and whose streams the test holds in its hands.
-final class TestContext implements AllocatorContext, EventSink {
+final class TestContext extends OneDeviceContext {
     static final long TOTAL_BYTES = 1L << 36;
 
     final TestOrder order = new TestOrder();
@@ -85,29 +79,6 @@ final class TestContext implements AllocatorContext, EventSink {
     }
 
     @Override
-    public AllocatorOptions options() {
-        throw new AssertionError("options were read before");
-    }
-
-    @Override
-    public DeviceEnvironment devices() {
-        DeviceEnvironment environment =
-                mock(DeviceEnvironment.class, withSettings().stubOnly());
-        when(environment.deviceCount()).thenReturn(1);
-        return environment;
-    }
-
-    @Override
-    public EventSink events() {
-        return this;
-    }
-
-    @Override
-    public DeviceAllocator upstream(String spec) {
-        throw new AssertionError("caching has no upstream");
-    }
-
-    @Override
     public SegmentSource segments(String spec) {
         return source;
     }
@@ -118,7 +89,7 @@ final class TestContext implements AllocatorContext, EventSink {
     }
 
     @Override
-    public <T> Optional<T> extension(Class<T> type) {
-        return type.isInstance(driver) ? Optional.of(type.cast(driver)) : Optional.empty();
+    CudaDriver driver() {
+        return driver;
     }
 }

@@ -1,19 +1,15 @@
 package io.cistern.cli;
 
 import io.cistern.spi.Catalog;
-import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /// `cistern bench`: what an allocation and a free cost on this machine.
 @Command(
@@ -25,24 +21,8 @@ import picocli.CommandLine.Spec;
         versionProvider = Version.class,
         sortOptions = false)
 final class BenchCommand implements Callable<Integer> {
-    @Spec
-    private @Nullable CommandSpec command;
-
-    @Option(
-            names = "--allocator",
-            paramLabel = "SPEC",
-            description =
-                    "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can run; on a"
-                            + " simulated GPU, where others are as slow as the simulation, the one with the highest"
-                            + " priority.")
-    private List<String> allocators = new ArrayList<>();
-
-    @Option(
-            names = "--device",
-            paramLabel = "DEVICE",
-            defaultValue = "auto",
-            description = "auto, simulated or cuda:N. auto: the GPU if there is one.")
-    private String device = "auto";
+    @Mixin
+    private MeasureOptions options = new MeasureOptions();
 
     @Option(
             names = "--scenario",
@@ -73,9 +53,6 @@ final class BenchCommand implements Callable<Integer> {
             description = "JVMs for each scenario and allocator, one after the other; default ${DEFAULT-VALUE}.")
     private int forks = 1;
 
-    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
-    private OutputFormat format = OutputFormat.TEXT;
-
     private int exitCode = ExitCode.OK;
 
     @Override
@@ -85,22 +62,23 @@ final class BenchCommand implements Callable<Integer> {
         checkRange("--forks", forks, 100);
         List<String> specs;
         String label;
-        try (ReplayDevice gpu = DeviceChoice.open(device, OptionalLong.empty())) { // Closed before others need it.
+        try (ReplayDevice gpu =
+                DeviceChoice.open(options.device(), OptionalLong.empty())) { // Closed before others need it.
             specs = specs(gpu);
             label = gpu.label();
         }
         List<BenchResult> results = measureAll(specs, label);
-        if (format == OutputFormat.TEXT && !results.isEmpty()) {
-            out().print(BenchTable.format(results));
-            out().flush();
+        if (options.format() == OutputFormat.TEXT && !results.isEmpty()) {
+            options.out().print(BenchTable.format(results));
+            options.out().flush();
         }
         return exitCode;
     }
 
     private List<String> specs(ReplayDevice gpu) {
         Catalog catalog = Plugins.catalog();
-        List<String> specs = new AllocatorChoice(gpu, catalog).specs(allocators);
-        boolean firstOnly = allocators.isEmpty() && gpu instanceof ReplayDevice.Simulated;
+        List<String> specs = new AllocatorChoice(gpu, catalog).specs(options.allocators());
+        boolean firstOnly = options.allocators().isEmpty() && gpu instanceof ReplayDevice.Simulated;
         return firstOnly ? specs.subList(0, 1) : specs;
     }
 
@@ -140,7 +118,7 @@ final class BenchCommand implements Callable<Integer> {
                                 .add(row);
                         progress.step();
                     },
-                    err());
+                    options.err());
             exitCode = exitCode == ExitCode.OK ? ended : exitCode;
         }
         return rows.values().stream()
@@ -149,17 +127,9 @@ final class BenchCommand implements Callable<Integer> {
     }
 
     private void print(List<BenchResult> results) {
-        if (format == OutputFormat.JSON) {
-            results.forEach(result -> out().println(result.toJson()));
-            out().flush();
+        if (options.format() == OutputFormat.JSON) {
+            results.forEach(result -> options.out().println(result.toJson()));
+            options.out().flush();
         }
-    }
-
-    private PrintWriter out() {
-        return Objects.requireNonNull(command).commandLine().getOut();
-    }
-
-    private PrintWriter err() {
-        return Objects.requireNonNull(command).commandLine().getErr();
     }
 }

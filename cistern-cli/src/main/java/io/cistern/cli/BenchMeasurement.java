@@ -14,16 +14,19 @@ import java.util.stream.Stream;
 /// Measures cases through one allocator, in this JVM:
 ///
 /// 1. find out how many pairs make a round of the length asked for;
-/// 2. go on until the JVM has compiled them, longer before the first case;
+/// 2. go on until the JVM has compiled them;
 /// 3. take the time of whole rounds, and what they took of the Java heap;
-/// 4. in one more round, take the time of each pair alone, for the percentile: this one pays for two looks at the
+/// 4. in one more round, take the time of each pair alone, for the percentiles: this one pays for two looks at the
 ///    clock a pair, so it counts for nothing else.
 ///
 /// Sizes are drawn from a fixed seed: two runs ask for the same.
 final class BenchMeasurement {
-    private static final int FIRST_WARM_UP_ROUNDS = 8;
-    private static final int WARM_UP_ROUNDS = 3;
-    /// A percentile of 99.9 has 200 pairs above it then.
+    /// Up to [#MOST_WARM_UP_NANOS].
+    private static final int WARM_UP_ROUNDS = 24;
+    /// Pairs that often miss are as fast as they get after a second: beside JMH, less was seen to tell twice their
+    /// time.
+    private static final long MOST_WARM_UP_NANOS = 1_200_000_000;
+    /// A percentile of 99.9 has 200 pairs above it then, one of 99.99 has 20.
     private static final int MOST_TIMED_PAIRS = 200_000;
     private static final int CLOCK_LOOKS = 10_001;
     private static final long SEED = 20_260_101;
@@ -33,7 +36,6 @@ final class BenchMeasurement {
     private final String spec;
     private final int rounds;
     private final long roundNanos;
-    private boolean warm;
 
     /// @param rounds how many rounds are timed
     /// @param roundNanos how long each lasts, about
@@ -79,11 +81,10 @@ final class BenchMeasurement {
         }
         long[] timed = team.time(Math.min(pairs, MOST_TIMED_PAIRS));
         team.end();
-        Arrays.sort(timed);
         return new BenchRow(
                 each,
                 nanosPerPair,
-                timed[(int) (timed.length * 0.999)],
+                BenchPercentiles.of(timed),
                 clockNanos(),
                 garbageBytes / (pairsARound * rounds),
                 queueNanos,
@@ -94,8 +95,7 @@ final class BenchMeasurement {
     ///
     /// @return how many pairs make a round
     private int warmUp(BenchTeam team) {
-        long left = roundNanos * (warm ? WARM_UP_ROUNDS : FIRST_WARM_UP_ROUNDS);
-        warm = true;
+        long left = Math.min(roundNanos * WARM_UP_ROUNDS, MOST_WARM_UP_NANOS);
         int pairs = 64;
         long nanos = 0;
         while (left > 0) {

@@ -35,8 +35,8 @@ record BenchResult(String allocator, String device, List<BenchRow> rows) {
     }
 
     /// The median over the JVMs.
-    double p999Nanos() {
-        return median(rows.stream().map(row -> (double) row.p999Nanos()).toList());
+    BenchPercentiles percentiles() {
+        return BenchPercentiles.median(rows.stream().map(BenchRow::percentiles).toList());
     }
 
     /// What two looks at the clock leave in each pair that is timed alone.
@@ -71,7 +71,12 @@ record BenchResult(String allocator, String device, List<BenchRow> rows) {
         fields.put("rounds", rounds().size());
         fields.put("forks", rows.size());
         fields.put("pairsPerSecond", pairsPerSecond());
-        fields.put("p999Nanos", p999Nanos());
+        BenchPercentiles percentiles = percentiles();
+        for (int i = 0; i < BenchPercentiles.PERCENTILES.size(); i++) {
+            fields.put(
+                    BenchPercentiles.field(BenchPercentiles.PERCENTILES.get(i)),
+                    percentiles.nanos().get(i));
+        }
         fields.put("clockNanos", clockNanos());
         fields.put("garbageBytesPerPair", garbageBytesPerPair());
         fields.put("queueNanosPerPair", queueNanos());

@@ -8,15 +8,15 @@ import java.util.stream.Collectors;
 ///
 /// @param measured the case
 /// @param nanosPerPair of each round: its time over the pairs that one thread made
-/// @param p999Nanos of a pair, or in a hand-off of one half, with a look at the clock in it
-/// @param clockNanos what that look costs
+/// @param percentiles of single pairs
+/// @param clockNanos what the look at the clock in each of those costs
 /// @param garbageBytesPerPair what a pair took of the Java heap
 /// @param queueNanos what the queue of a hand-off costs by itself; else not a number
 /// @param collector the garbage collector
 record BenchRow(
         BenchCase measured,
         List<Double> nanosPerPair,
-        long p999Nanos,
+        BenchPercentiles percentiles,
         long clockNanos,
         double garbageBytesPerPair,
         double queueNanos,
@@ -36,7 +36,7 @@ record BenchRow(
                 String.valueOf(measured.byteSize()),
                 String.valueOf(measured.liveBlocks()),
                 rounds,
-                String.valueOf(p999Nanos),
+                percentiles.toCell(),
                 String.valueOf(clockNanos),
                 String.valueOf(garbageBytesPerPair),
                 String.valueOf(queueNanos),
@@ -59,7 +59,7 @@ record BenchRow(
                         Long.parseLong(cells[4]),
                         Integer.parseInt(cells[5])),
                 Arrays.stream(cells[6].split(",", -1)).map(Double::valueOf).toList(),
-                Long.parseLong(cells[7]),
+                BenchPercentiles.parse(cells[7]),
                 Long.parseLong(cells[8]),
                 Double.parseDouble(cells[9]),
                 Double.parseDouble(cells[10]),

@@ -54,7 +54,7 @@ final class BenchTable {
                 nanos(Collections.min(rounds)),
                 nanos(Collections.max(rounds)),
                 String.format(Locale.ROOT, "%,.3f", result.pairsPerSecond() / 1e6),
-                String.format(Locale.ROOT, "%,.0f", result.p999Nanos()),
+                String.format(Locale.ROOT, "%,.0f", result.percentiles().p999()),
                 String.format(Locale.ROOT, "%.1f", result.garbageBytesPerPair()));
     }
 

@@ -15,10 +15,9 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /// `cistern replay`: real allocation traces through allocators, and what that took.
 @Command(
@@ -33,8 +32,8 @@ final class ReplayCommand implements Callable<Integer> {
     private static final long WARM_UP_NANOS = 200_000_000;
     private static final int WARM_UP_MAX_PASSES = 100;
 
-    @Spec
-    private @Nullable CommandSpec command;
+    @Mixin
+    private MeasureOptions options = new MeasureOptions();
 
     @Parameters(
             paramLabel = "FILE",
@@ -43,20 +42,6 @@ final class ReplayCommand implements Callable<Integer> {
                     + " a device of --capacity (16 GiB if that is not given): long_lived, drifting, short_streams,"
                     + " sawtooth.")
     private List<Path> files = new ArrayList<>();
-
-    @Option(
-            names = "--allocator",
-            paramLabel = "SPEC",
-            description =
-                    "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can run.")
-    private List<String> allocators = new ArrayList<>();
-
-    @Option(
-            names = "--device",
-            paramLabel = "DEVICE",
-            defaultValue = "auto",
-            description = "auto, simulated or cuda:N. auto: the GPU if there is one.")
-    private String device = "auto";
 
     @Option(
             names = "--capacity",
@@ -102,9 +87,6 @@ final class ReplayCommand implements Callable<Integer> {
             description = "Writes the bytes requested and reserved over the first pass to this file, as CSV.")
     private @Nullable Path series;
 
-    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
-    private OutputFormat format = OutputFormat.TEXT;
-
     private final Set<String> warm = new HashSet<>();
     private @Nullable String firstFailure;
 
@@ -117,10 +99,10 @@ final class ReplayCommand implements Callable<Integer> {
             throw new UsageException("--swap-every must be at least 1, not " + swapEvery);
         }
         List<Trace> traces = readTraces();
-        try (ReplayDevice gpu =
-                DeviceChoice.open(device, capacity == null ? OptionalLong.empty() : OptionalLong.of(capacity))) {
+        try (ReplayDevice gpu = DeviceChoice.open(
+                options.device(), capacity == null ? OptionalLong.empty() : OptionalLong.of(capacity))) {
             Catalog catalog = Plugins.catalog();
-            List<String> specs = new AllocatorChoice(gpu, catalog).specs(allocators);
+            List<String> specs = new AllocatorChoice(gpu, catalog).specs(options.allocators());
             return report(replayAll(traces, specs, gpu, catalog));
         } catch (IOException e) {
             throw new UsageException("--series " + series + " can't be written: " + e.getMessage());
@@ -181,9 +163,9 @@ final class ReplayCommand implements Callable<Integer> {
                             e -> failed(trace, spec, e),
                             reserved));
                     results.add(result);
-                    if (format == OutputFormat.JSON) {
-                        out().println(result.toJson());
-                        out().flush();
+                    if (options.format() == OutputFormat.JSON) {
+                        options.out().println(result.toJson());
+                        options.out().flush();
                     }
                 }
             }
@@ -231,28 +213,21 @@ final class ReplayCommand implements Callable<Integer> {
     }
 
     private int report(List<ReplayResult> results) {
-        if (format == OutputFormat.TEXT) {
-            out().print(ResultTable.format(results));
-            out().flush();
+        if (options.format() == OutputFormat.TEXT) {
+            options.out().print(ResultTable.format(results));
+            options.out().flush();
         }
         if (firstFailure != null) {
-            err().println("cistern: " + firstFailure);
+            options.err().println("cistern: " + firstFailure);
         }
         long mismatches = results.stream()
                 .mapToLong(result -> result.outcome().mismatches())
                 .sum();
         if (mismatches > 0) {
-            err().println("cistern: contents lost: " + mismatches + " words of blocks changed while they were live");
+            options.err()
+                    .println("cistern: contents lost: " + mismatches + " words of blocks changed while they were live");
             return ExitCode.CONTENTS_LOST;
         }
         return firstFailure == null ? ExitCode.OK : ExitCode.ALLOCATION_FAILED;
-    }
-
-    private PrintWriter out() {
-        return java.util.Objects.requireNonNull(command).commandLine().getOut();
-    }
-
-    private PrintWriter err() {
-        return java.util.Objects.requireNonNull(command).commandLine().getErr();
     }
 }

@@ -68,6 +68,11 @@ record ReplayResult(
         return outcome.passes().getLast().driverCalls();
     }
 
+    /// What the allocator asked of the driver in each pass.
+    List<Long> passDriverCalls() {
+        return outcome.passes().stream().map(Replay.Pass::driverCalls).toList();
+    }
+
     /// Reserved over requested peak; empty if nothing was requested.
     OptionalDouble ratio() {
         return requestedPeakBytes == 0
@@ -93,6 +98,7 @@ record ReplayResult(
         fields.put("driverCalls", driverCalls());
         fields.put("firstPassMillis", orNull(firstPassMillis()));
         fields.put("firstPassDriverCalls", firstPassDriverCalls());
+        fields.put("passDriverCalls", passDriverCalls());
         fields.put("simulatedDriverMillis", orNull(simulatedDriverMillis()));
         fields.put("mismatches", work == Work.CHECK ? outcome.mismatches() : null);
         fields.put("metered", metered());

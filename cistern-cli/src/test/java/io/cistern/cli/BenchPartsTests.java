@@ -17,6 +17,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /// The parts of `cistern bench`: sizes, queue, rows, figures.
 final class BenchPartsTests {
     private static final long MOST_BYTES = 64 << 10;
+    private static final long[] TAKEN = LongStream.rangeClosed(1, 10_000).toArray();
 
     @Test
     void sizesAreAnyNumbersOverHalfOfTheLargestWhichIsAmongThem() {
@@ -93,6 +94,13 @@ final class BenchPartsTests {
                 .contains("\"lowestNanosPerPair\":10.000,\"highestNanosPerPair\":90.000,\"rounds\":5,\"forks\":2");
     }
 
+    @Test
+    void percentilesAreExceededByAsManyPairsAsTheySay() {
+        assertThat(BenchPercentiles.of(TAKEN).nanos()).containsExactly(5001.0, 9001.0, 9901.0, 9991.0, 10_000.0);
+        assertThat(BenchPercentiles.PERCENTILES.stream().map(BenchPercentiles::field))
+                .containsExactly("p50Nanos", "p90Nanos", "p99Nanos", "p999Nanos", "p9999Nanos");
+    }
+
     @ParameterizedTest
     @EnumSource
     void noCaseWantsMoreThreadsThanThereAreButAHandoff(BenchScenario scenario) {
@@ -110,6 +118,6 @@ final class BenchPartsTests {
 
     private static BenchRow row(List<Double> nanosPerPair, double garbageBytesPerPair) {
         BenchCase two = new BenchCase(BenchScenario.THREADS, BenchCase.Variant.OWN_STREAMS, 2, 4096, 0);
-        return new BenchRow(two, nanosPerPair, 111, 22, garbageBytesPerPair, Double.NaN, "G1");
+        return new BenchRow(two, nanosPerPair, BenchPercentiles.of(TAKEN), 22, garbageBytesPerPair, Double.NaN, "G1");
     }
 }

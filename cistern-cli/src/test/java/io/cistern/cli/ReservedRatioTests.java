@@ -18,6 +18,8 @@ final class ReservedRatioTests {
         "resnet_train, caching, 1.02, 0",
         "vit_streams, caching, 1.10, 300",
         "vit_streams, caching:slack=0, 1.10, 300",
+        "resnet_train, caching:fit=tight, 1.01, 0",
+        "vit_streams, caching:fit=tight, 1.06, 300",
     })
     void reservedStaysNearWhatIsRequestedAndComesToRest(String name, String spec, double ratio, long calls)
             throws TraceException {

@@ -2,6 +2,7 @@ package io.cistern.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.jvm.JavaProgram;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -9,17 +10,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /// Runs each example as its reader would: in a JVM of its own, with everything on the class path.
 class ExamplesTests {
     private static final Path SOURCES = Path.of("src", "main");
-
-    @TempDir
-    private Path folder;
 
     @Test
     void quickStartReadsBackWhatItWroteAndFreesToTheFirstAllocator() throws Exception {
@@ -120,26 +116,12 @@ class ExamplesTests {
     private List<String> run(
             Map<String, String> variables, Class<?> example, List<String> options, List<String> arguments)
             throws IOException, InterruptedException {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
-        command.addAll(List.of("--class-path", System.getProperty("java.class.path")));
-        command.addAll(options);
-        command.add(example.getName());
-        command.addAll(arguments);
-        Path output = folder.resolve("output.txt");
-        ProcessBuilder builder =
-                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
-        builder.environment().remove("CISTERN_ALLOCATOR");
-        builder.environment().putAll(variables);
-        Process process = builder.start();
-        try {
-            assertThat(process.waitFor(1, TimeUnit.MINUTES)).as("ended in time").isTrue();
-        } finally {
-            process.destroyForcibly();
-        }
-        List<String> lines = Files.readAllLines(output);
-        assertThat(process.exitValue()).as(() -> String.join("\n", lines)).isZero();
-        return lines;
+        List<String> all = new ArrayList<>(List.of(
+                "--enable-native-access=ALL-UNNAMED",
+                "-XX:TieredStopAtLevel=1",
+                "--class-path",
+                System.getProperty("java.class.path")));
+        all.addAll(options);
+        return new JavaProgram(example.getName(), all, arguments, variables).run();
     }
 }

@@ -3,18 +3,15 @@ package io.cistern.loader;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.jvm.JavaProgram;
 import io.cistern.probe.PluginProbe;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import java.io.File;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -129,7 +126,9 @@ class SeparateJvmTests {
                             provides io.cistern.spi.AllocatorProvider with acme.Recycling;
                         }
                         """)
-                .build(folder.resolve("acme-module.jar"), List.of("--module-path", joined(CISTERN.subList(0, 2))));
+                .build(
+                        folder.resolve("acme-module.jar"),
+                        List.of("--module-path", JavaProgram.joined(CISTERN.subList(0, 2))));
         List<Path> modules = new ArrayList<>(CISTERN);
         modules.add(module);
 
@@ -137,7 +136,7 @@ class SeparateJvmTests {
                         Map.of(),
                         List.of(
                                 "--module-path",
-                                joined(modules),
+                                JavaProgram.joined(modules),
                                 "--add-modules",
                                 "ALL-MODULE-PATH",
                                 "--class-path",
@@ -155,34 +154,14 @@ class SeparateJvmTests {
                 .flatMap(paths -> paths)
                 .toList();
         List<String> all = new ArrayList<>(options);
-        all.addAll(List.of("--class-path", joined(classPath)));
+        all.addAll(List.of("--class-path", JavaProgram.joined(classPath)));
         return run(variables, all);
     }
 
     private List<String> run(Map<String, String> variables, List<String> options)
             throws IOException, InterruptedException {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of("-XX:TieredStopAtLevel=1", "-Xmx128m"));
-        command.addAll(options);
-        command.add(PluginProbe.class.getName());
-        Path output = folder.resolve("output.txt");
-        ProcessBuilder builder =
-                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
-        builder.environment().remove("CISTERN_ALLOCATOR");
-        builder.environment().putAll(variables);
-        Process process = builder.start();
-        try {
-            assertThat(process.waitFor(1, TimeUnit.MINUTES)).as("ended in time").isTrue();
-        } finally {
-            process.destroyForcibly();
-        }
-        List<String> lines = Files.readAllLines(output);
-        assertThat(process.exitValue()).as(() -> String.join("\n", lines)).isZero();
-        return lines;
-    }
-
-    private static String joined(List<Path> paths) {
-        return paths.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator));
+        List<String> all = new ArrayList<>(List.of("-XX:TieredStopAtLevel=1", "-Xmx128m"));
+        all.addAll(options);
+        return new JavaProgram(PluginProbe.class.getName(), all, List.of(), variables).run();
     }
 }

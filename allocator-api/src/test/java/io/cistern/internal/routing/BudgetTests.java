@@ -94,7 +94,7 @@ class BudgetTests {
             }
         };
         CyclicBarrier rest = new CyclicBarrier(THREADS, atRest);
-        inThreads(THREADS, thread -> {
+        Threads.run(THREADS, thread -> {
             RandomGenerator random =
                     RandomGeneratorFactory.of("L64X128MixRandom").create(seed * 1000 + thread);
             List<Long> held = new ArrayList<>();
@@ -148,7 +148,7 @@ class BudgetTests {
             Budget budget = new Budget("all", (long) THREADS * 4 * size, null);
             Route route = router.open(
                     "all" + size, 0, new Ledger(BASE + size * (1L << 22)), Budgets.of(null, budget), () -> {});
-            assertThatCode(() -> inThreads(THREADS, _ -> {
+            assertThatCode(() -> Threads.run(THREADS, _ -> {
                         long[] held = new long[4];
                         for (int step = 0; step < 5000; step++) {
                             int at = step % held.length;
@@ -234,25 +234,5 @@ class BudgetTests {
         Route route = router.open("ledger", 0, new Ledger(BASE), both, () -> {});
         router.allocate(route, 900, 0);
         assertThat(whole.usedBytes()).isEqualTo(900);
-    }
-
-    private interface Body {
-        void run(int thread) throws Exception;
-    }
-
-    private static void inThreads(int count, Body body) throws Exception {
-        try (var executor = Executors.newFixedThreadPool(count)) {
-            List<Future<?>> running = new ArrayList<>();
-            for (int i = 0; i < count; i++) {
-                int thread = i;
-                running.add(executor.submit(() -> {
-                    body.run(thread);
-                    return null;
-                }));
-            }
-            for (Future<?> task : running) {
-                task.get();
-            }
-        }
     }
 }

@@ -32,7 +32,7 @@ class RouterThreadTests {
         long[] block = new long[1];
         AtomicInteger refused = new AtomicInteger();
         CyclicBarrier barrier = new CyclicBarrier(THREADS, () -> block[0] = router.allocate(route, 1000, 0));
-        inThreads(THREADS, _ -> {
+        Threads.run(THREADS, _ -> {
             for (int i = 0; i < rounds; i++) {
                 barrier.await();
                 try {
@@ -65,7 +65,7 @@ class RouterThreadTests {
         Route route = router.open("ledger", 0, new Ledger(BASE), null, () -> {});
         LinkedBlockingQueue<Long> handed = new LinkedBlockingQueue<>();
         int blocks = 20_000;
-        inThreads(2, thread -> {
+        Threads.run(2, thread -> {
             for (int i = 0; i < blocks; i++) {
                 if (thread == 0) {
                     handed.add(router.allocate(route, 3000, 0));
@@ -131,7 +131,7 @@ class RouterThreadTests {
         Route route = router.open("ledger", 0, new Ledger(BASE), null, () -> {});
         AtomicLong live = new AtomicLong();
         CyclicBarrier allAllocated = new CyclicBarrier(THREADS);
-        inThreads(THREADS, thread -> {
+        Threads.run(THREADS, thread -> {
             List<Long> blocks = new ArrayList<>();
             for (int i = 0; i < 1000; i++) {
                 blocks.add(router.allocate(route, 1000 + thread, 0));
@@ -153,7 +153,7 @@ class RouterThreadTests {
         AtomicLong highest = new AtomicLong();
         Route route = router.open(
                 "ledger", 0, new Ledger(BASE), Budgets.of(null, new Budget("device 3", limit, null)), () -> {});
-        inThreads(THREADS, thread -> {
+        Threads.run(THREADS, thread -> {
             for (int i = 0; i < 5000; i++) {
                 try {
                     long block = router.allocate(route, 30_000, 0);
@@ -179,7 +179,7 @@ class RouterThreadTests {
             for (int i = 0; i < blocks.length; i++) {
                 blocks[i] = router.allocate(route, 1L << (8 + i % 14), 0);
             }
-            inThreads(3, thread -> {
+            Threads.run(3, thread -> {
                 if (thread == 0) {
                     router.close(route);
                 } else {
@@ -248,7 +248,7 @@ class RouterThreadTests {
             });
         };
         current.set(next.get());
-        inThreads(THREADS, thread -> {
+        Threads.run(THREADS, thread -> {
             if (thread == 0) {
                 for (int i = 0; i < swaps; i++) {
                     Route old = current.getAndSet(next.get());
@@ -310,25 +310,5 @@ class RouterThreadTests {
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {}
-    }
-
-    private interface Body {
-        void run(int thread) throws Exception;
-    }
-
-    private static void inThreads(int count, Body body) throws Exception {
-        try (var executor = Executors.newFixedThreadPool(count)) {
-            List<Future<?>> running = new ArrayList<>();
-            for (int i = 0; i < count; i++) {
-                int thread = i;
-                running.add(executor.submit(() -> {
-                    body.run(thread);
-                    return null;
-                }));
-            }
-            for (Future<?> task : running) {
-                task.get();
-            }
-        }
     }
 }

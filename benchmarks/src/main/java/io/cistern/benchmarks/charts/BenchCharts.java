@@ -14,7 +14,7 @@ final class BenchCharts {
     private BenchCharts() {}
 
     static void draw(Path raw, Path charts) throws IOException {
-        List<Rows.Row> rows = Rows.json(raw, "bench{,-peers}.jsonl");
+        List<Rows.Row> rows = Rows.json(raw, "bench.jsonl", "bench-peers.jsonl");
         pair(of("pair", rows), charts);
         live(of("scale", rows), charts);
         threads(of("threads", rows), charts);

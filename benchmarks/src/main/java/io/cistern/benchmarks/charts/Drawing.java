@@ -29,10 +29,10 @@ final class Drawing {
     private static final float LINE = 1.8f;
     /// So that it can be seen under others.
     private static final float FIRST_LINE = 3.6f;
-    /// A logarithmic axis has a label for each power of ten, so it wants some.
+    /// A logarithmic axis has a label for each power of ten, so it wants some, and begins and ends with one.
     private static final double LOGARITHMIC_FROM = 20;
 
-    /// By Okabe and Ito; yellow is too light on white.
+    /// By Okabe and Ito, without yellow, which is too light on white, and with brown.
     private static final List<Color> COLORS = List.of(
             new Color(0x00, 0x72, 0xb2),
             new Color(0xd5, 0x5e, 0x00),
@@ -40,7 +40,8 @@ final class Drawing {
             new Color(0xcc, 0x79, 0xa7),
             new Color(0xe6, 0x9f, 0x00),
             new Color(0x56, 0xb4, 0xe9),
-            new Color(0x80, 0x80, 0x80));
+            new Color(0x80, 0x80, 0x80),
+            new Color(0x7a, 0x4a, 0x2a));
 
     private static final BasicStroke DASHED =
             new BasicStroke(LINE, BasicStroke.CAP_BUTT, BasicStroke.JOIN_ROUND, 1, new float[] {6, 4}, 0);
@@ -116,7 +117,8 @@ final class Drawing {
                 .summaryStatistics();
         if (values.getMax() > LOGARITHMIC_FROM * values.getMin()) {
             chart.getStyler().setYAxisLogarithmic(true);
-            chart.getStyler().setYAxisMin(null);
+            chart.getStyler().setYAxisMin(Math.pow(10, Math.floor(Math.log10(values.getMin()))));
+            chart.getStyler().setYAxisMax(Math.pow(10, Math.ceil(Math.log10(values.getMax()))));
         }
         return this;
     }

@@ -9,8 +9,10 @@ import java.nio.file.Path;
 /// | files in the raw folder | charts |
 /// |---|---|
 /// | `series*.csv` | `reserved-TRACE.png`: reserved against requested over time |
-/// | `bench*.jsonl` | `pair.png`, `live.png`, `threads.png`: what a pair costs by size and live blocks, scaling |
-/// | `latency.jsonl` | `latency.png`: percentiles beside a neighbour that grows and trims |
+/// | `bench{,-peers}.jsonl` | `pair.png`, `live.png`, `threads.png`: what a pair costs by size and live blocks, scaling
+/// |
+/// | the same | `pair-latency.png`, `pair-p999.png`: the distribution of single pairs |
+/// | `latency.jsonl` | `latency.png`, `launch-latency.png`: percentiles beside a neighbour that grows and trims |
 /// | `slack.jsonl` | `slack-memory.png`, `slack-calls.png`: what slack costs and saves |
 ///
 /// What has no files has no chart.
@@ -27,7 +29,7 @@ public final class MakeCharts {
         Path charts = Files.createDirectories(Path.of(arguments[1]));
         ReservedCharts.draw(raw, charts);
         BenchCharts.draw(raw, charts);
-        LatencyChart.draw(raw, charts);
+        LatencyCharts.draw(raw, charts);
         SlackCharts.draw(raw, charts);
     }
 }

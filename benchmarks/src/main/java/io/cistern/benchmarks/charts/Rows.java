@@ -5,7 +5,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -15,13 +15,24 @@ import java.util.regex.Pattern;
 /// Rows of raw measurements: the fields of flat JSON objects, one a line, or of CSV with a header. Lines that are
 /// neither, such as messages of a program, are passed over.
 final class Rows {
-    private static final Pattern FIELD = Pattern.compile("\"(\\w+)\":(?:\"((?:[^\"\\\\]|\\\\.)*)\"|([-+.\\w]+))");
-    private static final Pattern CELL = Pattern.compile("\"([^\"]*)\"|([^,]+)");
+    private static final Pattern FIELD =
+            Pattern.compile("\"(\\w+)\":(?:\"((?:[^\"\\\\]|\\\\.)*)\"|([-+.\\w]+|\\[[^]]*]))");
+    private static final Pattern CELL = Pattern.compile("(?:^|,)(?:\"([^\"]*)\"|([^,]*))");
 
     private Rows() {}
 
     /// One row.
-    record Row(Map<String, String> fields) {
+    ///
+    /// @param file the name of the file that it stood in, without what follows the point
+    record Row(String file, Map<String, String> fields) {
+        boolean has(String name) {
+            return fields.containsKey(name);
+        }
+
+        String textOr(String name, String otherwise) {
+            return fields.getOrDefault(name, otherwise);
+        }
+
         String text(String name) {
             return Objects.requireNonNull(fields.get(name), () -> "no field " + name + " in " + fields);
         }
@@ -31,25 +42,32 @@ final class Rows {
         }
     }
 
-    /// The rows of all files of a folder whose names match a glob.
-    static List<Row> json(Path folder, String glob) throws IOException {
+    /// The rows of all files of a folder whose names match a glob, one glob after the other.
+    static List<Row> json(Path folder, String... globs) throws IOException {
         List<Row> rows = new ArrayList<>();
-        for (Path file : files(folder, glob)) {
-            for (String line : Files.readAllLines(file)) {
-                if (line.startsWith("{")) {
-                    rows.add(json(line));
+        for (String glob : globs) {
+            for (Path file : files(folder, glob)) {
+                for (String line : Files.readAllLines(file)) {
+                    if (line.startsWith("{")) {
+                        rows.add(json(name(file), line));
+                    }
                 }
             }
         }
         return rows;
     }
 
-    private static Row json(String line) {
-        Map<String, String> fields = new HashMap<>();
+    private static Row json(String file, String line) {
+        Map<String, String> fields = new LinkedHashMap<>();
         for (Matcher field = FIELD.matcher(line); field.find(); ) {
             fields.putIfAbsent(field.group(1), field.group(2) == null ? field.group(3) : field.group(2));
         }
-        return new Row(fields);
+        return new Row(file, fields);
+    }
+
+    private static String name(Path file) {
+        String name = file.getFileName().toString();
+        return name.substring(0, name.indexOf('.'));
     }
 
     /// The rows of all files of a folder whose names match a glob.
@@ -59,18 +77,18 @@ final class Rows {
             List<String> lines = Files.readAllLines(file);
             List<String> names = cells(lines.getFirst());
             for (String line : lines.subList(1, lines.size())) {
-                rows.add(csv(names, cells(line)));
+                rows.add(csv(name(file), names, cells(line)));
             }
         }
         return rows;
     }
 
-    private static Row csv(List<String> names, List<String> cells) {
-        Map<String, String> fields = new HashMap<>();
+    private static Row csv(String file, List<String> names, List<String> cells) {
+        Map<String, String> fields = new LinkedHashMap<>();
         for (int i = 0; i < names.size(); i++) {
             fields.put(names.get(i), cells.get(i));
         }
-        return new Row(fields);
+        return new Row(file, fields);
     }
 
     private static List<String> cells(String line) {

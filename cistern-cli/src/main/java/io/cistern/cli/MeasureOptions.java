@@ -1,0 +1,57 @@
+package io.cistern.cli;
+
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/// The options of commands that measure allocators on a device, and where such a command writes.
+final class MeasureOptions {
+    @Spec(Spec.Target.MIXEE)
+    private @Nullable CommandSpec command;
+
+    @Option(
+            names = "--allocator",
+            paramLabel = "SPEC",
+            description = "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can"
+                    + " run; for bench on a simulated GPU, where others are as slow as the simulation, the one with the"
+                    + " highest priority.")
+    private List<String> allocators = new ArrayList<>();
+
+    @Option(
+            names = "--device",
+            paramLabel = "DEVICE",
+            defaultValue = "auto",
+            description = "auto, simulated or cuda:N. auto: the GPU if there is one.")
+    private String device = "auto";
+
+    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
+    private OutputFormat format = OutputFormat.TEXT;
+
+    /// The specs as given; empty for all that can run.
+    List<String> allocators() {
+        return allocators;
+    }
+
+    String device() {
+        return device;
+    }
+
+    OutputFormat format() {
+        return format;
+    }
+
+    /// For results.
+    PrintWriter out() {
+        return Objects.requireNonNull(command).commandLine().getOut();
+    }
+
+    /// For all else.
+    PrintWriter err() {
+        return Objects.requireNonNull(command).commandLine().getErr();
+    }
+}

@@ -1,0 +1,2 @@
+/// Java programs in JVMs of their own, for tests.
+package io.cistern.jvm;
