@@ -32,10 +32,9 @@ final class LatencyCharts {
     private LatencyCharts() {}
 
     static void draw(Path raw, Path charts) throws IOException {
-        Map<Boolean, List<Rows.Row>> beside = Rows.json(raw, "latency.jsonl").stream()
-                .collect(Collectors.partitioningBy(row -> row.text("measured").equals("launch")));
-        beside("Launches beside a neighbour", beside.get(true), charts, "launch-latency");
-        beside("Cached pairs beside a neighbour", beside.get(false), charts, "latency");
+        List<Rows.Row> beside = Rows.json(raw, "latency.jsonl");
+        beside("Launches beside a neighbour", measured(true, beside), charts, "launch-latency");
+        beside("Cached pairs beside a neighbour", measured(false, beside), charts, "latency");
         List<Rows.Row> pairs = Rows.json(raw, "bench.jsonl", "bench-peers.jsonl").stream()
                 .filter(row -> row.text("scenario").equals("pair"))
                 .toList();
@@ -53,6 +52,12 @@ final class LatencyCharts {
         if (!pairs.isEmpty()) {
             slowest(pairs, charts);
         }
+    }
+
+    private static List<Rows.Row> measured(boolean launches, List<Rows.Row> rows) {
+        return rows.stream()
+                .filter(row -> row.text("measured").equals("launch") == launches)
+                .toList();
     }
 
     private static void beside(String title, List<Rows.Row> rows, Path charts, String name) throws IOException {
