@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /// needs no test. The head of a class that was not used yet points to the 0 behind the heads: it is empty and
 /// full. A stack that needs more places moves to the end.
 ///
-/// **Invariants**: room = what it was at first − Σ depth × byteSize; top ≤ limit; cells[bottom] = 0.
+/// **Invariants**: room = what it was at first − Σ depth × byteSize; top ≤ limit; below each stack stands 0.
 ///
 /// Plain data; whoever has [entered][LaneEntry#enter] the lane reads and writes it.
 abstract class SizeStacks {
