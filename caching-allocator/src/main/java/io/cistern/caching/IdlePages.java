@@ -83,7 +83,7 @@ final class IdlePages {
                     shard.findIdle(this);
                 }
             }
-            pages.sort(Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.freedAt));
+            pages.sort(Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.seenFreedAt));
         }
         return pages;
     }
@@ -93,6 +93,7 @@ final class IdlePages {
         for (long at = arena.slotStart(from); at < to; ) {
             Mapping mapping = Objects.requireNonNull(arena.mappingAt(at));
             if (mapping.address >= from && mapping.end() <= to && has(mapping.page)) {
+                mapping.page.seenFreedAt = mapping.page.freedAt;
                 pages.add(mapping.page);
             }
             at = mapping.end();

@@ -3,57 +3,17 @@ package io.cistern.caching;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/// The small blocks of one stream that one lane keeps: a stack of addresses for each [size class][SizeClasses],
-/// all in one array, so that a block is three reads away.
+/// The small blocks of one stream that one lane keeps, and how many of each class.
 ///
-/// ```
-/// cells      head 0 | head 1 | … | head COUNT − 1 | 0 | stack | stack | …                       longs
-/// head       top | limit | byteSize | hits
-/// stack      0 | address | address | …
-/// ```
+/// A block is pushed only where its bytes fit into the [#room] that the lane gives out of its bound.
 ///
-/// *top* is where the address stands that was pushed last, *limit* the last place for one, *byteSize* that of
-/// each block, *hits* how many were popped. Below the first address stands 0, which is none; so an empty stack
-/// needs no test. The head of a class that was not used yet points to the 0 behind the heads: it is empty and
-/// full. A stack that needs more room moves to the end.
-///
-/// A block is pushed only where its bytes fit into [#room], which the lane gives out of its bound; a block
-/// popped gives them back.
-///
-/// **Invariants**: `room = allowance − Σ depth × byteSize`; 0 ≤ room; top ≤ limit; every address is a
-/// live block of [#small], of the class's size.
-///
-/// Plain data; whoever has [entered][Lane#enter] the lane reads and writes it.
-final class LaneBins {
-    private static final int TOP = 0;
-    private static final int LIMIT = 1;
-    private static final int BYTE_SIZE = 2;
-    private static final int HITS = 3;
-    private static final int HEAD = 4;
-
-    private static final int ZERO = SizeClasses.COUNT * HEAD;
-
+/// **Invariants**: `room = allowance − Σ depth × byteSize`; 0 ≤ room; every address is a live block of
+/// [#small], of the class's size.
+final class LaneBins extends SizeStacks {
     /// A stack's first limit, and what a miss takes at most, in bytes and in blocks.
     private static final long BATCH_BYTES = 64 << 10;
 
     private static final int BATCH_BLOCKS = 32;
-
-    /// Hits between trials; a power of two.
-    private static final int TRIAL = 64;
-
-    /// What is seldom wanted of the stack of a class.
-    private static final class Stack {
-        /// Where its 0 stands, and how many addresses there is room for behind it.
-        int bottom = ZERO;
-
-        int capacity;
-
-        /// How many blocks the next miss takes.
-        int batch = 1;
-
-        /// Whether it was found empty since the limit last rose.
-        boolean missed;
-    }
 
     final long key;
 
@@ -71,29 +31,22 @@ final class LaneBins {
     private long largeBase;
     private long largeSpan;
 
-    /// Bytes that may be pushed.
-    long room;
     /// What the lane gave these bins of its bound.
     long allowance;
     /// Whether the stream has ended, so that these bins are in no lane any more.
     boolean ended;
 
-    private long[] cells = new long[ZERO + 1];
-    /// The first cell that is no stack's.
-    private int end = ZERO + 1;
+    /// How many blocks the next miss of a class takes, and whether it missed since its limit last rose.
+    private final int[] batches = new int[SizeClasses.COUNT];
 
-    private final Stack[] stacks = new Stack[SizeClasses.COUNT];
+    private final boolean[] missed = new boolean[SizeClasses.COUNT];
+
     /// Where the next search for room begins.
     private int cursor;
 
     LaneBins(long key) {
         this.key = key;
-        Arrays.setAll(stacks, _ -> new Stack());
-        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
-            cells[sizeClass * HEAD + TOP] = ZERO;
-            cells[sizeClass * HEAD + LIMIT] = ZERO;
-            cells[sizeClass * HEAD + BYTE_SIZE] = SizeClasses.byteSize(sizeClass);
-        }
+        Arrays.fill(batches, 1);
     }
 
     /// Bins that hold nothing and take nothing.
@@ -108,49 +61,6 @@ final class LaneBins {
         ended = true;
         smallSpan = 0;
         largeSpan = 0;
-    }
-
-    /// Takes the address that was pushed last.
-    ///
-    /// @return 0 if there is none
-    long pop(int sizeClass) {
-        long[] cells = this.cells;
-        int head = sizeClass * HEAD;
-        int top = (int) cells[head + TOP];
-        long address = cells[top];
-        if (address != 0) {
-            cells[head + TOP] = top - 1L;
-            cells[head + HITS]++;
-            room += cells[head + BYTE_SIZE];
-        }
-        return address;
-    }
-
-    /// Counts a block that was not on its stack.
-    void countHit(int sizeClass) {
-        cells[sizeClass * HEAD + HITS]++;
-    }
-
-    /// Whether it is a class's turn to try something, which it is once in some hits; never where nothing hits.
-    boolean isTurnToTry(int sizeClass) {
-        return (cells[sizeClass * HEAD + HITS] & TRIAL - 1) == 1;
-    }
-
-    /// Keeps an address.
-    ///
-    /// @return false if there is no room
-    boolean push(int sizeClass, long address) {
-        long[] cells = this.cells;
-        int head = sizeClass * HEAD;
-        int top = (int) cells[head + TOP] + 1;
-        long left = room - cells[head + BYTE_SIZE];
-        if (top > (int) cells[head + LIMIT] || left < 0) {
-            return false;
-        }
-        cells[top] = address;
-        cells[head + TOP] = top;
-        room = left;
-        return true;
     }
 
     /// Whether an address is known to be one of the small shard.
@@ -197,24 +107,22 @@ final class LaneBins {
     ///
     /// @return how many to fetch
     int missed(int sizeClass) {
-        Stack stack = stacks[sizeClass];
-        stack.missed = true;
-        int batch = stack.batch;
-        stack.batch = Math.min(batch * 2, firstLimit(sizeClass));
+        missed[sizeClass] = true;
+        int batch = batches[sizeClass];
+        batches[sizeClass] = Math.min(batch * 2, firstLimit(sizeClass));
         return batch;
     }
 
     /// Makes a place in a full stack: more places, if it was also found empty; or else the older half goes.
     void makePlace(Lane lane, int sizeClass, AddressBatch evicted) {
-        Stack stack = stacks[sizeClass];
         int limit = limit(sizeClass);
         if (depth(sizeClass) < limit) {
             return;
         }
         if (limit == 0) {
             setLimit(sizeClass, firstLimit(sizeClass));
-        } else if (stack.missed) {
-            stack.missed = false;
+        } else if (missed[sizeClass]) {
+            missed[sizeClass] = false;
             setLimit(sizeClass, limit * 2);
         } else {
             leave(lane, sizeClass, (limit + 1) / 2, evicted);
@@ -223,13 +131,11 @@ final class LaneBins {
 
     /// Moves blocks to the depot of the shard, as far as it takes them.
     private void leave(Lane lane, int sizeClass, int count, AddressBatch evicted) {
-        int first = stacks[sizeClass].bottom + 1;
-        int left = small == null ? 0 : small.depot.leave(lane, sizeClass, cells, first, count);
-        drop(sizeClass, left);
+        int left = small == null ? 0 : leave(small.depot, lane, sizeClass, count);
         if (left == count) { // more at once next time
             use(sizeClass, 2 * Depot.batch(sizeClass));
         }
-        evict(sizeClass, count - left, evicted);
+        giveBack(sizeClass, count - left, evicted);
     }
 
     /// Makes room by halving stacks, beginning where the last such search ended.
@@ -239,7 +145,7 @@ final class LaneBins {
             cursor = cursor + 1 == SizeClasses.COUNT ? 0 : cursor + 1;
             if (depth(sizeClass) > 0) {
                 setLimit(sizeClass, Math.max(1, limit(sizeClass) / 2));
-                evict(sizeClass, (depth(sizeClass) + 1) / 2, evicted);
+                giveBack(sizeClass, (depth(sizeClass) + 1) / 2, evicted);
             }
         }
     }
@@ -251,7 +157,7 @@ final class LaneBins {
     boolean evictLargest(int sizeClass, AddressBatch evicted) {
         for (int larger = SizeClasses.COUNT - 1; larger > sizeClass; larger--) {
             if (depth(larger) > 0) {
-                evict(larger, 1, evicted);
+                giveBack(larger, 1, evicted);
                 return true;
             }
         }
@@ -264,7 +170,7 @@ final class LaneBins {
     boolean evictNextLarger(int sizeClass, AddressBatch evicted) {
         for (int larger = sizeClass + 1; larger < SizeClasses.COUNT; larger++) {
             if (depth(larger) > 0) {
-                evict(larger, 1, evicted);
+                giveBack(larger, 1, evicted);
                 return true;
             }
         }
@@ -278,26 +184,16 @@ final class LaneBins {
         }
         for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
             if (depth(sizeClass) > 0) {
-                stacks[sizeClass].batch = 1;
-                evict(sizeClass, depth(sizeClass), evicted);
+                batches[sizeClass] = 1;
+                giveBack(sizeClass, depth(sizeClass), evicted);
             }
         }
     }
 
-    /// The lowest, which were pushed first. What goes back was too much to fetch.
-    private void evict(int sizeClass, int count, AddressBatch evicted) {
-        Stack stack = stacks[sizeClass];
-        evicted.addAll(cells, stack.bottom + 1, stack.bottom + 1 + count);
-        stack.batch = Math.max(1, stack.batch / 2);
-        drop(sizeClass, count);
-    }
-
-    private void drop(int sizeClass, int count) {
-        int first = stacks[sizeClass].bottom + 1;
-        int left = depth(sizeClass) - count;
-        System.arraycopy(cells, first + count, cells, first, left);
-        cells[sizeClass * HEAD + TOP] = first - 1L + left;
-        room += count * cells[sizeClass * HEAD + BYTE_SIZE];
+    /// What goes back was too much to fetch.
+    private void giveBack(int sizeClass, int count, AddressBatch evicted) {
+        batches[sizeClass] = Math.max(1, batches[sizeClass] / 2);
+        evict(sizeClass, count, evicted);
     }
 
     /// Gives a class places for so many blocks at least, and for as many as each class has at first.
@@ -312,98 +208,17 @@ final class LaneBins {
         return Math.clamp(BATCH_BYTES / SizeClasses.byteSize(sizeClass), 1, BATCH_BLOCKS);
     }
 
-    private int depth(int sizeClass) {
-        return (int) cells[sizeClass * HEAD + TOP] - stacks[sizeClass].bottom;
-    }
-
-    private int limit(int sizeClass) {
-        return (int) cells[sizeClass * HEAD + LIMIT] - stacks[sizeClass].bottom;
-    }
-
-    private void setLimit(int sizeClass, int limit) {
-        Stack stack = stacks[sizeClass];
-        if (limit > stack.capacity) {
-            move(sizeClass, stack, limit);
-        }
-        cells[sizeClass * HEAD + LIMIT] = (long) stack.bottom + limit;
-    }
-
-    private void move(int sizeClass, Stack stack, int capacity) {
-        if (end + 1 + capacity > cells.length) {
-            cells = Arrays.copyOf(cells, Math.max(end + 1 + capacity, cells.length * 3 / 2));
-        }
-        int depth = depth(sizeClass);
-        System.arraycopy(cells, stack.bottom, cells, end, 1 + depth);
-        cells[sizeClass * HEAD + TOP] = (long) end + depth;
-        stack.bottom = end;
-        stack.capacity = capacity;
-        end += 1 + capacity;
-    }
-
-    /// The blocks that are here; a guess for those who have not entered.
-    long blocks() {
-        long blocks = 0;
-        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
-            blocks += depth(sizeClass);
-        }
-        return blocks;
-    }
-
     /// Bytes of the blocks that are here; a guess for those who have not entered.
     long bytes() {
         return allowance - room;
-    }
-
-    /// The blocks that were popped; a guess for those who have not entered.
-    long hits() {
-        long hits = 0;
-        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
-            hits += cells[sizeClass * HEAD + HITS];
-        }
-        return hits;
-    }
-
-    /// Their bytes.
-    long hitBytes() {
-        long bytes = 0;
-        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
-            bytes += cells[sizeClass * HEAD + HITS] * cells[sizeClass * HEAD + BYTE_SIZE];
-        }
-        return bytes;
-    }
-
-    /// The size of the largest block that is here, or 0; a guess for those who have not entered.
-    long largestBytes() {
-        for (int sizeClass = SizeClasses.COUNT - 1; sizeClass >= 0; sizeClass--) {
-            if (depth(sizeClass) > 0) {
-                return cells[sizeClass * HEAD + BYTE_SIZE];
-            }
-        }
-        return 0;
     }
 
     /// Checks the invariants above.
     ///
     /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
-        long held = 0;
-        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
-            int depth = depth(sizeClass);
-            int bottom = stacks[sizeClass].bottom;
-            long byteSize = SizeClasses.byteSize(sizeClass);
-            Invariant.check(depth <= limit(sizeClass), "a stack keeps its limit", sizeClass);
-            Invariant.check(cells[bottom] == 0, "no address stands below a stack", sizeClass);
-            held += depth * byteSize;
-            for (int at = bottom + 1; at <= bottom + depth; at++) {
-                checkLive(cells[at], byteSize);
-            }
-        }
         Invariant.check(room >= 0, "bins keep their allowance", room);
-        Invariant.check(held == allowance - room, "bytes in stacks", held);
-    }
-
-    private void checkLive(long address, long byteSize) {
-        StreamShard shard = small;
-        Invariant.check(shard != null && shard.isLive(address, byteSize), "a block in a lane is live", address);
+        long held = check(small);
+        Invariant.check(held == bytes(), "bytes in stacks", held);
     }
 }

@@ -12,7 +12,7 @@ package io.cistern.caching;
 /// ```
 ///
 /// A part of the last sum may be below 0: what is asked for here is freed there. What is held is not counted, since
-/// a walk tells; and hits of stacks are counted [there][LaneBins#hits].
+/// a walk tells; and hits of stacks are counted [there][SizeStacks#hits].
 final class LaneCounters {
     private final Gauge requested;
     private long hits;

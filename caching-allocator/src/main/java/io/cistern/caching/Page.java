@@ -40,6 +40,8 @@ final class Page {
 
     long freedAt;
     int idleBlock = Blocks.NONE;
+    /// What [#freedAt] was when the [look][IdlePages] under way came across it.
+    long seenFreedAt;
     /// The last [look][IdlePages] that took it.
     long takenIn;
     /// The last search that came across it lent, and at what address.
