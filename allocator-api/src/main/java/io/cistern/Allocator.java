@@ -197,8 +197,8 @@ public final class Allocator implements AutoCloseable {
                 reservedBytes(device));
     }
 
-    /// Lets all peaks begin at what is alive or reserved now: those of the framework, and those that the allocator
-    /// keeps itself ([ReservedPeak], [DetailedStatistics]).
+    /// Lets all peaks begin at what is alive or reserved now: those of the framework, and those that the
+    /// allocator keeps itself ([ReservedPeak], [DetailedStatistics]).
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeaks(int device) {

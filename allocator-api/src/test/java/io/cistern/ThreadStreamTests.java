@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// The per-thread default stream: a stream of its own for a platform thread, and none for a virtual one, which changes
-/// the thread that carries it.
+/// The per-thread default stream: a stream of its own for a platform thread, and none for a virtual one, which
+/// changes the thread that carries it.
 class ThreadStreamTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();

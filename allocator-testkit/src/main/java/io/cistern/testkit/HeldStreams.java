@@ -64,8 +64,8 @@ final class HeldStreams implements AutoCloseable {
         next = 0;
     }
 
-    /// Lets every stream go, from any thread, when the one that holds them waits for the device. Those that are held
-    /// from then on are let go at once.
+    /// Lets every stream go, from any thread, when the one that holds them waits for the device. Those that are
+    /// held from then on are let go at once.
     void giveUp() {
         set(WORDS, 1);
     }

@@ -16,8 +16,8 @@ import java.util.List;
 /// large block:        EDGE of such words | words that all are the seed | EDGE of such words
 /// ```
 ///
-/// Each check has a slot of its own on the device, 8 bytes that count words and 8 for the rest. [#mismatches()] waits
-/// for the device, reads the slots in use at once and names the blocks that were spoilt.
+/// Each check has a slot of its own on the device, 8 bytes that count words and 8 for the rest. [#mismatches()]
+/// waits for the device, reads the slots in use at once and names the blocks that were spoilt.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Patterns implements AutoCloseable {

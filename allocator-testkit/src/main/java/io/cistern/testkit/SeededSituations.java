@@ -13,10 +13,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 /// `cistern.testkit.driver`: 200 through each on a simulated GPU, 2000 on a real one, or as many as
 /// `cistern.testkit.situations` says. Every thousand, a line says how far it came.
 ///
-/// **Repeating one.** Its error names the seed, and how many came before it: with `cistern.testkit.seed` the first seed
-/// and `cistern.testkit.situations` that many, the same runs again; with the seed itself and 1, it alone, on an
-/// allocator
-/// that is new. In the distribution:
+/// **Repeating one.** Its error names the seed, and how many came before it: with `cistern.testkit.seed` the first
+/// seed and `cistern.testkit.situations` that many, the same runs again; with the seed itself and 1, it alone, on an
+/// allocator that is new. In the distribution:
 ///
 /// ```text
 /// ./cistern -Dcistern.testkit.seed=N -Dcistern.testkit.situations=1 gpu-tests --suite SeededSituations

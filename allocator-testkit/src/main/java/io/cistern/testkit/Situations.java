@@ -65,8 +65,8 @@ final class Situations implements AutoCloseable {
         rehearse();
     }
 
-    /// Does once what situations do. The driver loads some of its own kernels when they are first needed, which may
-    /// wait for the device: that must not be while a stream is held.
+    /// Does once what situations do. The driver loads some of its own kernels when they are first needed, which
+    /// may wait for the device: that must not be while a stream is held.
     private void rehearse() {
         for (long byteSize : new long[] {7, LARGEST - 1}) {
             Block block = allocate(byteSize, streams[0]);

@@ -58,7 +58,8 @@ final class CrossStreamOrder {
         return Math.max(giver.passedTime, taker.awaited.getOrDefault(giver, -1L));
     }
 
-    /// Pages of streams could not be had yet: fences now, where none are under way, so that they can be had later.
+    /// Pages of streams could not be had yet: fences now, where none are under way, so that they can be had
+    /// later.
     synchronized void mark(List<StreamTimeline> givers) {
         for (StreamTimeline giver : givers) {
             if (!giver.closed

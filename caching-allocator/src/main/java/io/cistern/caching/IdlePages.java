@@ -83,7 +83,8 @@ final class IdlePages {
                     shard.findIdle(this);
                 }
             }
-            pages.sort(Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.seenFreedAt));
+            pages.sort(
+                    Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.seenFreedAt));
         }
         return pages;
     }

@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
 final class LaneExchange {
-    /// Unless told otherwise, a lane holds up to 96 KiB while the cache asks for pages, since blocks in lanes keep
-    /// pages from others. Five recorded programs reserve the same within 0.3 % with 64 to 256 KiB; with 1 MiB, up to
-    /// 4 % more, and one took six passes to come to rest instead of three.
+    /// Unless told otherwise, a lane holds up to 96 KiB while the cache asks for pages, since blocks in lanes
+    /// keep pages from others. Five recorded programs reserve the same within 0.3 % with 64 to 256 KiB; with 1
+    /// MiB, up to 4 % more, and one took six passes to come to rest instead of three.
     private static final long SMALLEST_BOUND = 96L << 10;
 
     /// Once it asks for none, up to so much, which serves 64 live blocks of mixed sizes. It is given back before

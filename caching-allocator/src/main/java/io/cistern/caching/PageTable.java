@@ -82,7 +82,8 @@ final class PageTable {
         }
     }
 
-    /// A page is at home at a mapping from now on, which may be new; if it was before, the page is. Under the lock.
+    /// A page is at home at a mapping from now on, which may be new; if it was before, the page is. Under the
+    /// lock.
     void comesHome(Mapping mapping) {
         Page page = mapping.page;
         if (mapping.isHome()) {

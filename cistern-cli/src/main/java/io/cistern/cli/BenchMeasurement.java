@@ -23,8 +23,8 @@ import java.util.stream.Stream;
 final class BenchMeasurement {
     /// Up to [#MOST_WARM_UP_NANOS].
     private static final int WARM_UP_ROUNDS = 24;
-    /// Pairs that often miss are as fast as they get after a second: beside JMH, less was seen to tell twice their
-    /// time.
+    /// Pairs that often miss are as fast as they get after a second: beside JMH, less was seen to tell twice
+    /// their time.
     private static final long MOST_WARM_UP_NANOS = 1_200_000_000;
     /// A percentile of 99.9 has 200 pairs above it then, one of 99.99 has 20.
     private static final int MOST_TIMED_PAIRS = 200_000;

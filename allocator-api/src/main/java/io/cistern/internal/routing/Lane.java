@@ -73,8 +73,8 @@ public final class Lane extends LinePadding {
 
     /// The tally of a route.
     ///
-    /// Most calls are for the same route as the call before, so that tally is at hand: the way through the index is
-    /// three dependent reads more, and a pair takes as long as its longest chain of them.
+    /// Most calls are for the same route as the call before, so that tally is at hand: the way through the index
+    /// is three dependent reads more, and a pair takes as long as its longest chain of them.
     Tally of(Route route) {
         Tally tally = atHand;
         return tally != null && tally.route == route ? tally : look(route);

@@ -56,8 +56,8 @@ abstract class OwnerTable {
     /// first records does not disturb those who only look which chunk it is.
     private static final int HEADER = 14;
 
-    /// Longs behind the last record, 0 for ever: with the header of the next object a cache line, which may be that of
-    /// another chunk.
+    /// Longs behind the last record, 0 for ever: with the header of the next object a cache line, which may be
+    /// that of another chunk.
     private static final int TRAILER = 6;
 
     /// Longs in a record.

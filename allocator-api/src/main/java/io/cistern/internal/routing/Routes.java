@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Indices** are few, so that of a route that has drained is given to another one, after a rest.
 ///
-/// **Closing** refuses, waits for what is under way, and leaves it to the frees of the blocks alive to end the route.
+/// **Closing** refuses, waits for what is under way, and leaves it to the frees of the blocks alive to end the
+/// route.
 ///
 /// **Threads.** Any. A route is opened or retired by one thread at a time.
 abstract class Routes extends OwnerTable {

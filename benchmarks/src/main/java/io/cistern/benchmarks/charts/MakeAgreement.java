@@ -8,9 +8,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
-/// What `cistern bench` measured (`bench*.jsonl`) beside what JMH measured of the same loads (`jmh-agreement*.csv`), as
-/// a
-/// table.
+/// What `cistern bench` measured (`bench*.jsonl`) beside what JMH measured of the same loads (`jmh-agreement*.csv`),
+/// as a table.
 ///
 /// | `cistern bench` | JMH |
 /// |---|---|

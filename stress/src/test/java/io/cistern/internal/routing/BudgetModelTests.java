@@ -10,8 +10,8 @@ import org.junit.jupiter.api.Test;
 
 /// Limits are exact: whatever threads leased in advance, an allocation is refused if and only if it does not fit.
 ///
-/// Each block is freed once here. A second free, which is refused, tells that the first has begun and not that its bytes
-/// are back: of two frees of a block [OwnerModelTests] tells.
+/// Each block is freed once here. A second free, which is refused, tells that the first has begun and not that its
+/// bytes are back: of two frees of a block [OwnerModelTests] tells.
 @Param(name = "size", gen = IntGen.class, conf = "0:2")
 @Param(name = "block", gen = IntGen.class, conf = "0:1")
 public class BudgetModelTests {
