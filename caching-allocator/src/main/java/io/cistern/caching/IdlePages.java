@@ -15,6 +15,8 @@ final class IdlePages {
     private List<StreamShard> shards = List.of();
     private long number;
     private long liveBytes;
+    private long smallReservedBytes;
+    private boolean sparesSmall;
     private boolean sorted;
 
     IdlePages(CrossStreamOrder order) {
@@ -23,16 +25,19 @@ final class IdlePages {
 
     /// Begins to look at shards on behalf of one of them.
     void look(List<StreamShard> shards, StreamShard taker) {
+        sparesSmall = false;
         number++;
         this.shards = shards;
         sorted = false;
         liveBytes = 0;
+        smallReservedBytes = 0;
         for (StreamShard shard : shards) {
             StreamTimeline giver = shard.timeline;
             giver.newestTakeable = order.mayTake(taker.timeline, giver)
                     ? order.newestTakeable(taker.timeline, giver)
                     : StreamTimeline.FORBIDDEN;
             liveBytes += shard.liveBytes();
+            smallReservedBytes += shard.small ? shard.reservedBytes() : 0;
         }
     }
 
@@ -49,9 +54,19 @@ final class IdlePages {
         return late;
     }
 
+    /// From now on, pages of small blocks may not be had.
+    void spareSmall() {
+        sparesSmall = true;
+    }
+
     /// Live bytes of all shards.
     long liveBytes() {
         return liveBytes;
+    }
+
+    /// Bytes of pages that are at home with small blocks.
+    long smallReservedBytes() {
+        return smallReservedBytes;
     }
 
     /// The number of this look.
@@ -64,6 +79,7 @@ final class IdlePages {
         return page.idle
                 && page.takenIn != number
                 && page.pins.isEmpty()
+                && !(sparesSmall && page.home.arena.shard.small)
                 && page.freedAt <= page.home.arena.shard.timeline.newestTakeable;
     }
 

@@ -95,7 +95,7 @@ final class PageGrowth implements Growth {
         clock.advance();
         idle.look(table.shards(), shard);
         purchases.needed(idle.liveBytes() + byteSize);
-        WindowFill.Way chosen = choose(shard, way);
+        WindowFill.Way chosen = way == WindowFill.Way.USUAL ? mindSmallShare(shard) : way;
         return switch (shard.findOrClaimWindow(byteSize, chosen == WindowFill.Way.BUY ? null : idle)) {
             case BlockHeap.Found found -> new Block(found.address());
             case Window window -> plan(shard, window, byteSize, chosen);
@@ -103,9 +103,15 @@ final class PageGrowth implements Growth {
         };
     }
 
-    private WindowFill.Way choose(StreamShard shard, WindowFill.Way way) {
-        boolean buy = shard.small && way == WindowFill.Way.USUAL && purchases.isFree(table.reservedBytes());
-        return buy ? WindowFill.Way.BUY : way;
+    private WindowFill.Way mindSmallShare(StreamShard shard) {
+        long small = idle.smallReservedBytes();
+        if (shard.small && small + Sizes.SLOT <= purchases.smallShareBytes()) {
+            return WindowFill.Way.BUY;
+        }
+        if (!shard.small && small <= purchases.smallShareBytes()) {
+            idle.spareSmall();
+        }
+        return WindowFill.Way.USUAL;
     }
 
     private Step plan(StreamShard shard, Window window, long byteSize, WindowFill.Way way) {

@@ -52,10 +52,6 @@ final class PageTable {
         return shards;
     }
 
-    long reservedBytes() {
-        return pages.reserved().bytes();
-    }
-
     /// A new arena.
     void enter(PageArena arena) {
         lock.lock();

@@ -7,8 +7,9 @@ package io.cistern.caching;
 /// 2. Above, idle pages are moved; but moves *earn* pages, as skis are bought after they were rented often enough:
 /// one for each [#MOVES_A_PAGE] moves of its size inside a stream, and one for each between streams, up to `1 +
 /// slack` times the peak of live bytes.
-/// 3. For small blocks, a few pages above the peak are made without that, rather than taking pages from large
-/// blocks. So in programs that use hardly any memory, one page does not go back and forth between the two.
+/// 3. Small blocks have a share for themselves, which they need not earn and large ones do not take from. Which of
+/// them threads keep differs from one time to the next; so else a program that repeats would not come to rest, and
+/// in one that uses hardly any memory, a page would go back and forth between small and large blocks.
 ///
 /// Guarded by the lock of the [PageTable].
 final class Purchases {
@@ -16,9 +17,11 @@ final class Purchases {
     /// moves a page would buy what it never needs.
     private static final long MOVES_A_PAGE = 64;
 
-    /// Above the peak, for small blocks: less than half of what PyTorch takes from the driver for the first block
-    /// of more than 1 MiB.
-    private static final long COMFORT_BYTES = 8L << 20;
+    /// Less than half of what PyTorch takes from the driver for the first block of more than 1 MiB.
+    private static final long SMALL_SHARE_BYTES = 8L << 20;
+
+    /// A 128th of the peak, as a page for large blocks. With a 64th, vit_streams reserves 1 % more.
+    private static final int SMALL_SHARE_SHIFT = 7;
 
     private final double slack;
     private long peakBytes;
@@ -48,9 +51,9 @@ final class Purchases {
         return earned;
     }
 
-    /// Whether a page for small blocks may be made although others are idle.
-    boolean isFree(long reservedBytes) {
-        return reservedBytes + Sizes.SLOT <= peakBytes + COMFORT_BYTES;
+    /// What small blocks have for themselves.
+    long smallShareBytes() {
+        return Math.max(SMALL_SHARE_BYTES, peakBytes >> SMALL_SHARE_SHIFT);
     }
 
     /// A page was moved.

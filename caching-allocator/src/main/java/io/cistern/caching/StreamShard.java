@@ -620,6 +620,11 @@ final class StreamShard {
         }
     }
 
+    /// Bytes of memory here. Read without the lock, so it can be one operation old.
+    long reservedBytes() {
+        return counters.gauge(CacheStat.RESERVED_BYTES).current();
+    }
+
     /// Read without the lock, so it can be one operation old.
     long liveBytes() {
         return heap.liveBytes();
