@@ -95,7 +95,7 @@ public final class CachingOption<T> {
     public static final CachingOption<Long> LANE_BYTES = new CachingOption<>(
             "lane_bytes",
             "from 1MiB to 1GiB",
-            "1 MiB while memory is obtained, then up to 32 MiB",
+            "96 KiB while memory is obtained, then up to 32 MiB",
             "how much of small blocks each thread keeps at most",
             (options, key) -> options.bytes(key));
 

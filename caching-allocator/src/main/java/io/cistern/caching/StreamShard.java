@@ -1,15 +1,11 @@
 package io.cistern.caching;
 
 import io.cistern.UnknownAddressException;
-import io.cistern.cuda.CudaException;
-import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
-/// The blocks of one device, one stream and one kind of size, small or large.
+/// The blocks of one device, one stream and one kind of size, small or large: taken and freed here, their memory
+/// [given back][ShardReturns], their pages [lent and filled in][ShardPages].
 ///
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
 /// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a
@@ -20,40 +16,21 @@ import org.jspecify.annotations.Nullable;
 /// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is
 /// held by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before
 /// `lock`.
-final class StreamShard {
-    private static final System.Logger LOG = System.getLogger(StreamShard.class.getName());
-
-    final long stream;
-    /// How far the stream has got.
-    final StreamTimeline timeline;
-
-    final boolean small;
-    /// Guarded by `lock`.
-    private final ShardCounters counters;
-
+final class StreamShard extends ShardReturns {
     final ReentrantLock driverLock = new ReentrantLock();
     final Depot depot = new Depot(this);
 
-    private final ShortLock lock = new ShortLock();
-    private final BlockHeap heap;
     private final FencedFrees fenced;
 
     private volatile boolean closed;
     /// Guarded by the driver lock once the shard is closed.
     private long closingFence = Fences.PASSED;
-    /// One warning is enough. Guarded by the driver lock.
-    private boolean refusalLogged;
-
     /// Makes an empty shard.
     ///
     /// @param cutting see [Growth#cutting]
     /// @param clock the device's
     StreamShard(StreamTimeline timeline, boolean small, Cutting cutting, MissClock clock, DeviceCounters device) {
-        this.counters = new ShardCounters(small, device);
-        this.timeline = timeline;
-        this.stream = timeline.key;
-        this.small = small;
-        this.heap = new BlockHeap(cutting, clock, counters);
+        super(timeline, small, cutting, clock, device);
         this.fenced = new FencedFrees(heap.blocks);
     }
 
@@ -285,259 +262,6 @@ final class StreamShard {
         }
     }
 
-    /// Takes a block if there is one by now, and else claims the window where the fewest bytes are missing.
-    /// Under the driver lock and the page table's.
-    ///
-    /// @param idle pages that count as being there, or null for none
-    /// @return a block, a window, or null if none is large enough
-    BlockHeap.@Nullable Room findOrClaimWindow(long byteSize, @Nullable IdlePages idle) {
-        lock.lock();
-        try {
-            return heap.findOrClaimWindow(byteSize, idle);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Publishes a window whose pages are there, and takes a block from it.
-    ///
-    /// @param entered the mappings that were made for it
-    /// @param end where its pages end
-    /// @return the block's address
-    long fillAndAllocate(Window window, List<Mapping> entered, long end, long byteSize) {
-        lock.lock();
-        try {
-            long came = window.lentBytes();
-            for (Mapping mapping : entered) {
-                mapping.arena.enter(mapping);
-                came += mapping.page.byteSize;
-            }
-            counters.came(came);
-            return heap.fillAndAllocate(window, end, byteSize);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Gives a claimed window up again.
-    ///
-    /// @param stuck mappings made for it that the driver would not take away
-    void abandon(Window window, List<Mapping> stuck) {
-        lock.lock();
-        try {
-            heap.abandon(window);
-            for (Mapping mapping : stuck) {
-                mapping.arena.enter(mapping);
-                heap.spend(mapping);
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Shows all pages that lie in free blocks.
-    void findIdle(IdlePages idle) {
-        lock.lock();
-        try {
-            heap.findIdle(idle);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Whether a page lies wholly in a free block here.
-    boolean isFree(Mapping home) {
-        lock.lock();
-        try {
-            return heap.isFree(home);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Takes a page that is at home here out of the free blocks.
-    ///
-    /// @return whether it is still idle
-    boolean lend(Mapping home) {
-        lock.lock();
-        try {
-            boolean lent = heap.lend(home);
-            if (lent) {
-                counters.went(home.page.byteSize);
-            }
-            return lent;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// A page that was [lent][#lend] stays after all.
-    void takeBack(Mapping home) {
-        lock.lock();
-        try {
-            counters.came(home.page.byteSize);
-            heap.returned(home);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Claims the block of a mapping that is to be unmapped.
-    void claim(Mapping mapping) {
-        lock.lock();
-        try {
-            heap.claim(mapping.block);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Makes a claimed block what it was, lent or spent.
-    void unclaim(Mapping mapping, byte state) {
-        lock.lock();
-        try {
-            heap.unclaim(mapping.block, state);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// A mapping is gone whose block was claimed.
-    void unmapped(Mapping mapping) {
-        lock.lock();
-        try {
-            mapping.arena.erase(mapping);
-            heap.gaveBack(mapping.block);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Does something to the page at home at an address, which stays there meanwhile.
-    ///
-    /// @return where the next page may begin
-    long withPageAt(PageArena arena, long address, Consumer<Page> action) {
-        lock.lock();
-        try {
-            Mapping mapping = arena.mappingAt(address);
-            if (mapping == null) {
-                return arena.slotStart(address + 1);
-            }
-            action.accept(mapping.page);
-            return mapping.end();
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    boolean isClaimed(Mapping mapping) {
-        lock.lock();
-        try {
-            return heap.blocks.state[mapping.block] == Blocks.CLAIMED;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// A mapping is gone whose page is too.
-    void erase(Mapping mapping) {
-        lock.lock();
-        try {
-            mapping.arena.erase(mapping);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Gives idle memory back to the driver, if the stream has got past its last use. Call with the driver lock
-    /// and without `lock`.
-    ///
-    /// @param wanted stop at this many bytes
-    /// @param idle answers, with the blocks claimed, whether the work of the stream has finished
-    /// @return bytes given back
-    long giveBack(long wanted, BooleanSupplier idle) {
-        return giveBack(claimIdle(wanted), idle);
-    }
-
-    /// As [#giveBack], for segments that have been idle for long.
-    long giveBackAged(long wanted, BooleanSupplier idle) {
-        int[] claimed;
-        lock.lock();
-        try {
-            claimed = heap.claimAged(wanted);
-        } finally {
-            lock.unlock();
-        }
-        return giveBack(claimed, idle);
-    }
-
-    private long giveBack(int[] claimed, BooleanSupplier idle) {
-        int done = 0;
-        long bytes = 0;
-        try {
-            if (claimed.length > 0 && idle.getAsBoolean()) {
-                for (; done < claimed.length; done++) {
-                    bytes += giveBack(claimed[done]);
-                }
-            }
-        } catch (CudaException refusal) {
-            keepRefused(refusal);
-        } finally {
-            restore(claimed, done);
-        }
-        return bytes;
-    }
-
-    /// What the driver would not take back is free as before, and goes with a later call.
-    private void keepRefused(CudaException refusal) {
-        if (refusal.result().endsContext()) {
-            throw refusal;
-        }
-        if (!refusalLogged) {
-            refusalLogged = true;
-            LOG.log(Level.WARNING, "idle memory stays reserved for now: {0}", refusal.getMessage());
-        }
-    }
-
-    /// Returns 0 if the block has to stay for now.
-    private long giveBack(int block) {
-        Region region = heap.blocks.region[block];
-        long from = heap.blocks.address[block];
-        long to = heap.blocks.end(block);
-        if (!region.giveBack(from, to)) {
-            restore(new int[] {block}, 0);
-            return 0;
-        }
-        lock.lock();
-        try {
-            counters.shrunk(to - from, region instanceof PlainSegment);
-            heap.gaveBack(block);
-        } finally {
-            lock.unlock();
-        }
-        return to - from;
-    }
-
-    private void restore(int[] claimed, int from) {
-        lock.lock();
-        try {
-            for (int i = from; i < claimed.length; i++) {
-                heap.makeFree(claimed[i]);
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private int[] claimIdle(long wanted) {
-        lock.lock();
-        try {
-            return heap.claimIdle(wanted);
-        } finally {
-            lock.unlock();
-        }
-    }
-
     /// The stream has ended: nothing is recorded on it any more.
     ///
     /// @param fence marks its last work
@@ -618,16 +342,6 @@ final class StreamShard {
         } finally {
             lock.unlock();
         }
-    }
-
-    /// Bytes of memory here. Read without the lock, so it can be one operation old.
-    long reservedBytes() {
-        return counters.gauge(CacheStat.RESERVED_BYTES).current();
-    }
-
-    /// Read without the lock, so it can be one operation old.
-    long liveBytes() {
-        return heap.liveBytes();
     }
 
     long largestFreeBytes() {

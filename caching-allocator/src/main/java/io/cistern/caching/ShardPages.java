@@ -1,0 +1,202 @@
+package io.cistern.caching;
+
+import java.util.List;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// The part of a shard that has to do with pages: what [PageGrowth] and [PageTable] ask it for, mostly while they
+/// hold the table's lock. Every method takes the shard's short lock.
+abstract sealed class ShardPages permits ShardReturns {
+    final long stream;
+    /// How far the stream has got.
+    final StreamTimeline timeline;
+
+    final boolean small;
+    final ShortLock lock = new ShortLock();
+    /// Guarded by the lock, as the counters.
+    final BlockHeap heap;
+
+    final ShardCounters counters;
+
+    ShardPages(StreamTimeline timeline, boolean small, Cutting cutting, MissClock clock, DeviceCounters device) {
+        this.counters = new ShardCounters(small, device);
+        this.timeline = timeline;
+        this.stream = timeline.key;
+        this.small = small;
+        this.heap = new BlockHeap(cutting, clock, counters);
+    }
+
+    /// Takes a block if there is one by now, and else claims the window where the fewest bytes are missing.
+    /// Under the driver lock and the page table's.
+    ///
+    /// @param idle pages that count as being there, or null for none
+    /// @return a block, a window, or null if none is large enough
+    BlockHeap.@Nullable Room findOrClaimWindow(long byteSize, @Nullable IdlePages idle) {
+        lock.lock();
+        try {
+            return heap.findOrClaimWindow(byteSize, idle);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Publishes a window whose pages are there, and takes a block from it.
+    ///
+    /// @param entered the mappings that were made for it
+    /// @param end where its pages end
+    /// @return the block's address
+    long fillAndAllocate(Window window, List<Mapping> entered, long end, long byteSize) {
+        lock.lock();
+        try {
+            long came = window.lentBytes();
+            for (Mapping mapping : entered) {
+                mapping.arena.enter(mapping);
+                came += mapping.page.byteSize;
+            }
+            counters.came(came);
+            return heap.fillAndAllocate(window, end, byteSize);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Gives a claimed window up again.
+    ///
+    /// @param stuck mappings made for it that the driver would not take away
+    void abandon(Window window, List<Mapping> stuck) {
+        lock.lock();
+        try {
+            heap.abandon(window);
+            for (Mapping mapping : stuck) {
+                mapping.arena.enter(mapping);
+                heap.spend(mapping);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Shows all pages that lie in free blocks.
+    void findIdle(IdlePages idle) {
+        lock.lock();
+        try {
+            heap.findIdle(idle);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Whether a page lies wholly in a free block here.
+    boolean isFree(Mapping home) {
+        lock.lock();
+        try {
+            return heap.isFree(home);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Takes a page that is at home here out of the free blocks.
+    ///
+    /// @return whether it is still idle
+    boolean lend(Mapping home) {
+        lock.lock();
+        try {
+            boolean lent = heap.lend(home);
+            if (lent) {
+                counters.went(home.page.byteSize);
+            }
+            return lent;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// A page that was [lent][#lend] stays after all.
+    void takeBack(Mapping home) {
+        lock.lock();
+        try {
+            counters.came(home.page.byteSize);
+            heap.returned(home);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Claims the block of a mapping that is to be unmapped.
+    void claim(Mapping mapping) {
+        lock.lock();
+        try {
+            heap.claim(mapping.block);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Makes a claimed block what it was, lent or spent.
+    void unclaim(Mapping mapping, byte state) {
+        lock.lock();
+        try {
+            heap.unclaim(mapping.block, state);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// A mapping is gone whose block was claimed.
+    void unmapped(Mapping mapping) {
+        lock.lock();
+        try {
+            mapping.arena.erase(mapping);
+            heap.gaveBack(mapping.block);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Does something to the page at home at an address, which stays there meanwhile.
+    ///
+    /// @return where the next page may begin
+    long withPageAt(PageArena arena, long address, Consumer<Page> action) {
+        lock.lock();
+        try {
+            Mapping mapping = arena.mappingAt(address);
+            if (mapping == null) {
+                return arena.slotStart(address + 1);
+            }
+            action.accept(mapping.page);
+            return mapping.end();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    boolean isClaimed(Mapping mapping) {
+        lock.lock();
+        try {
+            return heap.blocks.state[mapping.block] == Blocks.CLAIMED;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// A mapping is gone whose page is too.
+    void erase(Mapping mapping) {
+        lock.lock();
+        try {
+            mapping.arena.erase(mapping);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Bytes of memory here. Read without the lock, so it can be one operation old.
+    long reservedBytes() {
+        return counters.gauge(CacheStat.RESERVED_BYTES).current();
+    }
+
+    /// Read without the lock, so it can be one operation old.
+    long liveBytes() {
+        return heap.liveBytes();
+    }
+}
