@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 /// two hands, a slot is one register, and what is counted is what is there. Under real threads only: the model
 /// checker cannot follow the records that the options are.
 @Param(name = "slot", gen = IntGen.class, conf = "0:1")
-public class LanesModelTests {
+public final class LanesModelTests {
     static {
         ProcessFence.isSupported(); // binds it before the model checker looks on
     }
