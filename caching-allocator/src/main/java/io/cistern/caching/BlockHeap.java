@@ -248,6 +248,7 @@ final class BlockHeap {
 
     /// A claimed block without memory now.
     void gaveBack(int block) {
+        blocks.lent[block] = null;
         Region region = blocks.region[block];
         if (!region.reusesAddresses() && region.keepsAddresses()) {
             blocks.state[block] = Blocks.SPENT;

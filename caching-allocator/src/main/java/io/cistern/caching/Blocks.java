@@ -93,6 +93,32 @@ final class Blocks {
         remove(gone);
     }
 
+    /// Puts a block in front of a list, whose head it is then.
+    ///
+    /// @param head the head so far, or [#NONE]
+    void link(int block, int head) {
+        listPrevious[block] = NONE;
+        listNext[block] = head;
+        if (head != NONE) {
+            listPrevious[head] = block;
+        }
+    }
+
+    /// Takes a block out of its list.
+    ///
+    /// @return whether it was the head, which is the one [after][#listNext] it then
+    boolean unlink(int block) {
+        int before = listPrevious[block];
+        int after = listNext[block];
+        if (after != NONE) {
+            listPrevious[after] = before;
+        }
+        if (before != NONE) {
+            listNext[before] = after;
+        }
+        return before == NONE;
+    }
+
     /// Gives up a number.
     void remove(int block) {
         state[block] = UNUSED;

@@ -260,24 +260,13 @@ final class Gaps {
     }
 
     private void enlist(int block) {
-        blocks.listPrevious[block] = Blocks.NONE;
-        blocks.listNext[block] = inner;
-        if (inner != Blocks.NONE) {
-            blocks.listPrevious[inner] = block;
-        }
+        blocks.link(block, inner);
         inner = block;
     }
 
     private void unlist(int block) {
-        int before = blocks.listPrevious[block];
-        int after = blocks.listNext[block];
-        if (after != Blocks.NONE) {
-            blocks.listPrevious[after] = before;
-        }
-        if (before != Blocks.NONE) {
-            blocks.listNext[before] = after;
-        } else {
-            inner = after;
+        if (blocks.unlink(block)) {
+            inner = blocks.listNext[block];
         }
     }
 

@@ -66,11 +66,8 @@ final class SizeBins {
         blocks.gapBytes[block] = gapBytes;
         int bin = binOf(gapBytes);
         int head = heads[bin];
-        blocks.listPrevious[block] = Blocks.NONE;
-        blocks.listNext[block] = head;
-        if (head != Blocks.NONE) {
-            blocks.listPrevious[head] = block;
-        } else {
+        blocks.link(block, head);
+        if (head == Blocks.NONE) {
             occupied[bin >>> 6] |= 1L << bin;
             summary |= 1L << (bin >>> 6);
         }
@@ -78,15 +75,8 @@ final class SizeBins {
     }
 
     void remove(int block) {
-        int before = blocks.listPrevious[block];
-        int after = blocks.listNext[block];
-        if (after != Blocks.NONE) {
-            blocks.listPrevious[after] = before;
-        }
-        if (before != Blocks.NONE) {
-            blocks.listNext[before] = after;
-        } else {
-            setHead(binOf(blocks.gapBytes[block]), after);
+        if (blocks.unlink(block)) {
+            setHead(binOf(blocks.gapBytes[block]), blocks.listNext[block]);
         }
     }
 

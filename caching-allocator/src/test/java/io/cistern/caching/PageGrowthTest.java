@@ -5,11 +5,8 @@ import static org.mockito.Mockito.mock;
 
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.MemoryLocation;
-import io.cistern.cuda.PhysicalMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.EventSink;
-import io.cistern.spi.PageSource;
-import io.cistern.spi.PageTraits;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -26,7 +23,7 @@ class PageGrowthTest {
             new PhysicalPages(
                     0,
                     gpu.virtualMemory(),
-                    new GpuPages(gpu),
+                    new GpuContext.GpuPages(gpu),
                     reserved,
                     new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, 0, false)),
             regions,
@@ -71,22 +68,5 @@ class PageGrowthTest {
 
     private void free(long address) {
         shard.free(regions.find(address), address, 0, 0, new RecordedUses());
-    }
-
-    private record GpuPages(SimulatedGpu gpu) implements PageSource {
-        @Override
-        public PageTraits traits(int device) {
-            return new PageTraits(2 * MIB, "device", "none", false);
-        }
-
-        @Override
-        public long create(long byteSize, int device) {
-            return gpu.virtualMemory().create(byteSize, PhysicalMemory.onDevice(device));
-        }
-
-        @Override
-        public void release(long handle, long byteSize, int device) {
-            gpu.virtualMemory().release(device, handle);
-        }
     }
 }

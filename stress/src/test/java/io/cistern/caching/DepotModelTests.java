@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import io.cistern.internal.routing.Interleavings;
-import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
@@ -15,12 +14,10 @@ public class DepotModelTests {
     private static final long BYTE_SIZE = 1024;
     private static final int SIZE_CLASS = SizeClasses.of(BYTE_SIZE);
     private static final int BLOCKS = 4;
-    private static final int OUTSIDE = 0;
-    private static final int INSIDE = 1;
 
     private final Depot depot = OneGpu.shard(7).depot;
     private final Lane[] lanes = {lane(), lane()};
-    private final AtomicIntegerArray places = new AtomicIntegerArray(BLOCKS + 1);
+    private final BlockPlaces places = new BlockPlaces(BLOCKS);
 
     /// Begins with a shelf that the first lane misses.
     public DepotModelTests() {
@@ -34,9 +31,8 @@ public class DepotModelTests {
     /// Leaves a block that is in nobody's hands but its own.
     @Operation
     public void leave(@Param(name = "lane") int lane, @Param(name = "block") int block) {
-        if (places.compareAndSet(block, OUTSIDE, INSIDE)
-                && depot.leave(lanes[lane], SIZE_CLASS, new long[] {block}, 0, 1) == 0) {
-            require(places.compareAndSet(block, INSIDE, OUTSIDE), "a block that was not left");
+        if (places.tryIn(block) && depot.leave(lanes[lane], SIZE_CLASS, new long[] {block}, 0, 1) == 0) {
+            places.out(block);
         }
     }
 
@@ -44,36 +40,20 @@ public class DepotModelTests {
     public void take(@Param(name = "lane") int lane, @Param(name = "block") int wanted) {
         AddressBatch taken = new AddressBatch();
         depot.take(lanes[lane], SIZE_CLASS, wanted, taken);
-        require(taken.count <= wanted, "more than was wanted");
-        out(taken);
+        BlockPlaces.require(taken.count <= wanted, "more than was wanted");
+        places.out(taken);
     }
 
     @Operation
     public void empty() {
         AddressBatch taken = new AddressBatch();
         depot.empty(taken);
-        out(taken);
-    }
-
-    private void out(AddressBatch taken) {
-        for (int i = 0; i < taken.count; i++) {
-            require(places.compareAndSet((int) taken.addresses[i], INSIDE, OUTSIDE), "a block that was not there");
-        }
+        places.out(taken);
     }
 
     @Validate
     public void countsWhatIsThere() {
-        long inside = 0;
-        for (int block = 1; block <= BLOCKS; block++) {
-            inside += places.get(block) == INSIDE ? 1 : 0;
-        }
-        require(depot.bytes() == inside * BYTE_SIZE, "bytes of the depot");
-    }
-
-    private static void require(boolean holds, String what) {
-        if (!holds) {
-            throw new AssertionError(what);
-        }
+        BlockPlaces.require(depot.bytes() == places.inside() * BYTE_SIZE, "bytes of the depot");
     }
 
     @Test

@@ -2,7 +2,6 @@ package io.cistern.caching;
 
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.internal.routing.Interleavings;
-import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
@@ -20,12 +19,10 @@ public class LaneEntryModelTests {
     private static final long STREAM = 7;
     private static final long BYTE_SIZE = 1024;
     private static final int BLOCKS = 3;
-    private static final int OUTSIDE = 0;
-    private static final int INSIDE = 1;
 
     private final StreamShard shard = OneGpu.shard(STREAM);
     private final Lane lane = new Lane(0, true, Lane.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
-    private final AtomicIntegerArray places = new AtomicIntegerArray(BLOCKS + 1);
+    private final BlockPlaces places = new BlockPlaces(BLOCKS);
 
     /// Begins with the stream's bins.
     public LaneEntryModelTests() {
@@ -36,7 +33,7 @@ public class LaneEntryModelTests {
     @Operation(nonParallelGroup = "owner")
     public void keep(@Param(name = "block") int block) {
         AddressBatch evicted = new AddressBatch();
-        if (!places.compareAndSet(block, OUTSIDE, INSIDE)) {
+        if (!places.tryIn(block)) {
             return;
         }
         if (lane.enter()) {
@@ -45,7 +42,7 @@ public class LaneEntryModelTests {
         } else {
             evicted.add(block);
         }
-        out(evicted);
+        places.out(evicted);
     }
 
     @Operation(nonParallelGroup = "owner")
@@ -55,7 +52,7 @@ public class LaneEntryModelTests {
         if (address != 0) {
             taken.add(address);
         }
-        out(taken);
+        places.out(taken);
     }
 
     @Operation(nonParallelGroup = "others")
@@ -66,28 +63,12 @@ public class LaneEntryModelTests {
         lane.awaitClaim();
         lane.evict(shard, evicted);
         lane.unclaim();
-        out(evicted);
-    }
-
-    private void out(AddressBatch taken) {
-        for (int i = 0; i < taken.count; i++) {
-            require(places.compareAndSet((int) taken.addresses[i], INSIDE, OUTSIDE), "a block that was not there");
-        }
+        places.out(evicted);
     }
 
     @Validate
     public void countsWhatIsThere() {
-        long inside = 0;
-        for (int block = 1; block <= BLOCKS; block++) {
-            inside += places.get(block) == INSIDE ? 1 : 0;
-        }
-        require(lane.bytesOf(shard) == inside * BYTE_SIZE, "bytes of the lane");
-    }
-
-    private static void require(boolean holds, String what) {
-        if (!holds) {
-            throw new AssertionError(what);
-        }
+        BlockPlaces.require(lane.bytesOf(shard) == places.inside() * BYTE_SIZE, "bytes of the lane");
     }
 
     @Test

@@ -38,7 +38,7 @@ public final class LanesModelTests {
     @Operation
     public boolean allocate(@Param(name = "slot") int slot) {
         long address = caching.allocate(SIZES[slot], 0, STREAM);
-        require(inHands.put(address, slot) == null, "a block in two hands");
+        BlockPlaces.require(inHands.put(address, slot) == null, "a block in two hands");
         if (slots.compareAndSet(slot, 0, address)) {
             return true;
         }
@@ -56,7 +56,7 @@ public final class LanesModelTests {
     }
 
     private void giveBack(int slot, long address) {
-        require(inHands.remove(address, slot), "a block in no hand");
+        BlockPlaces.require(inHands.remove(address, slot), "a block in no hand");
         caching.free(address, SIZES[slot], 0, STREAM);
     }
 
@@ -72,14 +72,10 @@ public final class LanesModelTests {
         for (int slot = 0; slot < SIZES.length; slot++) {
             live += slots.get(slot) != 0 ? SIZES[slot] : 0;
         }
-        require(caching.statistics(0).getOrDefault("allocated_bytes.all.current", -1L) == live, "allocated bytes");
-        require(caching.statistics(0).getOrDefault("requested_bytes.all.current", -1L) == live, "requested bytes");
-    }
-
-    private static void require(boolean holds, String what) {
-        if (!holds) {
-            throw new AssertionError(what);
-        }
+        BlockPlaces.require(
+                caching.statistics(0).getOrDefault("allocated_bytes.all.current", -1L) == live, "allocated bytes");
+        BlockPlaces.require(
+                caching.statistics(0).getOrDefault("requested_bytes.all.current", -1L) == live, "requested bytes");
     }
 
     @Test
