@@ -10,6 +10,9 @@ final class SimulatedDevices implements Devices {
 
     private final Machine machine;
 
+    /// What [#enterContext] left; the simulated calls themselves need none.
+    private final ThreadLocal<Long> current = ThreadLocal.withInitial(() -> 0L);
+
     SimulatedDevices(Machine machine) {
         this.machine = machine;
     }
@@ -85,6 +88,18 @@ final class SimulatedDevices implements Devices {
     public long primaryContext(int device) {
         return machine.call(
                 DriverCall.PRIMARY_CONTEXT_RETAIN, device, () -> "device=" + device, () -> contextOf(device));
+    }
+
+    @Override
+    public long enterContext(int device) {
+        long before = current.get();
+        current.set(primaryContext(device));
+        return before;
+    }
+
+    @Override
+    public void leaveContext(int device, long before) {
+        current.set(before == 0 ? primaryContext(device) : before);
     }
 
     @Override

@@ -108,6 +108,20 @@ final class Contexts {
         }
     }
 
+    /// Makes a context current if another one is.
+    ///
+    /// @return the one that was; 0 for none
+    long exchange(long wanted) {
+        try (Frame frame = Frame.acquire()) {
+            getCurrent.check(getCurrent.callBriefly(frame.contextOut()), "context", wanted);
+            long current = frame.context();
+            if (current != wanted) {
+                setCurrent.check(setCurrent.callUncounted(wanted), "context", wanted);
+            }
+            return current;
+        }
+    }
+
     void restore(long foreign) {
         setCurrent.check(setCurrent.callUncounted(foreign), "foreign context", foreign);
     }

@@ -92,6 +92,16 @@ final class NativeDevices implements Devices {
     }
 
     @Override
+    public long enterContext(int device) {
+        return contexts.exchange(contexts.primary(device));
+    }
+
+    @Override
+    public void leaveContext(int device, long before) {
+        contexts.exchange(before == 0 ? contexts.primary(device) : before);
+    }
+
+    @Override
     public void synchronize(int device) {
         BlockingCalls.run(() -> {
             try (Frame _ = contexts.enter(synchronize, device)) {

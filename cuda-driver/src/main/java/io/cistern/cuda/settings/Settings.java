@@ -1,0 +1,175 @@
+package io.cistern.cuda.settings;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/// What is set from outside the program, and where. What code says comes before all of it; then the first of these
+/// that speaks decides:
+///
+/// 1. a system property, `-Dcistern.allocator=async`
+/// 2. an environment variable, `CISTERN_ALLOCATOR=async`
+/// 3. the file that `cistern.config` (or `CISTERN_CONFIG`) names: lines `cistern.allocator=async`
+///
+/// So what is set for one device in a file gives way to what a property sets for all; of one origin, what is set for a
+/// device comes first. A blank value counts as not set, since that is how a script takes a variable back.
+///
+/// Immutable: it is what was set when it was made.
+public final class Settings {
+    /// Where a value can come from, the strongest first.
+    private enum Origin {
+        PROPERTY,
+        VARIABLE,
+        FILE
+    }
+
+    /// Keys of the programs around: tests, benchmarks, the script.
+    private static final List<String> NOT_SETTINGS = List.of(
+            "cistern.testkit.",
+            "cistern.benchmark.",
+            "cistern.docs.",
+            "cistern.stress.",
+            "CISTERN_CLASSPATH",
+            "CISTERN_JAVA_OPTS");
+
+    /// A value and where it was set.
+    ///
+    /// @param setting what it is for
+    /// @param part the device or the name in its key; empty if that has none
+    /// @param text the value
+    /// @param source for people: `property cistern.allocator`, `environment variable CISTERN_ALLOCATOR`,
+    ///     `cistern.allocator in /etc/cistern.properties`
+    public record Value(Setting setting, String part, String text, String source) {}
+
+    /// A key that was set and is none.
+    ///
+    /// @param key as it would be written as a property
+    /// @param source for people
+    public record Unknown(String key, String source) {}
+
+    private record Id(Setting setting, String part) {}
+
+    private final Map<Origin, Map<Id, Value>> values = new TreeMap<>();
+    private final List<Unknown> unknown = new ArrayList<>();
+    private final List<String> problems = new ArrayList<>();
+
+    /// Reads what is set.
+    ///
+    /// @param properties the system properties
+    /// @param variables the environment
+    public Settings(Map<String, String> properties, Map<String, String> variables) {
+        for (Origin origin : Origin.values()) {
+            values.put(origin, new TreeMap<>(java.util.Comparator.comparing(Id::setting).thenComparing(Id::part)));
+        }
+        new TreeMap<>(properties).forEach((key, text) -> {
+            if (key.startsWith("cistern.")) {
+                add(Origin.PROPERTY, key, text, "property " + key);
+            }
+        });
+        new TreeMap<>(variables).forEach((name, text) -> {
+            if (name.startsWith("CISTERN_")) {
+                add(Origin.VARIABLE, keyOfVariable(name), text, "environment variable " + name);
+            }
+        });
+        get(Setting.CONFIG).ifPresent(this::readFile);
+    }
+
+    /// What is set for this process now.
+    public static Settings ofProcess() {
+        Map<String, String> properties = new TreeMap<>();
+        for (String key : System.getProperties().stringPropertyNames()) {
+            String text = System.getProperty(key);
+            if (text != null) {
+                properties.put(key, text);
+            }
+        }
+        return new Settings(properties, System.getenv());
+    }
+
+    private void readFile(Value config) {
+        SettingsFile file = SettingsFile.read(config);
+        problems.addAll(file.problems());
+        file.entries().forEach((key, text) -> {
+            if (key.equals(Setting.CONFIG.key())) {
+                problems.add(config.text() + ": " + key + " can't be set in the file that it names");
+            } else {
+                add(Origin.FILE, key, text, key + " in " + config.text());
+            }
+        });
+    }
+
+    private void add(Origin origin, String key, String text, String source) {
+        if (NOT_SETTINGS.stream().anyMatch(other -> key.startsWith(other) || source.endsWith(" " + other))
+                || text.isBlank()) {
+            return;
+        }
+        for (Setting setting : Setting.values()) {
+            Optional<String> part = setting.partOf(key);
+            if (part.isPresent()) {
+                values.get(origin)
+                        .put(new Id(setting, part.get()), new Value(setting, part.get(), text.strip(), source));
+                return;
+            }
+        }
+        unknown.add(new Unknown(key, source));
+    }
+
+    /// `CISTERN_DEFINE_MY_POOL` defines `my_pool`: in a name `_` is no dot.
+    private static String keyOfVariable(String name) {
+        String define = Setting.variable(Setting.DEFINE.keyOf(""));
+        String lower = name.toLowerCase(Locale.ROOT);
+        return name.startsWith(define)
+                ? Setting.DEFINE.keyOf(lower.substring(define.length()))
+                : lower.replace('_', '.');
+    }
+
+    /// What is set for a setting without a chosen part.
+    public Optional<Value> get(Setting setting) {
+        return get(new Id(setting, ""));
+    }
+
+    /// What is set for a device: of the strongest origin that says anything about it or about all, what it says
+    /// about it.
+    ///
+    /// @param ofDevice the setting for one device
+    /// @param ofAll the setting for all
+    public Optional<Value> get(Setting ofDevice, Setting ofAll, int device) {
+        Id one = new Id(ofDevice, Integer.toString(device));
+        Id all = new Id(ofAll, "");
+        return values.values().stream()
+                .map(set -> Optional.ofNullable(set.get(one)).or(() -> Optional.ofNullable(set.get(all))))
+                .flatMap(Optional::stream)
+                .findFirst();
+    }
+
+    private Optional<Value> get(Id id) {
+        return values.values().stream()
+                .map(set -> Optional.ofNullable(set.get(id)))
+                .flatMap(Optional::stream)
+                .findFirst();
+    }
+
+    /// Every value that holds, in the order of [Setting], then of device and name.
+    public List<Value> all() {
+        return values.values().stream()
+                .flatMap(set -> set.keySet().stream())
+                .distinct()
+                .sorted(java.util.Comparator.comparing(Id::setting).thenComparing(Id::part))
+                .map(id -> get(id).orElseThrow())
+                .toList();
+    }
+
+    /// Keys that were set and are no settings.
+    public List<Unknown> unknown() {
+        return List.copyOf(unknown);
+    }
+
+    /// What is wrong with the file: that it can't be read, or that others can write to it; then nothing of it
+    /// holds.
+    public List<String> problems() {
+        return List.copyOf(problems);
+    }
+}
