@@ -20,6 +20,7 @@ final class DiagnosisText {
         diagnosis.capabilities().devices().forEach(all::device);
         all.providers("Allocators", Catalog.Kind.ALLOCATOR, diagnosis.providers());
         all.providers("Segment sources", Catalog.Kind.SOURCE, diagnosis.providers());
+        all.settings(diagnosis);
         all.current(diagnosis);
         return all.text.toString();
     }
@@ -60,6 +61,15 @@ final class DiagnosisText {
                 line("    " + priority + "from " + entry.origin());
             }
         }
+    }
+
+    private void settings(Diagnosis diagnosis) {
+        heading("Settings");
+        for (Diagnosis.Settled one : diagnosis.settings()) {
+            line(one.key() + " ".repeat(Math.max(1, 28 - one.key().length())) + one.value() + "  (" + one.source()
+                    + ")");
+        }
+        diagnosis.settingProblems().forEach(problem -> line("wrong: " + problem));
     }
 
     private void current(Diagnosis diagnosis) {

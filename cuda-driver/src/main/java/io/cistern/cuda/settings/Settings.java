@@ -42,7 +42,12 @@ public final class Settings {
     /// @param text the value
     /// @param source for people: `property cistern.allocator`, `environment variable CISTERN_ALLOCATOR`,
     ///     `cistern.allocator in /etc/cistern.properties`
-    public record Value(Setting setting, String part, String text, String source) {}
+    public record Value(Setting setting, String part, String text, String source) {
+        /// The key as it is written as a property.
+        public String key() {
+            return setting.isFamily() ? setting.keyOf(part) : setting.key();
+        }
+    }
 
     /// A key that was set and is none.
     ///
