@@ -39,7 +39,7 @@ final class ModuleArrowsTests {
             "io.cistern.nccl",
             Set.of(API, DRIVER, "io.cistern.caching"),
             "io.cistern.loader",
-            Set.of(API),
+            Set.of(API, DRIVER),
             "io.cistern.adaptors",
             Set.of(API),
             "io.cistern.testkit",
@@ -47,8 +47,8 @@ final class ModuleArrowsTests {
             "io.cistern.cli",
             Set.of(API, DRIVER, "io.cistern.simulated", "io.cistern.loader"));
 
-    /// How an unknown name is answered: exported to the loader alone, which says so for providers as the API does
-    /// for options.
+    /// How an unknown name is answered: exported to the loader and the program, which say so for providers and
+    /// settings as the API does for options.
     private static final String SHARED_NAMES = "io.cistern.internal.names";
 
     private static final JavaClasses CLASSES = new ClassFileImporter()

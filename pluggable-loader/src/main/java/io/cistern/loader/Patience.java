@@ -1,11 +1,13 @@
 package io.cistern.loader;
 
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 
 /// Asks other people's code, which may never answer, on a thread that is there for that one question. One that hangs
 /// costs the program this much patience, and a daemon thread that is interrupted and left alone.
@@ -17,7 +19,7 @@ record Patience(Duration longest) {
 
     /// @param who whose code it is, for the thread's name
     /// @throws TimeoutException if no answer comes
-    <T> T ask(String who, Callable<T> question) throws TimeoutException {
+    <T extends @Nullable Object> T ask(String who, Callable<T> question) throws TimeoutException {
         FutureTask<T> task = new FutureTask<>(question);
         Thread.ofPlatform().daemon().name("cistern-asks-" + who).start(task);
         try {
@@ -30,7 +32,7 @@ record Patience(Duration longest) {
             task.cancel(true);
             throw e;
         } catch (ExecutionException e) {
-            throw passedOn(e.getCause());
+            throw passedOn(Objects.requireNonNull(e.getCause()));
         }
     }
 

@@ -114,7 +114,7 @@ class SeparateJvmTests {
     void aMistypedNameIsRefusedWithTheNearest() throws Exception {
         assertThat(onClassPath(Map.of(), List.of("-Dcistern.allocator=amce"), acme))
                 .endsWith(
-                        "refused: property cistern.allocator: no allocator is named 'amce'; known, nearest first: acme, direct");
+                        "refused: property cistern.allocator: no allocator is named 'amce'; known, nearest first: acme, direct, library");
     }
 
     @Test

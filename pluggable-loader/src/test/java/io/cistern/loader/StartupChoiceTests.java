@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.ConfigurationException;
+import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
@@ -177,6 +178,29 @@ class StartupChoiceTests {
         assertRefused("property cistern.allocator: allocator 'bad' can't be used: test.Bad of /bad.jar is bad");
     }
 
+    @Test
+    void aDeviceHasItsOwn() {
+        add("caching", 30);
+        add("async", 20);
+        add("direct", 10);
+        properties.put("cistern.device.1.allocator", "direct");
+        variables.put("CISTERN_ALLOCATOR", "async");
+        StartupChoice choice = startup();
+
+        assertThat(choice.choose(DEVICES, 0).spec().name()).isEqualTo("async");
+        assertThat(choice.choose(DEVICES, 1).spec().name()).isEqualTo("direct");
+        assertThat(choice.choose(DEVICES, 1).reason()).isEqualTo("property cistern.device.1.allocator");
+    }
+
+    @Test
+    void aKeyThatIsNoSettingIsAnErrorThatNamesTheNearest() {
+        add("direct", 10);
+        properties.put("cistern.alocator", "direct");
+
+        assertRefused("property cistern.alocator: there is no setting 'cistern.alocator'; known, nearest first:"
+                + " cistern.allocator, cistern.leaks, cistern.limit, …");
+    }
+
     private void add(String name, int priority) {
         add(name, priority, Availability::yes);
     }
@@ -194,8 +218,12 @@ class StartupChoiceTests {
     }
 
     private Choice choose() {
-        Settings settings = new Settings(properties::get, variables::get);
-        return new StartupChoice(new Providers<>("allocator", found), settings).choose(DEVICES);
+        return startup().choose(DEVICES);
+    }
+
+    private StartupChoice startup() {
+        Settings settings = new Settings(properties, variables);
+        return new StartupChoice(new Providers<>("allocator", found), settings);
     }
 
     private void assertRefused(String message) {

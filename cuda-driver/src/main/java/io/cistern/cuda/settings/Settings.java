@@ -1,6 +1,7 @@
 package io.cistern.cuda.settings;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -57,6 +58,8 @@ public final class Settings {
 
     private record Id(Setting setting, String part) {}
 
+    private static final Comparator<Id> ORDER = Comparator.comparing(Id::setting).thenComparing(Id::part);
+
     private final Map<Origin, Map<Id, Value>> values = new TreeMap<>();
     private final List<Unknown> unknown = new ArrayList<>();
     private final List<String> problems = new ArrayList<>();
@@ -66,9 +69,6 @@ public final class Settings {
     /// @param properties the system properties
     /// @param variables the environment
     public Settings(Map<String, String> properties, Map<String, String> variables) {
-        for (Origin origin : Origin.values()) {
-            values.put(origin, new TreeMap<>(java.util.Comparator.comparing(Id::setting).thenComparing(Id::part)));
-        }
         new TreeMap<>(properties).forEach((key, text) -> {
             if (key.startsWith("cistern.")) {
                 add(Origin.PROPERTY, key, text, "property " + key);
@@ -114,7 +114,7 @@ public final class Settings {
         for (Setting setting : Setting.values()) {
             Optional<String> part = setting.partOf(key);
             if (part.isPresent()) {
-                values.get(origin)
+                values.computeIfAbsent(origin, _ -> new TreeMap<>(ORDER))
                         .put(new Id(setting, part.get()), new Value(setting, part.get(), text.strip(), source));
                 return;
             }
@@ -162,7 +162,7 @@ public final class Settings {
         return values.values().stream()
                 .flatMap(set -> set.keySet().stream())
                 .distinct()
-                .sorted(java.util.Comparator.comparing(Id::setting).thenComparing(Id::part))
+                .sorted(ORDER)
                 .map(id -> get(id).orElseThrow())
                 .toList();
     }

@@ -13,6 +13,8 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 
 /// Allocation as a pair of C function pointers, for a native library in this process that takes such a pair, as a
@@ -29,8 +31,8 @@ import java.util.concurrent.atomic.AtomicReference;
 /// ```
 ///
 /// **Errors.** Nothing that is thrown reaches C, where it would end the process: [#malloc] answers null, and [#free]
-/// of what is no live block does nothing. Whatever it was but a lack of memory is logged, and the last of all is in
-/// [#lastFailure].
+/// of what is no live block does nothing. Whatever it was but a lack of memory is logged, once of each kind, and the
+/// last of all is in [#lastFailure].
 ///
 /// **Lifetime.** The pointers stay callable for as long as the process lives, since nobody knows when C has called
 /// them for the last time. After [#close] `malloc` answers null, and `free` still frees; after the device memory has
@@ -54,6 +56,7 @@ public final class AllocatorFunctions implements AutoCloseable {
     private final MemorySegment malloc;
     private final MemorySegment free;
     private final AtomicReference<Throwable> lastFailure = new AtomicReference<>();
+    private final Set<Class<?>> told = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
 
     private AllocatorFunctions(DeviceMemory memory, Entrance entrance) {
@@ -142,7 +145,9 @@ public final class AllocatorFunctions implements AutoCloseable {
     private void tell(Throwable failure) {
         try {
             lastFailure.set(failure);
-            LOG.log(Level.WARNING, "a call from C failed", failure);
+            if (told.add(failure.getClass())) {
+                LOG.log(Level.WARNING, "a call from C failed, told once of its kind: {0}", failure.toString());
+            }
         } catch (Throwable _) {
             // A logger that throws, or no stack left for it: there is no one left to tell.
         }
