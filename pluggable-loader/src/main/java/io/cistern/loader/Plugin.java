@@ -7,7 +7,7 @@ import java.nio.file.Path;
 /// @param place the JAR, or the folder of its JARs
 /// @param digest SHA-256 of its contents
 /// @param loader of its classes
-record Plugin(Path place, String digest, ClassLoader loader) {
+record Plugin(Path place, String digest, PluginClassLoader loader) {
     /// Enough to tell versions apart.
     private static final int DIGEST_SHOWN = 12;
 

@@ -34,6 +34,13 @@ final class PluginClassLoader extends ClassLoader {
         this.images = List.copyOf(images);
     }
 
+    /// Whether any of the JARs says that it provides a service; a module says so where only the layer looks.
+    boolean mayProvide(Class<?> service) {
+        return images.stream()
+                .anyMatch(image -> image.names().contains("META-INF/services/" + service.getName())
+                        || image.names().contains("module-info.class"));
+    }
+
     @Override
     protected Class<?> findClass(String name) throws ClassNotFoundException {
         String entry = name.replace('.', '/') + ".class";

@@ -49,6 +49,9 @@ record Search(
     private <P> List<Found<P>> found(Service<P> service, List<P> own, List<Plugin> plugins) {
         List<Found<P>> found = new ArrayList<>(new Discovery<>(service, loader, patience).found());
         for (Plugin plugin : plugins) {
+            if (!plugin.loader().mayProvide(service.type())) {
+                continue;
+            }
             new Discovery<>(service, plugin.loader(), patience)
                     .found().stream()
                             .map(one -> one.from(Plugin.origin(one.origin(), plugin.digest())))
