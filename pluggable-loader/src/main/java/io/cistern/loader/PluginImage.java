@@ -65,7 +65,7 @@ record PluginImage(Path file, Map<String, byte[]> entries) {
     private static int number(byte[] bytes, int at, int length) {
         int number = 0;
         for (int i = length - 1; i >= 0; i--) {
-            number = number << Byte.SIZE | bytes[at + i] & 0xFF;
+            number = (number << Byte.SIZE) | (bytes[at + i] & 0xFF);
         }
         return number;
     }

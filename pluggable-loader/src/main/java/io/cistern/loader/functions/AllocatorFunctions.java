@@ -118,7 +118,7 @@ public final class AllocatorFunctions implements AutoCloseable {
     }
 
     /// Called from C.
-    private long allocate(long byteSize, int device, long stream) {
+    long allocate(long byteSize, int device, long stream) {
         try {
             if (closed) {
                 throw new IllegalStateException("the functions are closed");
@@ -134,7 +134,7 @@ public final class AllocatorFunctions implements AutoCloseable {
     }
 
     /// Called from C.
-    private void release(long address, long byteSize, int device, long stream) {
+    void release(long address, long byteSize, int device, long stream) {
         try {
             memory.free(address, stream);
         } catch (Throwable failure) {

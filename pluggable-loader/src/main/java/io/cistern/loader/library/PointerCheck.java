@@ -13,10 +13,11 @@ import java.util.concurrent.ConcurrentSkipListMap;
 /// a block that is alive.
 ///
 /// 1. The driver knows the address, as memory of the device asked for, and the block ends in the same allocation of
-/// the driver: else the library ran out of memory without noticing, if the device has not got as much, or is broken.
+/// the driver.
 /// 2. The block overlaps no block of this library that is alive.
 ///
-/// What is refused is not given back: it is nobody's, or another's. Costs four calls of the driver and an entry in a
+/// Where that fails and the device has less memory than was asked for, the library ran out of memory without noticing;
+/// else it is broken. What is refused is not given back: it is nobody's, or another's. Costs four calls of the driver and an entry in a
 /// sorted map for each allocation, about a microsecond; `check=none` does without.
 ///
 /// **Threads.** Any. Two overlapping blocks that two threads get at the same moment are both entered before either
@@ -57,8 +58,8 @@ final class PointerCheck {
     private void requireApart(long address, long byteSize, int device) {
         Map.Entry<Long, Long> below = live.lowerEntry(address);
         Map.Entry<Long, Long> above = live.higherEntry(address);
-        boolean overlaps = below != null && below.getKey() + below.getValue() > address
-                || above != null && address + byteSize > above.getKey();
+        boolean overlaps = (below != null && below.getKey() + below.getValue() > address)
+                || (above != null && address + byteSize > above.getKey());
         if (overlaps) {
             live.remove(address);
             throw broken(address, byteSize, device, "which overlaps a live block of it");
@@ -94,31 +95,21 @@ final class PointerCheck {
     }
 
     private RuntimeException unknown(long address, long byteSize, int device, CudaException failure) {
-        if (failure.result().endsContext()) {
-            return failure;
-        }
+        return failure.result().endsContext()
+                ? failure
+                : broken(address, byteSize, device, "which the driver does not know (" + failure.result() + ")");
+    }
+
+    private RuntimeException broken(long address, long byteSize, int device, String what) {
+        String told = who + " returned 0x" + Long.toHexString(address) + " for " + byteSize + " bytes on device " + device
+                + ", " + what;
         long freeBytes = driver.memory().freeBytes(device);
-        if (freeBytes < byteSize) {
-            return new DeviceOutOfMemoryException(
-                    byteSize,
-                    device,
-                    who + " returned " + hex(address) + ", which is no memory: it seems not to notice that its own"
-                            + " allocation failed; the device has " + freeBytes + " bytes free",
-                    failure);
-        }
-        return broken(
-                address,
-                byteSize,
-                device,
-                "which the driver does not know (" + failure.result() + "); does it check its own allocation?");
-    }
-
-    private AllocatorContractException broken(long address, long byteSize, int device, String what) {
-        return new AllocatorContractException(
-                who + " returned " + hex(address) + " for " + byteSize + " bytes on device " + device + ", " + what);
-    }
-
-    private static String hex(long address) {
-        return "0x" + Long.toHexString(address);
+        return freeBytes < byteSize
+                ? new DeviceOutOfMemoryException(
+                        byteSize,
+                        device,
+                        told + "; the device has " + freeBytes
+                                + " bytes free, so it seems not to notice that its own allocation failed")
+                : new AllocatorContractException(told);
     }
 }
