@@ -6,7 +6,7 @@ module io.cistern.guice {
     requires static org.jspecify;
     requires aopalliance;
     requires io.cistern.adaptors;
-    requires jakarta.inject;
+    requires transitive jakarta.inject;
     requires transitive com.google.guice;
     requires transitive io.cistern.api;
 
