@@ -21,6 +21,7 @@ public final class ExportToC {
     private ExportToC() {}
 
     /// Prints what it does.
+    @SuppressWarnings("restricted")
     public static void main(String[] arguments) throws Throwable {
         SymbolLookup framework = SymbolLookup.libraryLookup(Path.of(arguments[0]), Arena.global());
         MethodHandle setAllocator = function(
@@ -45,6 +46,7 @@ public final class ExportToC {
                 current.statistics(DEVICE).liveBlocks());
     }
 
+    @SuppressWarnings("restricted")
     private static MethodHandle function(SymbolLookup library, String name, FunctionDescriptor shape) {
         return Linker.nativeLinker().downcallHandle(library.findOrThrow(name), shape);
     }
