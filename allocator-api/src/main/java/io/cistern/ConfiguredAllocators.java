@@ -8,12 +8,12 @@ import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/// The allocators that the configuration names, opened when a device first needs one, and exchanged when somebody asks
-/// for that. Devices with the same spec share an allocator.
+/// The allocators that the configuration names, opened when a device first needs one, and exchanged when somebody
+/// asks for that. Devices with the same spec share an allocator.
 ///
 /// **Reload.** Providers and configuration are looked for again; for each device that has what the configuration
-/// named, the new choice is opened; and only when all are open, they become current in an ordinary swap. Nothing is
-/// exchanged where neither the choice nor any plug-in changed.
+/// named, the new choice is opened; and only when all are open, they become current in an ordinary swap. Nothing
+/// is exchanged where neither the choice nor any plug-in changed.
 ///
 /// **Threads.** One at a time: the callers hold a lock.
 final class ConfiguredAllocators {

@@ -65,7 +65,8 @@ final class CurrentAllocators {
         return choice;
     }
 
-    /// By device, what is current by the configuration; not where the program chose, or nothing was asked for yet.
+    /// By device, what is current by the configuration; not where the program chose, or nothing was asked for
+    /// yet.
     synchronized SortedMap<Integer, Allocator> configured() {
         SortedMap<Integer, Allocator> found = new TreeMap<>();
         for (int device = 0; device < chosen.length; device++) {

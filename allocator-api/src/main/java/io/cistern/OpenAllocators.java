@@ -212,9 +212,9 @@ abstract sealed class OpenAllocators permits DeviceMemory {
         return next;
     }
 
-    /// Looks for plug-ins again, reads the configuration again, and where it had chosen what is current, opens what
-    /// it names now and [swaps][#swap] to that. Where the program chose, nothing changes; nor where neither the
-    /// configured spec nor any plug-in is another one than before. Nothing reloads by itself.
+    /// Looks for plug-ins again, reads the configuration again, and where it had chosen what is current, opens
+    /// what it names now and [swaps][#swap] to that. Where the program chose, nothing changes; nor where neither
+    /// the configured spec nor any plug-in is another one than before. Nothing reloads by itself.
     ///
     /// Limits and other settings are those of the time when this device memory was opened.
     ///

@@ -9,8 +9,8 @@ public interface CatalogProvider {
         return discover(loader, List.of(), List.of());
     }
 
-    /// Looks for providers with the given class loader; the program's own stand beside them, with the same rules for
-    /// names.
+    /// Looks for providers with the given class loader; the program's own stand beside them, with the same rules
+    /// for names.
     ///
     /// @param allocators the program's own
     /// @param sources the program's own

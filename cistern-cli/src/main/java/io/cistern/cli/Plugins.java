@@ -20,8 +20,8 @@ final class Plugins {
 
     /// Discovers them.
     ///
-    /// @throws UsageException if something is set that is no setting, or a JAR on the class path is none, which Java
-    ///     would pass over in silence
+    /// @throws UsageException if something is set that is no setting, or a JAR on the class path is none, which
+    ///     Java would pass over in silence
     static Catalog catalog() {
         SettingProblems.of(Settings.ofProcess()).stream().findFirst().ifPresent(problem -> {
             throw new UsageException(problem);

@@ -73,8 +73,8 @@ record ReplayResult(
         return outcome.passes().stream().map(Replay.Pass::driverCalls).toList();
     }
 
-    /// The most bytes reserved; empty if nobody can know: what native code takes on a machine whose GPU is simulated
-    /// is none of its memory.
+    /// The most bytes reserved; empty if nobody can know: what native code takes on a machine whose GPU is
+    /// simulated is none of its memory.
     OptionalLong knownReservedPeakBytes() {
         return reservedPeakBytes == 0 && requestedPeakBytes > 0
                 ? OptionalLong.empty()

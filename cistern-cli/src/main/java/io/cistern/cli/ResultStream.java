@@ -12,9 +12,9 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
 
-/// Standard output, for results alone. What Java code prints elsewhere goes to standard error; what native code prints
-/// does too, from [#keepNativeCodeOut] on: C buffers it, and writes it some time, at the latest when the process ends,
-/// so that no way of looking after single calls would do.
+/// Standard output, for results alone. What Java code prints elsewhere goes to standard error; what native code
+/// prints does too, from [#keepNativeCodeOut] on: C buffers it, and writes it some time, at the latest when the
+/// process ends, so that no way of looking after single calls would do.
 ///
 /// Then file descriptor 1 is standard error, and results go to a copy of what it was.
 final class ResultStream extends OutputStream {

@@ -31,7 +31,7 @@ import java.util.Set;
 ///
 /// ```java
 /// Injector injector = Guice.createInjector(
-///         CisternModule.on(driver).current("caching:slack=0").pool("gradients", "vmm").pool("scratch", "caching", 1L << 30));
+///         CisternModule.on(driver).current("caching:slack=0").pool("gradients", "vmm"));
 /// try (CisternLifecycle memory = injector.getInstance(CisternLifecycle.class)) { … }
 /// ```
 ///
@@ -48,8 +48,9 @@ import java.util.Set;
 /// | `Multibinder` of [AllocationListener] | told of the current allocator's blocks and those of all pools |
 /// | `OptionalBinder` of [MemoryLimit] | charged with all blocks of all allocators |
 ///
-/// Methods with [InPool] run in a scope. Everything is opened when the injector is made; specs that can't be followed,
-/// pools of one name and methods that name no pool are told together then, with the lines that asked for them.
+/// Methods with [InPool] run in a scope. Everything is opened when the injector is made; specs that can't be
+/// followed, pools of one name and methods that name no pool are told together then, with the lines that asked
+/// for them.
 ///
 /// **Threads.** A module is made and installed by one thread.
 public final class CisternModule extends AbstractModule {
@@ -68,7 +69,8 @@ public final class CisternModule extends AbstractModule {
         return new CisternModule(Optional.of(driver));
     }
 
-    /// Uses the process's own device memory, which takes nothing from injectors but pools and the current allocator.
+    /// Uses the process's own device memory, which takes nothing from injectors but pools and the current
+    /// allocator.
     public static CisternModule system() {
         return new CisternModule(Optional.empty());
     }

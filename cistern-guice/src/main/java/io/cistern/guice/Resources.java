@@ -22,8 +22,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/// The device memory of an injector and its pools, opened together and closed together. Whatever of it can't be opened
-/// is told at once, each with the line that asked for it; then nothing stays open.
+/// The device memory of an injector and its pools, opened together and closed together. Whatever of it can't be
+/// opened is told at once, each with the line that asked for it; then nothing stays open.
 @Singleton
 final class Resources implements CisternLifecycle {
     private final DeviceMemory memory;

@@ -8,8 +8,8 @@ import io.cistern.spi.SegmentSourceProvider;
 import java.util.List;
 import java.util.function.Supplier;
 
-/// Makes the catalogue of everything that a class loader sees, that lies in the plug-in directory, and that is defined;
-/// found by the API as a service.
+/// Makes the catalogue of everything that a class loader sees, that lies in the plug-in directory, and that is
+/// defined; found by the API as a service.
 public final class LoaderCatalogProvider implements CatalogProvider {
     private final Supplier<Settings> settings;
     private final Patience patience;

@@ -37,8 +37,8 @@ final class StartupChoice {
 
     /// For all devices.
     ///
-    /// @throws ConfigurationException if what was named can't be had, nothing was named and nothing stands out, or
-    ///     something is set that is no setting
+    /// @throws ConfigurationException if what was named can't be had, nothing was named and nothing stands out,
+    ///     or something is set that is no setting
     Choice choose(DeviceEnvironment environment) {
         return choose(settings.get(Setting.ALLOCATOR), environment);
     }

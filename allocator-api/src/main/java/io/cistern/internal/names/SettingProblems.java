@@ -6,7 +6,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/// What is wrong with what is set, whoever asks for it or not: a key that is none would else be passed over in silence.
+/// What is wrong with what is set, whoever asks for it or not: a key that is none would else be passed over in
+/// silence.
 public final class SettingProblems {
     /// More would hide the likely ones.
     private static final int NEAREST_TOLD = 3;

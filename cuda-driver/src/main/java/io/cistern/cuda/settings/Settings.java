@@ -8,15 +8,15 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/// What is set from outside the program, and where. What code says comes before all of it; then the first of these
-/// that speaks decides:
+/// What is set from outside the program, and where. What code says comes before all of it; then the first of
+/// these that speaks decides:
 ///
 /// 1. a system property, `-Dcistern.allocator=async`
 /// 2. an environment variable, `CISTERN_ALLOCATOR=async`
 /// 3. the file that `cistern.config` (or `CISTERN_CONFIG`) names: lines `cistern.allocator=async`
 ///
-/// So what is set for one device in a file gives way to what a property sets for all; of one origin, what is set for a
-/// device comes first. A blank value counts as not set, since that is how a script takes a variable back.
+/// So what is set for one device in a file gives way to what a property sets for all; of one origin, what is set
+/// for a device comes first. A blank value counts as not set, since that is how a script takes a variable back.
 ///
 /// Immutable: it is what was set when it was made.
 public final class Settings {

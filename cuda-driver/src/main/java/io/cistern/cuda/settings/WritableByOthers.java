@@ -12,7 +12,8 @@ public final class WritableByOthers {
 
     /// What is wrong with a file or folder that everybody may write to.
     ///
-    /// @return how to say it after its path, or nothing if it is all right, or the file system knows no such rights
+    /// @return how to say it after its path, or nothing if it is all right, or the file system knows no such
+    ///     rights
     /// @throws IOException if it is not there
     public static Optional<String> check(Path path) throws IOException {
         try {

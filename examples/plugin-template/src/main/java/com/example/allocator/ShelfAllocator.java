@@ -10,8 +10,8 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/// Puts freed blocks on a shelf, by size, device and stream, and takes them from there again. A block comes back to the
-/// stream that freed it, so nothing has to be waited for.
+/// Puts freed blocks on a shelf, by size, device and stream, and takes them from there again. A block comes back
+/// to the stream that freed it, so nothing has to be waited for.
 ///
 /// One lock, so that it is easy to read; it is never held while the driver is called.
 final class ShelfAllocator implements DeviceAllocator {

@@ -70,8 +70,8 @@ public final class AllocatorFunctions implements AutoCloseable {
         long allocate(long byteSize, int device, long stream);
     }
 
-    /// Functions that allocate as [DeviceMemory#allocate] does: from the scope of the calling thread, else from what
-    /// is current.
+    /// Functions that allocate as [DeviceMemory#allocate] does: from the scope of the calling thread, else from
+    /// what is current.
     public static AllocatorFunctions of(DeviceMemory memory) {
         return new AllocatorFunctions(memory, memory::allocate);
     }
@@ -110,8 +110,8 @@ public final class AllocatorFunctions implements AutoCloseable {
         return Optional.ofNullable(lastFailure.get());
     }
 
-    /// Refuses allocations from now on. Blocks that are alive stay so until C, or anybody else, frees them. Closing
-    /// twice does nothing.
+    /// Refuses allocations from now on. Blocks that are alive stay so until C, or anybody else, frees them.
+    /// Closing twice does nothing.
     @Override
     public void close() {
         closed = true;

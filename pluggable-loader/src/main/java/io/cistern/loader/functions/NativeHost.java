@@ -2,9 +2,9 @@ package io.cistern.loader.functions;
 
 import io.cistern.DeviceMemory;
 
-/// For a native program that starts Java in itself in order to allocate from Cistern: it asks this class, by JNI, for
-/// the two C functions of the process's own device memory, and needs no more of Java than that. An example in C stands
-/// in `examples/src/main/c/cistern_host.c`.
+/// For a native program that starts Java in itself in order to allocate from Cistern: it asks this class, by JNI,
+/// for the two C functions of the process's own device memory, and needs no more of Java than that. An example in
+/// C stands in `examples/src/main/c/cistern_host.c`.
 ///
 /// **Threads.** Any.
 public final class NativeHost {

@@ -9,8 +9,8 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/// The C calls of an allocator's library. Each has one handle that takes the function's address first: the handles are
-/// constants to the compiler, which inlines them, while the addresses belong to a library.
+/// The C calls of an allocator's library. Each has one handle that takes the function's address first: the
+/// handles are constants to the compiler, which inlines them, while the addresses belong to a library.
 final class LibraryCalls {
     private static final MethodHandle MALLOC = handle(FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG));
     private static final MethodHandle FREE =

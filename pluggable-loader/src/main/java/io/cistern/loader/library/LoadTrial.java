@@ -7,12 +7,12 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/// Loads a library in a process of its own first. What a library does when it is loaded can't be undone or survived: a
-/// crash there, or an `exit`, would end the JVM.
+/// Loads a library in a process of its own first. What a library does when it is loaded can't be undone or
+/// survived: a crash there, or an `exit`, would end the JVM.
 ///
-/// The process is the smallest program that every Java has, the helper with which it starts others; the dynamic linker
-/// loads the library into it (`LD_PRELOAD`, every symbol bound at once), runs its constructors, and the helper ends at
-/// once, since it was not given what it needs. Some milliseconds.
+/// The process is the smallest program that every Java has, the helper with which it starts others; the dynamic
+/// linker loads the library into it (`LD_PRELOAD`, every symbol bound at once), runs its constructors, and the
+/// helper ends at once, since it was not given what it needs. Some milliseconds.
 ///
 /// **Threads.** Any.
 final class LoadTrial {
@@ -29,8 +29,8 @@ final class LoadTrial {
 
     private LoadTrial() {}
 
-    /// What goes wrong when the library is loaded, to be said after its path; nothing if it loads, or if it can't be
-    /// tried here.
+    /// What goes wrong when the library is loaded, to be said after its path; nothing if it loads, or if it can't
+    /// be tried here.
     static Optional<String> problem(Path library) {
         Path helper = Path.of(System.getProperty("java.home"), "lib", "jspawnhelper");
         String path = library.toString();

@@ -9,19 +9,20 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 
 /// Looks at every pointer that a library returns before anybody gets it. A library that does not check its own
-/// `cudaMalloc` returns whatever stood in its variable: nothing that the driver knows, memory that it freed before, or
-/// a block that is alive.
+/// `cudaMalloc` returns whatever stood in its variable: nothing that the driver knows, memory that it freed
+/// before, or a block that is alive.
 ///
-/// 1. The driver knows the address, as memory of the device asked for, and the block ends in the same allocation of
-/// the driver.
+/// 1. The driver knows the address, as memory of the device asked for, and the block ends in the same allocation
+/// of the driver.
 /// 2. The block overlaps no block of this library that is alive.
 ///
-/// Where that fails and the device has less memory than was asked for, the library ran out of memory without noticing;
-/// else it is broken. What is refused is not given back: it is nobody's, or another's. Costs four calls of the driver and an entry in a
-/// sorted map for each allocation, about a microsecond; `check=none` does without.
+/// Where that fails and the device has less memory than was asked for, the library ran out of memory without
+/// noticing; else it is broken. What is refused is not given back: it is nobody's, or another's. Costs four calls
+/// of the driver and an entry in a sorted map for each allocation, about a microsecond; `check=none` does
+/// without.
 ///
-/// **Threads.** Any. Two overlapping blocks that two threads get at the same moment are both entered before either
-/// looks at its neighbours, so at least one of them sees the other.
+/// **Threads.** Any. Two overlapping blocks that two threads get at the same moment are both entered before
+/// either looks at its neighbours, so at least one of them sees the other.
 final class PointerCheck {
     private static final long DEVICE_MEMORY = 2;
 
