@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /// Opens the process's own device memory when it is first asked for.
 final class SystemDeviceMemory {
-    static final DeviceMemory INSTANCE = 
+    static final DeviceMemory INSTANCE =
             DeviceMemory.open(CudaDrivers.openBest(), Catalog.discover(List.of(), List.of()));
 
     static {

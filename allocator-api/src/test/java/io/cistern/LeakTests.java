@@ -208,7 +208,8 @@ class LeakTests {
             System.setProperty("cistern.leaks", "Sites");
             assertThat(LeakLevel.configured(Settings.ofProcess())).isEqualTo(LeakLevel.SITES);
             System.setProperty("cistern.leaks", "some");
-            assertThatCode(() -> assertThat(LeakLevel.configured(Settings.ofProcess())).isEqualTo(LeakLevel.OFF))
+            assertThatCode(() -> assertThat(LeakLevel.configured(Settings.ofProcess()))
+                            .isEqualTo(LeakLevel.OFF))
                     .doesNotThrowAnyException();
         } finally {
             if (before == null) {

@@ -142,7 +142,10 @@ public final class NativeBoundary {
                 .downcallHandle(
                         symbols.findOrThrow("pairs"),
                         FunctionDescriptor.of(
-                                ValueLayout.JAVA_LONG, ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG));
+                                ValueLayout.JAVA_LONG,
+                                ValueLayout.ADDRESS,
+                                ValueLayout.ADDRESS,
+                                ValueLayout.JAVA_LONG));
     }
 
     private static Path compiled() throws IOException, InterruptedException {

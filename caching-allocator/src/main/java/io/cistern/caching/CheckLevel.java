@@ -41,10 +41,7 @@ public enum CheckLevel {
     ///
     /// @throws ConfigurationException if they name no level
     static CheckLevel configured() {
-        return Settings.ofProcess()
-                .get(Setting.CHECK)
-                .map(CheckLevel::named)
-                .orElse(OFF);
+        return Settings.ofProcess().get(Setting.CHECK).map(CheckLevel::named).orElse(OFF);
     }
 
     private static CheckLevel named(Settings.Value set) {

@@ -141,7 +141,8 @@ final class ResultStream extends OutputStream {
             @Override
             public void write(byte[] bytes, int from, int length) throws IOException {
                 try (Arena arena = Arena.ofConfined()) {
-                    MemorySegment text = arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes).asSlice(from, length);
+                    MemorySegment text =
+                            arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes).asSlice(from, length);
                     for (long written = 0; written < length; ) {
                         long more = (long) WRITE.invokeExact(descriptor, text.asSlice(written), length - written);
                         if (more <= 0) {

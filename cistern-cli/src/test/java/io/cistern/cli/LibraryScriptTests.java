@@ -57,7 +57,12 @@ final class LibraryScriptTests {
 
     @Test
     void aLibraryIsReplayedAndItsPrintingIsNoResult() throws Exception {
-        ProgramRun run = run("replay", trace.toString(), "--device=simulated", "--allocator=library:path=" + library, "--format=json");
+        ProgramRun run = run(
+                "replay",
+                trace.toString(),
+                "--device=simulated",
+                "--allocator=library:path=" + library,
+                "--format=json");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out().lines())
@@ -79,8 +84,14 @@ final class LibraryScriptTests {
                 "--round-millis=2",
                 "--format=json");
 
-        assertThat(run.exitCode()).as(run.err().lines().limit(5).toList().toString()).isZero();
-        assertThat(run.out().lines()).singleElement().asString().startsWith("{").contains("\"allocator\":\"library:path=");
+        assertThat(run.exitCode())
+                .as(run.err().lines().limit(5).toList().toString())
+                .isZero();
+        assertThat(run.out().lines())
+                .singleElement()
+                .asString()
+                .startsWith("{")
+                .contains("\"allocator\":\"library:path=");
     }
 
     @Test
@@ -93,7 +104,8 @@ final class LibraryScriptTests {
                         + "\",\"source\":\"property cistern.plugins\"}")
                 .contains("{\"key\":\"cistern.leaks\",\"value\":\"off\",\"source\":\"default\"}");
 
-        ProgramRun replay = run("replay", plugins, trace.toString(), "--device=simulated", "--allocator=careless", "--format=json");
+        ProgramRun replay =
+                run("replay", plugins, trace.toString(), "--device=simulated", "--allocator=careless", "--format=json");
         assertThat(replay.exitCode()).as(replay.err()).isZero();
         assertThat(replay.out().lines()).singleElement().asString().contains("\"allocator\":\"careless\"");
     }
@@ -101,7 +113,11 @@ final class LibraryScriptTests {
     @Test
     void workThatNeedsMemoryOfTheDeviceIsRefusedWithTheReason() throws Exception {
         ProgramRun run = run(
-                "replay", trace.toString(), "--device=simulated", "--work=check", "--allocator=library:path=" + library);
+                "replay",
+                trace.toString(),
+                "--device=simulated",
+                "--work=check",
+                "--allocator=library:path=" + library);
 
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.out()).isEmpty();
@@ -112,9 +128,7 @@ final class LibraryScriptTests {
 
     @Test
     void whatCannotBeLoadedEndsWithTwoAndOneLine() throws Exception {
-        Path crash = CCompiler.find()
-                .orElseThrow()
-                .library(folder.resolve("crash.so"), """
+        Path crash = CCompiler.find().orElseThrow().library(folder.resolve("crash.so"), """
                         #include <signal.h>
                         __attribute__((constructor)) static void start(void) { raise(SIGSEGV); }
                         """);
@@ -122,7 +136,10 @@ final class LibraryScriptTests {
         for (String spec : new String[] {"path=" + crash, "path=" + text, "path=" + library + ",malloc=nothing"}) {
             ProgramRun run = run("replay", trace.toString(), "--device=simulated", "--allocator=library:" + spec);
             assertThat(run.exitCode()).as(spec).isEqualTo(2);
-            assertThat(run.err().lines()).singleElement().asString().startsWith("cistern: --allocator library:" + spec + ": library /");
+            assertThat(run.err().lines())
+                    .singleElement()
+                    .asString()
+                    .startsWith("cistern: --allocator library:" + spec + ": library /");
         }
     }
 

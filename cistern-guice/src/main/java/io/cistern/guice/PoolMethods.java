@@ -16,7 +16,9 @@ import org.jspecify.annotations.Nullable;
 record PoolMethods(Set<String> pools) implements TypeListener {
     @Override
     public <I> void hear(TypeLiteral<I> type, TypeEncounter<I> encounter) {
-        for (@Nullable Class<?> each = type.getRawType(); each != null && each != Object.class; each = each.getSuperclass()) {
+        for (@Nullable Class<?> each = type.getRawType();
+                each != null && each != Object.class;
+                each = each.getSuperclass()) {
             for (Method method : each.getDeclaredMethods()) {
                 InPool scope = method.getAnnotation(InPool.class);
                 if (scope != null && !method.isSynthetic()) {
@@ -28,7 +30,8 @@ record PoolMethods(Set<String> pools) implements TypeListener {
 
     private void check(Method method, String pool, TypeEncounter<?> encounter) {
         if (!pools.contains(pool)) {
-            encounter.addError("@InPool(\"%s\") on %s: no pool has that name; there are %s", pool, method, new TreeSet<>(pools));
+            encounter.addError(
+                    "@InPool(\"%s\") on %s: no pool has that name; there are %s", pool, method, new TreeSet<>(pools));
         }
         int never = Modifier.PRIVATE | Modifier.STATIC | Modifier.FINAL;
         if ((method.getModifiers() & never) != 0) {

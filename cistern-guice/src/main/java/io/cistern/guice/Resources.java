@@ -49,8 +49,10 @@ final class Resources implements CisternLifecycle {
         memory = own ? opened(plan, all, List.copyOf(sources), limit) : system(plan, all, sources, limit);
         plan.current().ifPresent(current -> attempt(current.source(), () -> memory.setCurrent(around(current.what()))));
         if (listened && plan.current().isEmpty()) {
-            attempt(plan.source(), () -> memory.setCurrent(
-                    around(memory.catalog().choose(memory.environment()).spec().text())));
+            attempt(
+                    plan.source(),
+                    () -> memory.setCurrent(around(
+                            memory.catalog().choose(memory.environment()).spec().text())));
         }
         plan.pools().forEach(pool -> attempt(pool.source(), () -> open(pool.what())));
         if (!failures.isEmpty()) {
@@ -65,8 +67,8 @@ final class Resources implements CisternLifecycle {
             List<SegmentSourceProvider> sources,
             Optional<MemoryLimit> limit) {
         try {
-            DeviceMemoryBuilder builder = DeviceMemory.builder(plan.driver().orElseThrow())
-                    .catalog(Catalog.discover(allocators, sources));
+            DeviceMemoryBuilder builder =
+                    DeviceMemory.builder(plan.driver().orElseThrow()).catalog(Catalog.discover(allocators, sources));
             limit.ifPresent(builder::limit);
             return builder.open();
         } catch (CisternException e) {
@@ -105,7 +107,8 @@ final class Resources implements CisternLifecycle {
     private String allocatorOf(String spec) {
         String name = AllocatorSpec.parse(spec).name();
         boolean isAllocator = memory.catalog().entries().stream()
-                .anyMatch(entry -> entry.kind() == Catalog.Kind.ALLOCATOR && entry.name().equals(name));
+                .anyMatch(entry ->
+                        entry.kind() == Catalog.Kind.ALLOCATOR && entry.name().equals(name));
         return isAllocator ? spec : "caching:source=\"" + spec.replace("\"", "\\\"") + '"';
     }
 

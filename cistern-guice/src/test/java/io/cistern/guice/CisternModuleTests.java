@@ -44,8 +44,10 @@ class CisternModuleTests {
 
     @Test
     void theCurrentAllocatorAndPoolsAreInjected() {
-        Injector injector = Guice.createInjector(
-                CisternModule.on(gpu).current("direct").pool("gradients", "linear").pool("small", "caching", 4 * MIB));
+        Injector injector = Guice.createInjector(CisternModule.on(gpu)
+                .current("direct")
+                .pool("gradients", "linear")
+                .pool("small", "caching", 4 * MIB));
         try (CisternLifecycle _ = injector.getInstance(CisternLifecycle.class)) {
             Trainer trainer = injector.getInstance(Trainer.class);
 
@@ -181,8 +183,10 @@ class CisternModuleTests {
 
     @Test
     void whatCannotBeOpenedIsToldAtOnceAndNothingStaysOpen() {
-        assertThatThrownBy(() -> Guice.createInjector(
-                        CisternModule.on(gpu).current("cacing").pool("good", "caching").pool("bad", "caching:slac=1")))
+        assertThatThrownBy(() -> Guice.createInjector(CisternModule.on(gpu)
+                        .current("cacing")
+                        .pool("good", "caching")
+                        .pool("bad", "caching:slac=1")))
                 .isInstanceOf(CreationException.class)
                 .hasMessageContaining("no allocator is named 'cacing'; known, nearest first: caching")
                 .hasMessageContaining("'caching' has no option 'slac'")

@@ -25,6 +25,7 @@ public final class DropPlugin {
         Allocator current = memory.current();
         memory.free(memory.allocate(1 << 20, DEVICE, 0), 0);
         System.out.printf(
-                "%s served %d allocation%n", current.name(), current.statistics(DEVICE).allocations());
+                "%s served %d allocation%n",
+                current.name(), current.statistics(DEVICE).allocations());
     }
 }

@@ -107,7 +107,14 @@ class ExamplesTests {
                         .replace("thirty-lines", "dropped"));
         Path classes = Files.createDirectories(folder.resolve("classes/META-INF/services"));
         Files.writeString(classes.resolve("io.cistern.spi.AllocatorProvider"), "dropped.Dropped");
-        tool("javac", "-proc:none", "-cp", System.getProperty("java.class.path"), "-d", folder + "/classes", source.toString());
+        tool(
+                "javac",
+                "-proc:none",
+                "-cp",
+                System.getProperty("java.class.path"),
+                "-d",
+                folder + "/classes",
+                source.toString());
         tool("jar", "--create", "--file", plugins.resolve("dropped.jar").toString(), "-C", folder + "/classes", ".");
 
         assertThat(run(DropPlugin.class, "-Dcistern.plugins=" + plugins, "-Dcistern.allocator=dropped"))
@@ -124,8 +131,7 @@ class ExamplesTests {
         Path library = compiler().library(folder.resolve("liballoc.so"), c("alloc.c"));
 
         assertThat(run(Map.of(), LoadSharedLibrary.class, List.of(), List.of(library.toString())))
-                .containsExactly(
-                        "library gave 2 blocks, 4000 bytes", "1000 allocations from 2097152 bytes of it");
+                .containsExactly("library gave 2 blocks, 4000 bytes", "1000 allocations from 2097152 bytes of it");
     }
 
     @Test
@@ -157,7 +163,8 @@ class ExamplesTests {
                         "-lpthread");
         Path program = compiler().program(folder.resolve("host"), HOST, "-ldl", "-lpthread");
         ProcessBuilder host = new ProcessBuilder(program.toString(), library.toString()).redirectErrorStream(true);
-        host.environment().put("CISTERN_JVM", java.resolve("lib/server/libjvm.so").toString());
+        host.environment()
+                .put("CISTERN_JVM", java.resolve("lib/server/libjvm.so").toString());
         host.environment().put("CISTERN_JVM_CLASSPATH", System.getProperty("java.class.path"));
         host.environment().put("CISTERN_JVM_OPTIONS", "-Xmx256m -XX:TieredStopAtLevel=1 -Dcistern.allocator=caching");
         Process process = host.start();

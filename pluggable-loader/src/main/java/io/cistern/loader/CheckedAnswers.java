@@ -17,7 +17,8 @@ final class CheckedAnswers {
 
     static Availability availability(Found<?> found, Supplier<@Nullable Availability> question, Patience patience) {
         try {
-            @Nullable Availability answer = Found.isOurs(found.className())
+            @Nullable
+            Availability answer = Found.isOurs(found.className())
                     ? question.get()
                     : patience.<@Nullable Availability>ask(found.name(), question::get);
             return answer == null ? Availability.no(found.who() + " returns null from availability()") : answer;

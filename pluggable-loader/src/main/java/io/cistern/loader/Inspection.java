@@ -32,8 +32,7 @@ final class Inspection<P> {
         this(service, source, source.type().getName(), Origin.of(source.type()), patience);
     }
 
-    private Inspection(
-            Service<P> service, Supplier<P> source, String className, String origin, Patience patience) {
+    private Inspection(Service<P> service, Supplier<P> source, String className, String origin, Patience patience) {
         this.service = service;
         this.source = source;
         this.className = className;

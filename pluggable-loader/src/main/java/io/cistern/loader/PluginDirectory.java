@@ -57,9 +57,8 @@ final class PluginDirectory {
     /// @param known plug-ins that were loaded before; those that did not change are not loaded again
     PluginDirectory(Settings settings, List<Plugin> known) {
         this.known = known;
-        this.allowed = settings.get(Setting.PLUGINS_ALLOWED)
-                .map(AllowedDigests::read)
-                .orElseGet(AllowedDigests::all);
+        this.allowed =
+                settings.get(Setting.PLUGINS_ALLOWED).map(AllowedDigests::read).orElseGet(AllowedDigests::all);
         settings.get(Setting.PLUGINS).ifPresent(this::read);
     }
 
@@ -94,7 +93,9 @@ final class PluginDirectory {
             Matcher library = LIBRARY.matcher(place.getFileName().toString());
             if (Files.isDirectory(place)) {
                 requireOwn(place);
-                load(place, children(place).stream().filter(PluginDirectory::isJar).toList());
+                load(
+                        place,
+                        children(place).stream().filter(PluginDirectory::isJar).toList());
             } else if (isJar(place)) {
                 load(place, List.of(place));
             } else if (library.matches()) {

@@ -77,7 +77,8 @@ class DiscoveryTests {
         Catalog catalog = discover();
 
         assertRefused(
-                () -> catalog.allocator("godo"), "no allocator is named 'godo'; known, nearest first: good, direct, caching, library");
+                () -> catalog.allocator("godo"),
+                "no allocator is named 'godo'; known, nearest first: good, direct, caching, library");
         assertRefused(
                 () -> catalog.source("linaer"),
                 "no segment source is named 'linaer'; known, nearest first: linear, library, pages");
@@ -167,7 +168,8 @@ class DiscoveryTests {
         assertThat(catalog.allocator("good").name()).isEqualTo("good");
         assertRefused(
                 () -> catalog.allocator("bad"),
-                "no allocator is named 'bad'; known, nearest first: good, library, caching, direct; bad.Bad of " + bad + " " + problem);
+                "no allocator is named 'bad'; known, nearest first: good, library, caching, direct; bad.Bad of " + bad
+                        + " " + problem);
     }
 
     @Test

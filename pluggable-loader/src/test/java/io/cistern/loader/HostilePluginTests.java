@@ -84,8 +84,7 @@ class HostilePluginTests {
                 new Patience(Duration.ofMillis(20)));
 
         assertThat(answer)
-                .isEqualTo(
-                        Availability.no("acme.Slow of /slow.jar does not answer availability() within 0.02 s"));
+                .isEqualTo(Availability.no("acme.Slow of /slow.jar does not answer availability() within 0.02 s"));
     }
 
     @Test

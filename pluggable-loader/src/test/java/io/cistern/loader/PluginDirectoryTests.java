@@ -38,8 +38,8 @@ class PluginDirectoryTests {
                         .service(SegmentSourceProvider.class, "acme.Ranges"));
         Catalog catalog = plugins.discover();
 
-        String origin = jar + ", sha256 "
-                + AllowedDigests.of(Files.readAllBytes(jar)).substring(0, 12);
+        String origin =
+                jar + ", sha256 " + AllowedDigests.of(Files.readAllBytes(jar)).substring(0, 12);
         assertThat(catalog.entries())
                 .contains(
                         new Catalog.Entry(Kind.ALLOCATOR, "good", origin, 0, java.util.Optional.empty()),
@@ -73,10 +73,14 @@ class PluginDirectoryTests {
         Path one = Files.createDirectories(plugins.path.resolve("acme"));
         String source = Sources.provider("acme.Good", "lib.Names.MINE", "SPI_VERSION", "");
         PluginJar whole = PluginJar.allocator("acme.Good", source)
-                .source("lib.Names", "package lib; public class Names { public static String MINE = \"mine\".strip(); }");
+                .source(
+                        "lib.Names",
+                        "package lib; public class Names { public static String MINE = \"mine\".strip(); }");
         whole.without("acme.Good").build(one.resolve("b-lib.jar"));
         PluginJar.allocator("acme.Good", source)
-                .source("lib.Names", "package lib; public class Names { public static String MINE = \"mine\".strip(); }")
+                .source(
+                        "lib.Names",
+                        "package lib; public class Names { public static String MINE = \"mine\".strip(); }")
                 .without("lib.Names")
                 .build(one.resolve("a-plugin.jar"));
         delete(one.resolve("b-lib.jar"), "META-INF/services/" + AllocatorProvider.class.getName());
@@ -145,8 +149,7 @@ class PluginDirectoryTests {
         Files.setPosixFilePermissions(plugins.path, PosixFilePermissions.fromString("rwxrwxrwx"));
         assertThat(PluginFolder.problems(plugins.discover()))
                 .containsExactly(Map.entry(
-                        "plugins",
-                        "(property cistern.plugins) plugins can be written by everybody; chmod o-w it"));
+                        "plugins", "(property cistern.plugins) plugins can be written by everybody; chmod o-w it"));
     }
 
     @Test

@@ -31,7 +31,8 @@ class ReloadTests {
     @BeforeEach
     void open() throws IOException {
         plugins = new PluginFolder(folder);
-        plugins.properties.put("cistern.config", folder.resolve("cistern.properties").toString());
+        plugins.properties.put(
+                "cistern.config", folder.resolve("cistern.properties").toString());
         configure("cistern.allocator=caching\n");
         memory = DeviceMemory.open(gpu, plugins.discover());
     }

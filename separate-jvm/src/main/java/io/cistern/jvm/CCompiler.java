@@ -28,7 +28,10 @@ public record CCompiler(Path program) {
     ///
     /// @param library where it is put; the source stands beside it
     public Path library(Path library, String source, String... options) throws IOException, InterruptedException {
-        return compile(library, source, Stream.concat(Stream.of("-shared", "-fPIC"), Stream.of(options)).toList());
+        return compile(
+                library,
+                source,
+                Stream.concat(Stream.of("-shared", "-fPIC"), Stream.of(options)).toList());
     }
 
     /// Makes a program.

@@ -17,8 +17,7 @@ public final class SettingProblems {
     /// A line for each, for people; none if all is well.
     public static List<String> of(Settings settings) {
         List<String> problems = new ArrayList<>(settings.problems());
-        List<String> known =
-                Arrays.stream(Setting.values()).map(Setting::key).toList();
+        List<String> known = Arrays.stream(Setting.values()).map(Setting::key).toList();
         for (Settings.Unknown one : settings.unknown()) {
             List<String> nearest = NearestName.first(one.key(), known).subList(0, NEAREST_TOLD);
             problems.add(one.source() + ": there is no setting '" + one.key() + "'; known, nearest first: "

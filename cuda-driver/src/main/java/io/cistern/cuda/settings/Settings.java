@@ -58,7 +58,8 @@ public final class Settings {
 
     private record Id(Setting setting, String part) {}
 
-    private static final Comparator<Id> ORDER = Comparator.comparing(Id::setting).thenComparing(Id::part);
+    private static final Comparator<Id> ORDER =
+            Comparator.comparing(Id::setting).thenComparing(Id::part);
 
     private final Map<Origin, Map<Id, Value>> values = new TreeMap<>();
     private final List<Unknown> unknown = new ArrayList<>();

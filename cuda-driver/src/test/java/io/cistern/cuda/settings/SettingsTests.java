@@ -99,8 +99,7 @@ class SettingsTests {
         Path file = file("cistern.allocator=async\n");
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw-rw-"));
         assertThat(settings().problems())
-                .containsExactly(
-                        "property cistern.config: " + file + " can be written by everybody; chmod o-w it");
+                .containsExactly("property cistern.config: " + file + " can be written by everybody; chmod o-w it");
         assertThat(settings().get(Setting.ALLOCATOR)).isEmpty();
 
         file("cistern.allocator=\\u00zz\n");

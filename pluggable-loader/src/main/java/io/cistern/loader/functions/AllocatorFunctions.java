@@ -87,8 +87,9 @@ public final class AllocatorFunctions implements AutoCloseable {
     private MemorySegment stub(String method, FunctionDescriptor shape) {
         try {
             MethodType type = shape.toMethodType();
-            MethodHandle target =
-                    MethodHandles.lookup().findVirtual(AllocatorFunctions.class, method, type).bindTo(this);
+            MethodHandle target = MethodHandles.lookup()
+                    .findVirtual(AllocatorFunctions.class, method, type)
+                    .bindTo(this);
             return Linker.nativeLinker().upcallStub(target, shape, Arena.global());
         } catch (ReflectiveOperationException e) {
             throw new LinkageError(method, e);

@@ -124,15 +124,18 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
     void setFraction(double fraction, int deviceCount) {
         for (int each = 0; each < deviceCount; each++) {
             int device = each;
-            inContext(device, () -> LibraryCalls.Rare.memoryFraction(
-                    functions.hook(LibraryFunctions.MEMORY_FRACTION), fraction, device));
+            inContext(
+                    device,
+                    () -> LibraryCalls.Rare.memoryFraction(
+                            functions.hook(LibraryFunctions.MEMORY_FRACTION), fraction, device));
         }
     }
 
     @Override
     public boolean recordUse(long address, int device, long stream) {
-        inContext(device, () -> LibraryCalls.Rare.recordStream(
-                functions.hook(LibraryFunctions.RECORD_STREAM), address, stream));
+        inContext(
+                device,
+                () -> LibraryCalls.Rare.recordStream(functions.hook(LibraryFunctions.RECORD_STREAM), address, stream));
         return true;
     }
 
@@ -148,8 +151,9 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment size = arena.allocate(ValueLayout.JAVA_LONG);
             long[] base = new long[1];
-            inContext(device, () -> base[0] =
-                    LibraryCalls.Rare.base(functions.hook(LibraryFunctions.BASE_ALLOC), address, size));
+            inContext(
+                    device,
+                    () -> base[0] = LibraryCalls.Rare.base(functions.hook(LibraryFunctions.BASE_ALLOC), address, size));
             return new Segment(base[0], size.get(ValueLayout.JAVA_LONG, 0), device);
         }
     }
@@ -167,8 +171,8 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
     public void close() {
         for (int each = 0; pool != 0 && each < driver.devices().count(); each++) {
             int device = each;
-            inContext(device, () -> LibraryCalls.Rare.pool(
-                    functions.hook(LibraryFunctions.RELEASE_POOL), device, pool));
+            inContext(
+                    device, () -> LibraryCalls.Rare.pool(functions.hook(LibraryFunctions.RELEASE_POOL), device, pool));
         }
     }
 }

@@ -61,17 +61,23 @@ final class LibraryCalls {
 
         /// `void reset(void)`
         static void reset(long function) {
-            run(() -> { NOTHING.invokeExact(at(function)); });
+            run(() -> {
+                NOTHING.invokeExact(at(function));
+            });
         }
 
         /// `void init(int device_count)`
         static void init(long function, int deviceCount) {
-            run(() -> { INT.invokeExact(at(function), deviceCount); });
+            run(() -> {
+                INT.invokeExact(at(function), deviceCount);
+            });
         }
 
         /// `void memory_fraction(double fraction, int device)`
         static void memoryFraction(long function, double fraction, int device) {
-            run(() -> { FRACTION.invokeExact(at(function), fraction, device); });
+            run(() -> {
+                FRACTION.invokeExact(at(function), fraction, device);
+            });
         }
 
         /// `void* base_alloc(void* ptr, size_t* size)`
@@ -87,12 +93,16 @@ final class LibraryCalls {
 
         /// `void record_stream(void* ptr, cudaStream_t stream)`
         static void recordStream(long function, long address, long stream) {
-            run(() -> { RECORD.invokeExact(at(function), address, stream); });
+            run(() -> {
+                RECORD.invokeExact(at(function), address, stream);
+            });
         }
 
         /// `void begin|end|release(int device, uint64_t first, uint64_t second)`
         static void pool(long function, int device, long id) {
-            run(() -> { POOL.invokeExact(at(function), device, 0L, id); });
+            run(() -> {
+                POOL.invokeExact(at(function), device, 0L, id);
+            });
         }
 
         private static MemorySegment at(long address) {

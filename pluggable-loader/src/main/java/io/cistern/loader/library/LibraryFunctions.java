@@ -32,8 +32,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /// @param malloc function
 /// @param free function
 /// @param hooks addresses by option, of those that are there
-record LibraryFunctions(
-        NativeLibrary library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks) {
+record LibraryFunctions(NativeLibrary library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks) {
     /// Those of the example in PyTorch's documentation, which many libraries began as.
     private static final String USUAL_MALLOC = "my_malloc";
 
@@ -48,8 +47,8 @@ record LibraryFunctions(
     static final String END_POOL = "end_pool";
     static final String RELEASE_POOL = "release_pool";
 
-    private static final List<String> HOOKS = List.of(
-            INIT, RESET, MEMORY_FRACTION, BASE_ALLOC, RECORD_STREAM, BEGIN_POOL, END_POOL, RELEASE_POOL);
+    private static final List<String> HOOKS =
+            List.of(INIT, RESET, MEMORY_FRACTION, BASE_ALLOC, RECORD_STREAM, BEGIN_POOL, END_POOL, RELEASE_POOL);
     private static final List<String> POOL_HOOKS = List.of(BEGIN_POOL, END_POOL, RELEASE_POOL);
 
     /// Libraries whose `init` was called, with its address.
@@ -67,8 +66,9 @@ record LibraryFunctions(
         boolean trial = options.flag("trial").orElse(true);
         String sha256 = options.text("sha256").orElse(null);
         String path = options.text("path")
-                .orElseThrow(() -> new ConfigurationException(
-                        "'library' needs the path of a shared library: library:path=/x/alloc.so,malloc=my_malloc,free=my_free"));
+                .orElseThrow(
+                        () -> new ConfigurationException(
+                                "'library' needs the path of a shared library: library:path=/x/alloc.so,malloc=my_malloc,free=my_free"));
         NativeLibrary library = NativeLibrary.load(Path.of(path), sha256, before, trial);
         requireWholePool(library, named.keySet());
         Map<String, Long> hooks = new TreeMap<>();
@@ -82,8 +82,8 @@ record LibraryFunctions(
 
     private static void requireWholePool(NativeLibrary library, Set<String> named) {
         if (POOL_HOOKS.stream().anyMatch(named::contains) && !named.containsAll(POOL_HOOKS)) {
-            throw new ConfigurationException("library " + library + ": pools need all of " + String.join(", ", POOL_HOOKS)
-                    + "; this spec names " + named);
+            throw new ConfigurationException("library " + library + ": pools need all of "
+                    + String.join(", ", POOL_HOOKS) + "; this spec names " + named);
         }
     }
 

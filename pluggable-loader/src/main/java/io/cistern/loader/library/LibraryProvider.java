@@ -72,9 +72,8 @@ public final class LibraryProvider implements AllocatorProvider {
         }
         int deviceCount = context.devices().deviceCount();
         functions.initialise(deviceCount);
-        PointerCheck check = checks && !driver.simulated()
-                ? new PointerCheck(driver, "library " + functions.library())
-                : null;
+        PointerCheck check =
+                checks && !driver.simulated() ? new PointerCheck(driver, "library " + functions.library()) : null;
         LibraryAllocator allocator = new LibraryAllocator(functions, driver, check);
         fraction.ifPresent(share -> allocator.setFraction(share, deviceCount));
         return allocator;

@@ -47,8 +47,7 @@ final class LoadTrial {
         }
     }
 
-    private static Optional<String> tried(ProcessBuilder helper, String path)
-            throws IOException, InterruptedException {
+    private static Optional<String> tried(ProcessBuilder helper, String path) throws IOException, InterruptedException {
         Path said = Files.createTempFile("cistern-trial", ".txt");
         try {
             helper.environment().put("LD_PRELOAD", path);

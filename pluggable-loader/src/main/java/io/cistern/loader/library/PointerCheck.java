@@ -87,7 +87,10 @@ final class PointerCheck {
         }
         if (address + byteSize > end) {
             throw broken(
-                    address, byteSize, device, "where the driver's allocation ends after " + (end - address) + " bytes");
+                    address,
+                    byteSize,
+                    device,
+                    "where the driver's allocation ends after " + (end - address) + " bytes");
         }
     }
 
@@ -102,8 +105,8 @@ final class PointerCheck {
     }
 
     private RuntimeException broken(long address, long byteSize, int device, String what) {
-        String told = who + " returned 0x" + Long.toHexString(address) + " for " + byteSize + " bytes on device " + device
-                + ", " + what;
+        String told = who + " returned 0x" + Long.toHexString(address) + " for " + byteSize + " bytes on device "
+                + device + ", " + what;
         long freeBytes = driver.memory().freeBytes(device);
         return freeBytes < byteSize
                 ? new DeviceOutOfMemoryException(

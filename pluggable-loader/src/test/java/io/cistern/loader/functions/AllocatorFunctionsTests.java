@@ -14,7 +14,6 @@ import io.cistern.spi.DeviceAllocator;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
@@ -36,8 +35,7 @@ class AllocatorFunctionsTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory =
-            DeviceMemory.open(gpu, Catalog.discover(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.discover(List.of(), List.of()));
     private final AllocatorFunctions functions = AllocatorFunctions.of(memory);
 
     @BeforeAll
@@ -93,8 +91,9 @@ class AllocatorFunctionsTests {
         long block = malloc(3 * MIB, 0);
 
         assertThat(current.statistics(0).requestedBytes()).isEqualTo(3 * MIB);
-        assertThat(memory.leaks()).singleElement().satisfies(leak -> assertThat(leak.address())
-                .isEqualTo(block));
+        assertThat(memory.leaks())
+                .singleElement()
+                .satisfies(leak -> assertThat(leak.address()).isEqualTo(block));
         memory.setCurrent("direct");
         free(block);
         assertThat(current.statistics(0).liveBlocks()).isZero();
@@ -206,11 +205,7 @@ class AllocatorFunctionsTests {
     }
 
     private void free(long address) {
-        call(
-                "give",
-                FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.JAVA_LONG),
-                functions.free(),
-                address);
+        call("give", FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.JAVA_LONG), functions.free(), address);
     }
 
     @SuppressWarnings("restricted")

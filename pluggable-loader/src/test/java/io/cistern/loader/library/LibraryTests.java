@@ -35,8 +35,7 @@ class LibraryTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory =
-            DeviceMemory.open(gpu, Catalog.discover(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.discover(List.of(), List.of()));
 
     @AfterEach
     void nothingIsLeft() {
@@ -177,8 +176,7 @@ class LibraryTests {
         BaseRange base = library.extension(BaseRange.class).orElseThrow();
 
         assertThat(base.base(block, 1).byteSize()).isEqualTo(4096);
-        assertThat(calls(file))
-                .containsExactly("init 2", "fraction 50 0", "fraction 50 1", "record", "reset", "base");
+        assertThat(calls(file)).containsExactly("init 2", "fraction 50 0", "fraction 50 1", "record", "reset", "base");
         memory.free(block, 0);
         memory.open("library:path=" + file + ",init=on_init").close();
         assertThat(calls(file)).as("once in a process").doesNotContain("init 2");
@@ -204,7 +202,8 @@ class LibraryTests {
         assertThat(library.trim(0, 0)).isZero();
         assertRefused(
                 () -> memory.open("library:path=" + file + ",fraction=0.5"),
-                "library " + file + ": option fraction needs its function memory_fraction, which the spec does not name;"
+                "library " + file
+                        + ": option fraction needs its function memory_fraction, which the spec does not name;"
                         + " setting cistern.limit and the allocator limit do without");
         assertRefused(
                 () -> memory.open("library:path=" + file + ",begin_pool=my_malloc"),
@@ -245,7 +244,8 @@ class LibraryTests {
 
     @SuppressWarnings("restricted")
     private static List<String> calls(Path library) {
-        MemorySegment function = SymbolLookup.libraryLookup(library, Arena.global()).findOrThrow("calls");
+        MemorySegment function =
+                SymbolLookup.libraryLookup(library, Arena.global()).findOrThrow("calls");
         try {
             MemorySegment log = (MemorySegment) java.lang.foreign.Linker.nativeLinker()
                     .downcallHandle(function, java.lang.foreign.FunctionDescriptor.of(ValueLayout.ADDRESS))
