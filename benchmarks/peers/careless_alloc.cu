@@ -1,9 +1,9 @@
 // An allocator of the kind that people write first: it does not look whether cudaMalloc worked, returns what its variable
 // holds then, and tells of everything on standard output. And some that are worse, for tests.
 //
-//   nvcc -shared -Xcompiler -fPIC -o libcareless.so careless_alloc.cu -lcuda
-#include <cuda.h>
+//   nvcc -shared -Xcompiler -fPIC -o libcareless.so careless_alloc.cu
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <sys/types.h>
 
 #include <cstdlib>
@@ -27,7 +27,8 @@ void my_free(void* block, ssize_t size, int device, cudaStream_t stream) {
 void* switching_malloc(ssize_t size, int device, cudaStream_t stream) {
   void* block = nullptr;
   if (cudaMalloc(&block, size) != cudaSuccess) block = nullptr;
-  cuCtxSetCurrent(nullptr);
+  static void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuCtxSetCurrent"))(nullptr);
   return block;
 }
 
