@@ -27,14 +27,13 @@ public final class Settings {
         FILE
     }
 
-    /// Keys of the programs around: tests, benchmarks, the script.
-    private static final List<String> NOT_SETTINGS = List.of(
-            "cistern.testkit.",
-            "cistern.benchmark.",
-            "cistern.docs.",
-            "cistern.stress.",
-            "CISTERN_CLASSPATH",
-            "CISTERN_JAVA_OPTS");
+    /// Properties of the programs around: tests, benchmarks.
+    private static final List<String> OTHER_PROPERTIES =
+            List.of("cistern.testkit.", "cistern.benchmark.", "cistern.docs.", "cistern.stress.");
+
+    /// Variables of the programs around: the script, and hosts that start Java.
+    private static final List<String> OTHER_VARIABLES =
+            List.of("CISTERN_CLASSPATH", "CISTERN_JAVA_OPTS", "CISTERN_JVM");
 
     /// A value and where it was set.
     ///
@@ -71,12 +70,12 @@ public final class Settings {
     /// @param variables the environment
     public Settings(Map<String, String> properties, Map<String, String> variables) {
         new TreeMap<>(properties).forEach((key, text) -> {
-            if (key.startsWith("cistern.")) {
+            if (key.startsWith("cistern.") && OTHER_PROPERTIES.stream().noneMatch(key::startsWith)) {
                 add(Origin.PROPERTY, key, text, "property " + key);
             }
         });
         new TreeMap<>(variables).forEach((name, text) -> {
-            if (name.startsWith("CISTERN_")) {
+            if (name.startsWith("CISTERN_") && OTHER_VARIABLES.stream().noneMatch(name::startsWith)) {
                 add(Origin.VARIABLE, keyOfVariable(name), text, "environment variable " + name);
             }
         });
@@ -108,8 +107,7 @@ public final class Settings {
     }
 
     private void add(Origin origin, String key, String text, String source) {
-        if (NOT_SETTINGS.stream().anyMatch(other -> key.startsWith(other) || source.endsWith(" " + other))
-                || text.isBlank()) {
+        if (text.isBlank()) {
             return;
         }
         for (Setting setting : Setting.values()) {
