@@ -1,7 +1,7 @@
 package io.cistern.cuda.settings;
 
 import java.util.Locale;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /// Everything that can be set from outside a program. `docs/settings.md` is made from this list.
 ///
@@ -75,6 +75,9 @@ public enum Setting {
     /// Stands in a key for a name.
     static final String NAME_PART = "NAME";
 
+    private static final String DEVICE_FORM = "0|[1-9][0-9]{0,3}";
+    private static final String NAME_FORM = "[a-z0-9][a-z0-9_-]*";
+
     private final String key;
     private final String legal;
     private final String otherwise;
@@ -136,18 +139,20 @@ public enum Setting {
 
     /// What the chosen part of a key is, if the key is one of this setting: empty for a setting without such a
     /// part.
-    Optional<String> partOf(String written) {
+    ///
+    /// @return null for another key
+    @Nullable
+    String partOf(String written) {
         if (!isFamily()) {
-            return written.equals(key) ? Optional.of("") : Optional.empty();
+            return written.equals(key) ? "" : null;
         }
         if (!written.startsWith(prefix())
                 || !written.endsWith(suffix())
                 || written.length() <= prefix().length() + suffix().length()) {
-            return Optional.empty();
+            return null;
         }
         String part = written.substring(prefix().length(), written.length() - suffix().length());
-        String form = chosenPart().equals(DEVICE_PART) ? "0|[1-9][0-9]{0,3}" : "[a-z0-9][a-z0-9_-]*";
-        return part.matches(form) ? Optional.of(part) : Optional.empty();
+        return part.matches(chosenPart().equals(DEVICE_PART) ? DEVICE_FORM : NAME_FORM) ? part : null;
     }
 
     /// A key as an environment variable.

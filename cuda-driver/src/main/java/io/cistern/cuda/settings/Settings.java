@@ -1,12 +1,12 @@
 package io.cistern.cuda.settings;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /// What is set from outside the program, and where. What code says comes before all of it; then the first of
 /// these that speaks decides:
@@ -18,7 +18,8 @@ import java.util.TreeMap;
 /// So what is set for one device in a file gives way to what a property sets for all; of one origin, what is set
 /// for a device comes first. A blank value counts as not set, since that is how a script takes a variable back.
 ///
-/// Immutable: it is what was set when it was made.
+/// Immutable: it is what was set when it was made. Written without lambdas, since it is among the first things that
+/// run.
 public final class Settings {
     /// Where a value can come from, the strongest first.
     private enum Origin {
@@ -55,12 +56,17 @@ public final class Settings {
     /// @param source for people
     public record Unknown(String key, String source) {}
 
-    private record Id(Setting setting, String part) {}
+    private record Id(Setting setting, String part) implements Comparable<Id> {
+        @Override
+        public int compareTo(Id other) {
+            int order = setting.compareTo(other.setting);
+            return order != 0 ? order : part.compareTo(other.part);
+        }
+    }
 
-    private static final Comparator<Id> ORDER =
-            Comparator.comparing(Id::setting).thenComparing(Id::part);
+    /// By origin.
+    private final List<Map<Id, Value>> values = List.of(new TreeMap<>(), new TreeMap<>(), new TreeMap<>());
 
-    private final Map<Origin, Map<Id, Value>> values = new TreeMap<>();
     private final List<Unknown> unknown = new ArrayList<>();
     private final List<String> problems = new ArrayList<>();
 
@@ -69,17 +75,31 @@ public final class Settings {
     /// @param properties the system properties
     /// @param variables the environment
     public Settings(Map<String, String> properties, Map<String, String> variables) {
-        new TreeMap<>(properties).forEach((key, text) -> {
-            if (key.startsWith("cistern.") && OTHER_PROPERTIES.stream().noneMatch(key::startsWith)) {
-                add(Origin.PROPERTY, key, text, "property " + key);
+        for (Map.Entry<String, String> one : properties.entrySet()) {
+            String key = one.getKey();
+            if (key.startsWith("cistern.") && !startsWithOneOf(OTHER_PROPERTIES, key)) {
+                add(Origin.PROPERTY, key, one.getValue(), "property " + key);
             }
-        });
-        new TreeMap<>(variables).forEach((name, text) -> {
-            if (name.startsWith("CISTERN_") && OTHER_VARIABLES.stream().noneMatch(name::startsWith)) {
-                add(Origin.VARIABLE, keyOfVariable(name), text, "environment variable " + name);
+        }
+        for (Map.Entry<String, String> one : variables.entrySet()) {
+            String name = one.getKey();
+            if (name.startsWith("CISTERN_") && !startsWithOneOf(OTHER_VARIABLES, name)) {
+                add(Origin.VARIABLE, keyOfVariable(name), one.getValue(), "environment variable " + name);
             }
-        });
-        get(Setting.CONFIG).ifPresent(this::readFile);
+        }
+        Value config = value(new Id(Setting.CONFIG, ""));
+        if (config != null) {
+            readFile(config);
+        }
+    }
+
+    private static boolean startsWithOneOf(List<String> prefixes, String text) {
+        for (String prefix : prefixes) {
+            if (text.startsWith(prefix)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /// What is set for this process now.
@@ -97,13 +117,14 @@ public final class Settings {
     private void readFile(Value config) {
         SettingsFile file = SettingsFile.read(config);
         problems.addAll(file.problems());
-        file.entries().forEach((key, text) -> {
+        for (Map.Entry<String, String> one : file.entries().entrySet()) {
+            String key = one.getKey();
             if (key.equals(Setting.CONFIG.key())) {
                 problems.add(config.text() + ": " + key + " can't be set in the file that it names");
             } else {
-                add(Origin.FILE, key, text, key + " in " + config.text());
+                add(Origin.FILE, key, one.getValue(), key + " in " + config.text());
             }
-        });
+        }
     }
 
     private void add(Origin origin, String key, String text, String source) {
@@ -111,10 +132,9 @@ public final class Settings {
             return;
         }
         for (Setting setting : Setting.values()) {
-            Optional<String> part = setting.partOf(key);
-            if (part.isPresent()) {
-                values.computeIfAbsent(origin, _ -> new TreeMap<>(ORDER))
-                        .put(new Id(setting, part.get()), new Value(setting, part.get(), text.strip(), source));
+            String part = setting.partOf(key);
+            if (part != null) {
+                values.get(origin.ordinal()).put(new Id(setting, part), new Value(setting, part, text.strip(), source));
                 return;
             }
         }
@@ -132,7 +152,7 @@ public final class Settings {
 
     /// What is set for a setting without a chosen part.
     public Optional<Value> get(Setting setting) {
-        return get(new Id(setting, ""));
+        return Optional.ofNullable(value(new Id(setting, "")));
     }
 
     /// What is set for a device: of the strongest origin that says anything about it or about all, what it says
@@ -143,27 +163,32 @@ public final class Settings {
     public Optional<Value> get(Setting ofDevice, Setting ofAll, int device) {
         Id one = new Id(ofDevice, Integer.toString(device));
         Id all = new Id(ofAll, "");
-        return values.values().stream()
-                .map(set -> Optional.ofNullable(set.get(one)).or(() -> Optional.ofNullable(set.get(all))))
-                .flatMap(Optional::stream)
-                .findFirst();
+        for (Map<Id, Value> set : values) {
+            Value found = set.containsKey(one) ? set.get(one) : set.get(all);
+            if (found != null) {
+                return Optional.of(found);
+            }
+        }
+        return Optional.empty();
     }
 
-    private Optional<Value> get(Id id) {
-        return values.values().stream()
-                .map(set -> Optional.ofNullable(set.get(id)))
-                .flatMap(Optional::stream)
-                .findFirst();
+    private @Nullable Value value(Id id) {
+        for (Map<Id, Value> set : values) {
+            Value found = set.get(id);
+            if (found != null) {
+                return found;
+            }
+        }
+        return null;
     }
 
     /// Every value that holds, in the order of [Setting], then of device and name.
     public List<Value> all() {
-        return values.values().stream()
-                .flatMap(set -> set.keySet().stream())
-                .distinct()
-                .sorted(ORDER)
-                .map(id -> get(id).orElseThrow())
-                .toList();
+        Map<Id, Value> holding = new TreeMap<>();
+        for (Map<Id, Value> set : values.reversed()) {
+            holding.putAll(set);
+        }
+        return List.copyOf(holding.values());
     }
 
     /// Keys that were set and are no settings.
