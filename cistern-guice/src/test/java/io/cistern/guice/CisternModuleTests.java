@@ -178,7 +178,7 @@ class CisternModuleTests {
                 .hasMessageContaining("@InPool(\"tow\") on")
                 .hasMessageContaining("no pool has that name; there are [one, two]")
                 .hasMessageContaining("a method that can't be overridden can't be run in a scope")
-                .hasMessageContaining("CisternModuleTests.allMistakesAreToldAtOnceWithTheirLines");
+                .hasMessageContaining("(CisternModuleTests.java:");
     }
 
     @Test

@@ -26,7 +26,7 @@ final class Inspection<P> {
     private final String className;
     private final String origin;
     private final Patience patience;
-    private volatile Optional<String> claim = Optional.empty();
+    private Optional<String> claim = Optional.empty();
 
     Inspection(Service<P> service, ServiceLoader.Provider<P> source, Patience patience) {
         this(service, source, source.type().getName(), Origin.of(source.type()), patience);
@@ -54,8 +54,9 @@ final class Inspection<P> {
         }
         try {
             return patience.ask(className, this::asked);
-        } catch (TimeoutException e) {
-            return Found.broken(service.kind(), className, origin, claim, 0, patience.exhausted("what it is"));
+        } catch (TimeoutException e) { // Its thread may still change what it claims.
+            return Found.broken(
+                    service.kind(), className, origin, Optional.empty(), 0, patience.exhausted("what it is"));
         }
     }
 
