@@ -21,13 +21,6 @@ import org.jspecify.annotations.Nullable;
 /// Immutable: it is what was set when it was made. Written without lambdas, since it is among the first things that
 /// run.
 public final class Settings {
-    /// Where a value can come from, the strongest first.
-    private enum Origin {
-        PROPERTY,
-        VARIABLE,
-        FILE
-    }
-
     /// Properties of the programs around: tests, benchmarks.
     private static final List<String> OTHER_PROPERTIES =
             List.of("cistern.testkit.", "cistern.benchmark.", "cistern.docs.", "cistern.stress.");
@@ -64,8 +57,12 @@ public final class Settings {
         }
     }
 
-    /// By origin.
-    private final List<Map<Id, Value>> values = List.of(new TreeMap<>(), new TreeMap<>(), new TreeMap<>());
+    private final Map<Id, Value> fromProperties = new TreeMap<>();
+    private final Map<Id, Value> fromVariables = new TreeMap<>();
+    private final Map<Id, Value> fromFile = new TreeMap<>();
+
+    /// The strongest first.
+    private final List<Map<Id, Value>> values = List.of(fromProperties, fromVariables, fromFile);
 
     private final List<Unknown> unknown = new ArrayList<>();
     private final List<String> problems = new ArrayList<>();
@@ -78,13 +75,13 @@ public final class Settings {
         for (Map.Entry<String, String> one : properties.entrySet()) {
             String key = one.getKey();
             if (key.startsWith("cistern.") && !startsWithOneOf(OTHER_PROPERTIES, key)) {
-                add(Origin.PROPERTY, key, one.getValue(), "property " + key);
+                add(fromProperties, key, one.getValue(), "property " + key);
             }
         }
         for (Map.Entry<String, String> one : variables.entrySet()) {
             String name = one.getKey();
             if (name.startsWith("CISTERN_") && !startsWithOneOf(OTHER_VARIABLES, name)) {
-                add(Origin.VARIABLE, keyOfVariable(name), one.getValue(), "environment variable " + name);
+                add(fromVariables, keyOfVariable(name), one.getValue(), "environment variable " + name);
             }
         }
         Value config = value(new Id(Setting.CONFIG, ""));
@@ -122,19 +119,19 @@ public final class Settings {
             if (key.equals(Setting.CONFIG.key())) {
                 problems.add(config.text() + ": " + key + " can't be set in the file that it names");
             } else {
-                add(Origin.FILE, key, one.getValue(), key + " in " + config.text());
+                add(fromFile, key, one.getValue(), key + " in " + config.text());
             }
         }
     }
 
-    private void add(Origin origin, String key, String text, String source) {
+    private void add(Map<Id, Value> to, String key, String text, String source) {
         if (text.isBlank()) {
             return;
         }
         for (Setting setting : Setting.values()) {
             String part = setting.partOf(key);
             if (part != null) {
-                values.get(origin.ordinal()).put(new Id(setting, part), new Value(setting, part, text.strip(), source));
+                to.put(new Id(setting, part), new Value(setting, part, text.strip(), source));
                 return;
             }
         }
