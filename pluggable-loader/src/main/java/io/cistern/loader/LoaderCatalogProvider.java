@@ -25,6 +25,11 @@ public final class LoaderCatalogProvider implements CatalogProvider {
     }
 
     @Override
+    public Catalog discover(ClassLoader loader) {
+        return discover(loader, List.of(), List.of());
+    }
+
+    @Override
     public Catalog discover(
             ClassLoader loader, List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         return new Search(loader, allocators, sources, settings, patience).catalog(List.of());
