@@ -56,6 +56,9 @@ public interface CudaDriver extends AutoCloseable {
     /// Access between devices.
     Peers peers();
 
+    /// Memory and events for other processes.
+    Sharing sharing();
+
     /// How often each driver function was called through this object.
     CallCounts calls();
 

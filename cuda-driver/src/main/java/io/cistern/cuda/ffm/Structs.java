@@ -10,6 +10,7 @@ import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PhysicalMemory;
+import io.cistern.cuda.Sharing;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
@@ -48,6 +49,11 @@ final class Structs {
     static final StructLayout ACCESS = MemoryLayout.structLayout(
                     LOCATION.withName("location"), JAVA_INT.withName("flags"))
             .withName("CUmemAccessDesc");
+
+    /// `CUipcEventHandle`, and the other handles of as many bytes.
+    static final StructLayout HANDLE = MemoryLayout.structLayout(
+                    MemoryLayout.sequenceLayout(Sharing.HANDLE_BYTES, JAVA_BYTE).withName("reserved"))
+            .withName("CUipcEventHandle");
 
     /// `CU_MEM_ALLOCATION_TYPE_PINNED`
     static final int PINNED = 1;
