@@ -51,9 +51,10 @@ final class DriverLibrary {
             DriverCall.MEM_POOL_IMPORT,
             DriverCall.MEM_POOL_EXPORT_POINTER,
             DriverCall.MEM_POOL_IMPORT_POINTER,
-            // 11.4 and 12.0
+            // 11.4, 12.0 and 12.5
             DriverCall.DEVICE_GET_UUID,
-            DriverCall.STREAM_GET_ID);
+            DriverCall.STREAM_GET_ID,
+            DriverCall.CONTEXT_RECORD_EVENT);
 
     private final String name;
     private final Map<DriverCall, MemorySegment> addresses = new EnumMap<>(DriverCall.class);
