@@ -18,6 +18,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     private final StreamQueue legacy;
     private final PoolSimulation defaultPool;
     private final Set<PoolSimulation> pools = new LinkedHashSet<>();
+    private final SharedStores stores = new SharedStores();
     private PoolSimulation currentPool;
     private @Nullable CudaResult stickyError;
 
@@ -43,6 +44,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     void remove(PoolSimulation pool) {
         pools.remove(pool);
         space.returnAddresses(pool.base(), pool.addressBytes());
+        stores.remove(pool);
     }
 
     @Override
@@ -77,7 +79,9 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     @Override
     public void map(PoolSimulation pool, long address) {
-        PhysicalBlock page = PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
+        PhysicalBlock shared = stores.page(pool, address, budget);
+        PhysicalBlock page =
+                shared != null ? shared : PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
         space.map(new Mapping(Mapping.Kind.POOL, address, page, 0, pool::rights));
     }
 
@@ -95,6 +99,10 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     StreamQueue legacy() {
         return legacy;
+    }
+
+    SharedStores stores() {
+        return stores;
     }
 
     PoolSimulation defaultPool() {

@@ -74,6 +74,7 @@ final class SimulatedDevices implements Devices {
                     MEMORY_POOLS_SUPPORTED,
                     GPU_DIRECT_RDMA_SUPPORTED,
                     DMA_BUF_SUPPORTED,
+                    IPC_EVENT_SUPPORTED,
                     HANDLE_TYPE_FABRIC_SUPPORTED,
                     HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
                     HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED -> 1;

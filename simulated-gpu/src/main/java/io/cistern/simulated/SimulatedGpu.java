@@ -12,6 +12,7 @@ import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Modules;
 import io.cistern.cuda.Peers;
+import io.cistern.cuda.Sharing;
 import io.cistern.cuda.Streams;
 import io.cistern.cuda.Support;
 import io.cistern.cuda.VirtualMemory;
@@ -23,7 +24,9 @@ import java.util.Map;
 /// A machine with NVIDIA H200s in plain Java: a [CudaDriver] whose calls do what the real driver's do, on virtual
 /// time.
 ///
-/// Memory carries data but costs little heap as long as it is only filled. Streams, events and pools follow the
+/// Memory carries data but costs little heap as long as it is only filled. Pools that can be exported carry theirs in
+/// memory that simulated GPUs of other processes of this machine map too (on Linux); all else is each process's own.
+/// Streams, events and pools follow the
 /// driver's rules; return codes, placement, growth and costs are those of an H200 with driver 580. What hardware
 /// would let pass, it reports in [#misuses]. Time stands still between driver calls, except while host functions
 /// are outstanding.
@@ -42,6 +45,7 @@ public final class SimulatedGpu implements CudaDriver {
     private final SimulatedEvents events;
     private final SimulatedModules modules;
     private final SimulatedPeers peers;
+    private final SimulatedSharing sharing;
     private final DriverCapabilities capabilities;
 
     private SimulatedGpu(Builder builder) {
@@ -55,6 +59,7 @@ public final class SimulatedGpu implements CudaDriver {
         events = new SimulatedEvents(machine);
         modules = new SimulatedModules(machine);
         peers = new SimulatedPeers(machine);
+        sharing = new SimulatedSharing(machine);
         capabilities = probe(builder);
     }
 
@@ -170,6 +175,11 @@ public final class SimulatedGpu implements CudaDriver {
     }
 
     @Override
+    public Sharing sharing() {
+        return sharing;
+    }
+
+    @Override
     public CallCounts calls() {
         return machine.counts();
     }
@@ -179,6 +189,7 @@ public final class SimulatedGpu implements CudaDriver {
         machine.close();
         machine.locked(() -> {
             memory.close();
+            sharing.close();
             return true;
         });
     }

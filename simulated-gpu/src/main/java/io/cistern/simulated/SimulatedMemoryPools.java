@@ -140,6 +140,10 @@ final class SimulatedMemoryPools implements MemoryPools {
             Allocation allocation = SimulatedLinearMemory.liveAt(machine, call, device, address);
             machine.streams().order(queue);
             machine.hazards().free(call, queue, allocation);
+            if (allocation.kind() == Mapping.Kind.IMPORTED) {
+                SimulatedSharing.free(machine, allocation, queue);
+                return;
+            }
             if (allocation.pool() == null) {
                 machine.space().remove(allocation);
                 machine.streams().enqueue(queue, Work.of(0, () -> SimulatedLinearMemory.release(machine, allocation)));
