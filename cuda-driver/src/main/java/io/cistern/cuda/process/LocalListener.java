@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /// Listens for [LocalSocket]s at a path that the user of this process alone may connect to.
 ///
@@ -19,6 +20,7 @@ public final class LocalListener implements AutoCloseable {
     private final Path path;
     private final Descriptor descriptor;
     private final Object file;
+    private final AtomicBoolean closed = new AtomicBoolean();
 
     private LocalListener(Path path, Descriptor descriptor, Object file) {
         this.path = path;
@@ -98,9 +100,12 @@ public final class LocalListener implements AutoCloseable {
         }
     }
 
-    /// Ends the listening and takes the path away, unless something else is there by now.
+    /// Ends the listening and takes the path away, unless something else is there by now. Closing twice does nothing.
     @Override
     public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
         descriptor.close();
         try {
             if (fileAt(path).equals(file)) {
