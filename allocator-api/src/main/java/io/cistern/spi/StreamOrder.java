@@ -30,8 +30,8 @@ public interface StreamOrder {
     /// Marks the present end of all streams of a device, for work on a stream that can't be named: another thread's
     /// default stream, or one that ended. A fence like others; it costs waiting for more than was meant.
     ///
-    /// @throws io.cistern.cuda.CudaException where the driver can't do that (`cuCtxRecordEvent` came with CUDA
-    12.5)
+    /// @throws io.cistern.cuda.CudaException where the driver can't do that: `cuCtxRecordEvent` came with
+    ///     CUDA 12.5
     long recordAll(int device);
 
     /// Whether the stream has got past the fence. Does not wait.
