@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /// What importer and exporter say to each other. The importer asks, the exporter answers each question once.
 ///
@@ -84,7 +85,7 @@ sealed interface Message {
         ByteBuffer buffer = ByteBuffer.allocate(MOST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         buffer.putInt(MAGIC).putShort((short) VERSION).putShort((short) kind(message)).putInt(0);
         switch (message) {
-            case Hello hello -> buffer.putInt(hello.transfer().ordinal());
+            case Hello hello -> buffer.putInt(hello.transfer().code());
             case Pool pool -> {
                 putText(buffer, pool.uuid(), MOST_NAME_BYTES);
                 buffer.putInt(pool.handleType()).putInt(pool.number());
@@ -103,12 +104,12 @@ sealed interface Message {
             case Release release -> buffer.putLong(release.id());
             case Released _ -> {}
             case Refused refused -> {
-                buffer.putInt(refused.reason().ordinal());
+                putText(buffer, refused.reason().name(), MOST_NAME_BYTES);
                 putText(buffer, refused.text(), MOST_TEXT_BYTES);
             }
         }
         buffer.putInt(HEADER_BYTES - 4, buffer.position());
-        return java.util.Arrays.copyOf(buffer.array(), buffer.position());
+        return Arrays.copyOf(buffer.array(), buffer.position());
     }
 
     private static void putText(ByteBuffer buffer, String text, int mostBytes) {
@@ -146,7 +147,7 @@ sealed interface Message {
 
     private static Message fields(int kind, ByteBuffer buffer) {
         return switch (kind) {
-            case 1 -> new Hello(constant(Transfer.values(), buffer.getInt()));
+            case 1 -> new Hello(transfer(buffer.getInt()));
             case 2 ->
                 new Pool(
                         text(buffer, MOST_NAME_BYTES),
@@ -162,19 +163,24 @@ sealed interface Message {
                         DriverHandle.readFrom(buffer));
             case 5 -> new Release(buffer.getLong());
             case 6 -> new Released();
-            case 7 -> new Refused(reason(buffer.getInt()), text(buffer, MOST_TEXT_BYTES));
+            case 7 -> new Refused(reason(text(buffer, MOST_NAME_BYTES)), text(buffer, MOST_TEXT_BYTES));
             default -> throw malformed("it is of no known kind: " + kind);
         };
     }
 
     /// A later version may have reasons that this one does not know.
-    private static Reason reason(int ordinal) {
-        return ordinal >= 0 && ordinal < Reason.values().length ? Reason.values()[ordinal] : Reason.PEER_FAILED;
+    private static Reason reason(String name) {
+        return Arrays.stream(Reason.values())
+                .filter(reason -> reason.name().equals(name))
+                .findFirst()
+                .orElse(Reason.PEER_FAILED);
     }
 
-    private static <E> E constant(E[] values, int ordinal) {
-        require(ordinal >= 0 && ordinal < values.length, "no constant has the number " + ordinal);
-        return values[ordinal];
+    private static Transfer transfer(int code) {
+        return Arrays.stream(Transfer.values())
+                .filter(transfer -> transfer.code() == code)
+                .findFirst()
+                .orElseThrow(() -> malformed("no transfer has the number " + code));
     }
 
     private static long atLeast(long least, long byteSize) {
