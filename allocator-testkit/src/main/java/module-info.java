@@ -10,6 +10,7 @@ open module io.cistern.testkit {
     requires transitive io.cistern.simulated;
     requires transitive org.junit.jupiter.api;
     requires transitive org.junit.jupiter.params;
+    requires io.cistern.jvm;
     requires org.assertj.core;
     requires org.junit.jupiter.engine;
     requires org.junit.platform.launcher;

@@ -25,7 +25,8 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// io.cistern.testkit.GpuTests [--driver auto|simulated|cuda] [--suite NAME]… [--list]
 /// ```
 ///
-/// A suite's name is that of its class; without any, all run but [SharedStreams], which is long.
+/// A suite's name is that of its class; without any, all run but [SharedStreams], which is long, and
+/// [SharedPools], which starts further processes.
 ///
 /// Prints each failure with its stack trace and in the end `N passed, N failed, N skipped`. Exit codes: 0 when all
 /// passed, 1 when one failed or none ran, 2 for a wrong option or a driver that can't be used.
@@ -35,7 +36,7 @@ public final class GpuTests {
 
     private static final List<Class<?>> USUAL = List.of(
             ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class);
-    private static final List<Class<?>> BY_NAME = List.of(SharedStreams.class);
+    private static final List<Class<?>> BY_NAME = List.of(SharedStreams.class, SharedPools.class);
 
     private final PrintWriter out;
 

@@ -30,11 +30,7 @@ public record JavaProgram(
     /// @throws AssertionError with what it printed, if it takes over a minute or ends with another code than 0
     public List<String> run() throws IOException, InterruptedException {
         Path output = Files.createTempFile("program", ".txt");
-        ProcessBuilder builder =
-                new ProcessBuilder(line()).redirectErrorStream(true).redirectOutput(output.toFile());
-        builder.environment().keySet().removeIf(name -> name.startsWith(ENVIRONMENT));
-        builder.environment().putAll(variables);
-        Process process = builder.start();
+        Process process = builder().redirectOutput(output.toFile()).start();
         try {
             boolean ended = process.waitFor(1, TimeUnit.MINUTES);
             List<String> printed = Files.readAllLines(output);
@@ -47,6 +43,18 @@ public record JavaProgram(
             process.destroyForcibly();
             Files.delete(output);
         }
+    }
+
+    /// Starts it, to be talked to.
+    public RunningProgram start() throws IOException {
+        return new RunningProgram(mainClass, builder().start());
+    }
+
+    private ProcessBuilder builder() {
+        ProcessBuilder builder = new ProcessBuilder(line()).redirectErrorStream(true);
+        builder.environment().keySet().removeIf(name -> name.startsWith(ENVIRONMENT));
+        builder.environment().putAll(variables);
+        return builder;
     }
 
     private List<String> line() {

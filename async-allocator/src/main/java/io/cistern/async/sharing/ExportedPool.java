@@ -370,9 +370,12 @@ public final class ExportedPool implements AutoCloseable {
         }
         stopServing();
         locked(() -> List.copyOf(withdrawn.keySet()).forEach(ExportedBuffer::end));
-        driver.streams().destroy(device, keeper);
-        if (own) {
-            driver.pools().destroy(device, pool);
+        try {
+            driver.streams().destroy(device, keeper);
+        } finally {
+            if (own) {
+                driver.pools().destroy(device, pool);
+            }
         }
     }
 

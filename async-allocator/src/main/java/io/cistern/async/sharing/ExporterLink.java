@@ -69,7 +69,7 @@ final class ExporterLink implements AutoCloseable {
         requirePresent();
         LocalMessage received;
         try {
-            socket.send(Message.encode(question));
+            send(question);
             received = receive();
         } catch (IOException broken) {
             lost = true;
@@ -77,6 +77,17 @@ final class ExporterLink implements AutoCloseable {
                     Reason.PEER_LOST, "the exporter at " + path + " is lost: " + broken.getMessage(), broken);
         }
         return checked(received, kind);
+    }
+
+    /// An exporter that refused before it was asked has closed already; what it said is still there to read.
+    private void send(Message question) throws IOException {
+        try {
+            socket.send(Message.encode(question));
+        } catch (IOException closed) {
+            if (Poll.readable(Duration.ZERO, socket.descriptor().number()).isEmpty()) {
+                throw closed;
+            }
+        }
     }
 
     private LocalMessage receive() throws IOException {

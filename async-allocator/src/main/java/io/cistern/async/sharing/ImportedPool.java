@@ -38,6 +38,7 @@ public final class ImportedPool implements AutoCloseable {
     private final List<ImportedBuffer> buffers = new ArrayList<>();
 
     private boolean closed;
+    private boolean destroyed;
 
     ImportedPool(CudaDriver driver, ExporterLink link, Transfer transfer) {
         this.driver = driver;
@@ -164,21 +165,25 @@ public final class ImportedPool implements AutoCloseable {
 
     /// Closes what is still mapped, each on its stream, and the connection. Closing twice does nothing.
     ///
-    /// @throws CudaException if the driver refuses; all else is closed then
+    /// @throws CudaException if the driver refuses; all else is closed then. Close again for what is left
     @Override
     public synchronized void close() {
-        if (closed) {
-            return;
-        }
         closed = true;
         RuntimeException failure = null;
         for (ImportedBuffer buffer : List.copyOf(buffers)) {
             failure = after(failure, buffer::close);
         }
-        failure = after(failure, () -> driver.pools().destroy(device, pool));
-        link.close();
+        failure = after(failure, this::destroy);
         if (failure != null) {
             throw failure;
+        }
+        link.close();
+    }
+
+    private void destroy() {
+        if (!destroyed) {
+            driver.pools().destroy(device, pool);
+            destroyed = true;
         }
     }
 

@@ -96,10 +96,12 @@ public final class LocalMessage {
             return Optional.of(new LocalMessage(
                     bytes.asSlice(0, length).toArray(JAVA_BYTE), attached.isEmpty() ? null : attached.getFirst()));
         } catch (SystemCallException failure) {
-            if (failure.errno() == SystemCallException.EAGAIN) {
-                return Optional.empty();
-            }
-            throw failure;
+            return switch (failure.errno()) {
+                case SystemCallException.EAGAIN -> Optional.empty();
+                // Told once, in front of what the other side sent before it closed.
+                case SystemCallException.ECONNRESET -> receive(socket, mostBytes);
+                default -> throw failure;
+            };
         }
     }
 

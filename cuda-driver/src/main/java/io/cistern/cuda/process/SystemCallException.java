@@ -11,6 +11,7 @@ public final class SystemCallException extends IOException {
     static final int EAGAIN = 11;
 
     static final int EADDRINUSE = 98;
+    static final int ECONNRESET = 104;
     static final int ECONNREFUSED = 111;
 
     @Serial
@@ -29,7 +30,7 @@ public final class SystemCallException extends IOException {
             Map.entry(38, "no such system call here (ENOSYS)"),
             Map.entry(90, "message too long (EMSGSIZE)"),
             Map.entry(EADDRINUSE, "the path is in use (EADDRINUSE)"),
-            Map.entry(104, "the other side is gone (ECONNRESET)"),
+            Map.entry(ECONNRESET, "the other side is gone (ECONNRESET)"),
             Map.entry(ECONNREFUSED, "nobody listens there (ECONNREFUSED)"));
 
     private final int errno;

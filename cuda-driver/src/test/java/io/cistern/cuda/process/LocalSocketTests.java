@@ -158,6 +158,15 @@ class LocalSocketTests {
     }
 
     @Test
+    void whatWasSentBeforeAnEndThatLeftMessagesUnreadIsRead() throws IOException {
+        client.send(bytes("never read"));
+        server.send(bytes("no"));
+        server.close();
+        assertThat(next(client).bytes()).isEqualTo(bytes("no"));
+        assertThatThrownBy(() -> client.receive(1000)).isInstanceOf(EOFException.class);
+    }
+
+    @Test
     void whoNeverReadsIsNotWaitedFor() {
         assertThatThrownBy(() -> {
                     for (int i = 0; i < 100_000; i++) {
