@@ -12,6 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 
 /// Runs each example as its reader would: in a JVM of its own, with everything on the class path.
 class ExamplesTests {
@@ -76,6 +78,22 @@ class ExamplesTests {
         assertThat(run(CarryScopeToExecutor.class, "-Dcistern.scopes.report=true"))
                 .filteredOn(line -> line.contains("outside every scope while others are open: async in thread main"))
                 .isNotEmpty();
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void twoProcessesWorkOnTheSameMemory() throws Exception {
+        assertThat(run(TwoProcesses.class))
+                .containsExactly("importer: 1048576 bytes, the last is 42", "exporter: the last byte is 43 now");
+    }
+
+    @Test
+    void aPoolIsOpenedToAnotherDeviceAndClosedAgain() throws Exception {
+        assertThat(run(TwoDevices.class, "-Dcistern.simulated.devices=2"))
+                .containsExactly(
+                        "at first device 1 has NONE: refused",
+                        "then it has READ_WRITE: it wrote",
+                        "in the end it has NONE: refused");
     }
 
     @Test

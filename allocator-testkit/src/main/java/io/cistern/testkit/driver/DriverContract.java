@@ -151,6 +151,20 @@ public abstract class DriverContract {
     }
 
     @Nested
+    final class PoolAccessTests extends PoolAccessChapter {
+        PoolAccessTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
+    final class SharingTests extends SharingChapter {
+        SharingTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
     final class ThreadTests extends ThreadChapter {
         ThreadTests() {
             super(DriverContract.this);

@@ -66,7 +66,10 @@ final class ExporterLink implements AutoCloseable {
     ///
     /// @throws SharingException what the exporter refuses with, or what is wrong with it or its answer
     synchronized <T extends Message> Answer<T> ask(Message question, Class<T> kind) {
-        requirePresent();
+        if (lost) {
+            throw new SharingException(
+                    Reason.PEER_LOST, "the exporter at " + path + ", process " + exporter.pid() + ", is gone");
+        }
         LocalMessage received;
         try {
             send(question);
@@ -135,13 +138,6 @@ final class ExporterLink implements AutoCloseable {
                     "descriptors of process " + exporter.pid() + " can't be fetched: " + refused.getMessage()
                             + "; it takes the right to trace it, or use Transfer.SOCKET",
                     refused);
-        }
-    }
-
-    private void requirePresent() {
-        if (!isPresent()) {
-            throw new SharingException(
-                    Reason.PEER_LOST, "the exporter at " + path + ", process " + exporter.pid() + ", is gone");
         }
     }
 
