@@ -1,5 +1,5 @@
-/// An allocator over the driver's own stream-ordered pools, found by its name, `async`; and the pools' memory for other
-/// processes and devices ([io.cistern.async.sharing]).
+/// An allocator over the driver's own stream-ordered pools, found by its name, `async`; and the pools' memory
+/// for other processes and devices ([io.cistern.async.sharing]).
 @org.jspecify.annotations.NullMarked
 module io.cistern.async {
     requires static org.jspecify;

@@ -2,8 +2,8 @@ package io.cistern;
 
 import java.io.Serial;
 
-/// Memory that could not be shared with another process, or a partner that is not what it should be. What the driver
-/// refuses is an [io.cistern.cuda.CudaException] as ever.
+/// Memory that could not be shared with another process, or a partner that is not what it should be. What the
+/// driver refuses is an [io.cistern.cuda.CudaException] as ever.
 public final class SharingException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -18,9 +18,10 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
-/// Two processes that share memory of a pool, on the driver in the system property `cistern.testkit.driver`: bytes, order
-/// by events, and what is left when one of them is killed. The processes are started from the Java that runs this, with
-/// its class path; only they touch the shared memory, so whatever becomes of them, the tests go on.
+/// Two processes that share memory of a pool, on the driver in the system property `cistern.testkit.driver`:
+/// bytes, order by events, and what is left when one of them is killed. The processes are started from the Java
+/// that runs this, with its class path; only they touch the shared memory, so whatever becomes of them, the
+/// tests go on.
 @EnabledOnOs(OS.LINUX)
 @Timeout(180)
 public class SharedPools {

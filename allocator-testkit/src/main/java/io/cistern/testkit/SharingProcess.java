@@ -98,7 +98,8 @@ final class SharingProcess {
     }
 
     private String handOver() throws IOException {
-        Poll.readable(LONG, java.util.Objects.requireNonNull(listener).descriptor().number());
+        Poll.readable(
+                LONG, java.util.Objects.requireNonNull(listener).descriptor().number());
         try (LocalSocket socket = listener.accept().orElseThrow()) {
             socket.send(new byte[] {1}, java.util.Objects.requireNonNull(exported));
         }

@@ -7,11 +7,12 @@ import io.cistern.cuda.PoolAttribute;
 import java.util.Arrays;
 import java.util.Locale;
 
-/// What access between devices costs, for each ordered pair of devices that see each other: to grant and to revoke a pool
-/// that has reserved so much, to allocate from a pool that grows with peers and without, and how fast each copies from the
-/// other's pool. The bytes are compared; a difference ends it with code 1.
+/// What access between devices costs, for each ordered pair of devices that see each other: to grant and to
+/// revoke a pool that has reserved so much, to allocate from a pool that grows with peers and without, and how
+/// fast each copies from the other's pool. The bytes are compared; a difference ends it with code 1.
 ///
-/// Arguments: `cuda:0` or `simulated`, rounds (5). Prints a line of JSON for each figure; one line if there is one device.
+/// Arguments: `cuda:0` or `simulated`, rounds (5). Prints a line of JSON for each figure; one line if there is
+/// one device.
 public final class PeerAccessCost {
     private static final long MIB = 1L << 20;
     private static final long[] RESERVED = {0, 32 * MIB, 1024 * MIB, 8192 * MIB};
@@ -103,15 +104,49 @@ public final class PeerAccessCost {
             long source = there.allocate(COPY_BYTES);
             long target = here.allocate(COPY_BYTES);
             there.fill(source, (byte) 5);
-            print(home, peer, "copy by cuMemcpyPeer, no access", COPY_BYTES, "GB/s", rate(home, there.stream, () -> driver.copies()
-                    .betweenDevices(peer, target, home, source, COPY_BYTES, there.stream)));
+            print(
+                    home,
+                    peer,
+                    "copy by cuMemcpyPeer, no access",
+                    COPY_BYTES,
+                    "GB/s",
+                    rate(
+                            home,
+                            there.stream,
+                            () -> driver.copies()
+                                    .betweenDevices(peer, target, home, source, COPY_BYTES, there.stream)));
             there.access.grant(peer);
-            print(home, peer, "copy by cuMemcpyPeer, access", COPY_BYTES, "GB/s", rate(home, there.stream, () -> driver.copies()
-                    .betweenDevices(peer, target, home, source, COPY_BYTES, there.stream)));
-            print(home, peer, "peer copies from the pool", COPY_BYTES, "GB/s", rate(peer, here.stream, () -> driver.copies()
-                    .onDevice(peer, target, source, COPY_BYTES, here.stream)));
-            print(home, peer, "peer copies into the pool", COPY_BYTES, "GB/s", rate(peer, here.stream, () -> driver.copies()
-                    .onDevice(peer, source, target, COPY_BYTES, here.stream)));
+            print(
+                    home,
+                    peer,
+                    "copy by cuMemcpyPeer, access",
+                    COPY_BYTES,
+                    "GB/s",
+                    rate(
+                            home,
+                            there.stream,
+                            () -> driver.copies()
+                                    .betweenDevices(peer, target, home, source, COPY_BYTES, there.stream)));
+            print(
+                    home,
+                    peer,
+                    "peer copies from the pool",
+                    COPY_BYTES,
+                    "GB/s",
+                    rate(
+                            peer,
+                            here.stream,
+                            () -> driver.copies().onDevice(peer, target, source, COPY_BYTES, here.stream)));
+            print(
+                    home,
+                    peer,
+                    "peer copies into the pool",
+                    COPY_BYTES,
+                    "GB/s",
+                    rate(
+                            peer,
+                            here.stream,
+                            () -> driver.copies().onDevice(peer, source, target, COPY_BYTES, here.stream)));
             if (!DriverNamed.holdsOnly(driver, peer, here.stream, target, COPY_BYTES, (byte) 5)) {
                 throw new IllegalStateException("device " + peer + " copied something else from device " + home);
             }

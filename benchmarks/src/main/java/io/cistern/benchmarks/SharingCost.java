@@ -14,12 +14,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
-/// What it costs to share memory of a pool with another process: to connect, to map and let go, to hand a buffer over and
-/// back, to copy out of it beside a copy of own memory; and how long an exporter takes to see that an importer was killed.
-/// The bytes are compared; a difference ends it with code 1.
+/// What it costs to share memory of a pool with another process: to connect, to map and let go, to hand a
+/// buffer over and back, to copy out of it beside a copy of own memory; and how long an exporter takes to see
+/// that an importer was killed. The bytes are compared; a difference ends it with code 1.
 ///
-/// Arguments: `cuda:0` or `simulated`, rounds (100). The importer is this program in another process, of the same Java.
-/// Prints a line of JSON for each figure.
+/// Arguments: `cuda:0` or `simulated`, rounds (100). The importer is this program in another process, of the
+/// same Java. Prints a line of JSON for each figure.
 public final class SharingCost {
     private static final int DEVICE = 0;
     private static final long MIB = 1L << 20;
@@ -105,11 +105,15 @@ public final class SharingCost {
             System.out.println("mapped");
             Thread.sleep(Duration.ofMinutes(1));
         }
-        print("connect and close", "micros", median(() -> ImportedPool.connect(driver, path)
-                .close()));
+        print(
+                "connect and close",
+                "micros",
+                median(() -> ImportedPool.connect(driver, path).close()));
         try (ImportedPool pool = ImportedPool.connect(driver, path)) {
-            print("map and close", "micros", median(() -> pool.map(NAME, byteSize, stream)
-                    .close()));
+            print(
+                    "map and close",
+                    "micros",
+                    median(() -> pool.map(NAME, byteSize, stream).close()));
             try (ImportedBuffer buffer = pool.map(NAME, byteSize, stream)) {
                 requireBytes(buffer.address(), 1);
                 print("await and record", "micros", median(() -> {
@@ -136,7 +140,12 @@ public final class SharingCost {
 
     private double gigabytesPerSecond(long target, long source) {
         return DriverNamed.gigabytesPerSecond(
-                driver, DEVICE, stream, COPIES, byteSize, () -> driver.copies().onDevice(DEVICE, target, source, byteSize, stream));
+                driver,
+                DEVICE,
+                stream,
+                COPIES,
+                byteSize,
+                () -> driver.copies().onDevice(DEVICE, target, source, byteSize, stream));
     }
 
     private double median(Runnable action) {

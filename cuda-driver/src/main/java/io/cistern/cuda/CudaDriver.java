@@ -12,8 +12,8 @@ package io.cistern.cuda;
 /// device's primary context on first use and makes it current on the calling OS thread before the call. A foreign
 /// context that the caller had current is restored afterwards. Virtual threads may call.
 ///
-/// **Errors.** Each result other than success becomes a [CudaException] that carries the call, the `CUresult` with
-/// its name, and the arguments. "Not ready" of the query calls is an answer, not an error.
+/// **Errors.** Each result other than success becomes a [CudaException] that carries the call, the `CUresult`
+/// with its name, and the arguments. "Not ready" of the query calls is an answer, not an error.
 ///
 /// **Threads.** Every method of every facet may be called by any thread at any time.
 public interface CudaDriver extends AutoCloseable {

@@ -6,8 +6,8 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryPoolProperties;
 
-/// A device writes into a pool of another one: it may do so from the moment that the pool is opened to it, for all that
-/// the pool has and will have, until that is taken back.
+/// A device writes into a pool of another one: it may do so from the moment that the pool is opened to it, for
+/// all that the pool has and will have, until that is taken back.
 ///
 /// Runs on two GPUs that see each other, or on simulated ones with `-Dcistern.simulated.devices=2`.
 public final class TwoDevices {

@@ -13,8 +13,8 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/// Two processes work on the same device memory, without a copy: one serves a pool and publishes a buffer by its name, the
-/// other maps it, reads what the first wrote, writes, and lets go.
+/// Two processes work on the same device memory, without a copy: one serves a pool and publishes a buffer by
+/// its name, the other maps it, reads what the first wrote, writes, and lets go.
 ///
 /// Runs on the GPU, or on the simulated one where there is none; on Linux.
 public final class TwoProcesses {

@@ -9,7 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/// A Java program in a JVM of its own, of the Java that runs the test, without what the environment says of Cistern.
+/// A Java program in a JVM of its own, of the Java that runs the test, without what the environment says of
+/// Cistern.
 ///
 /// @param mainClass the name of its main class
 /// @param options for the JVM, paths included

@@ -9,7 +9,8 @@ import java.util.LinkedHashSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// One simulated device with its primary context: memory, default streams, pools, peers, and the error that sticks.
+/// One simulated device with its primary context: memory, default streams, pools, peers, and the error that
+/// sticks.
 final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages {
     private final int ordinal;
     private final MemoryBudget budget;
@@ -80,8 +81,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     @Override
     public void map(PoolSimulation pool, long address) {
         PhysicalBlock shared = stores.page(pool, address, budget);
-        PhysicalBlock page =
-                shared != null ? shared : PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
+        PhysicalBlock page = shared != null ? shared : PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
         space.map(new Mapping(Mapping.Kind.POOL, address, page, 0, pool::rights));
     }
 

@@ -23,9 +23,10 @@ import org.jspecify.annotations.Nullable;
 /// magic   id   last record     last that passed  process that recorded
 /// ```
 /// 1. To record is to take the next number; when the stream gets there, the number has passed.
-/// 2. To wait is to wait until the last number taken has passed, or its process has ended: what a dead process left undone
-/// holds nobody.
-/// 3. The handle names the file as `/proc` does, by process and descriptor, and the id tells whether it is still this one.
+/// 2. To wait is to wait until the last number taken has passed, or its process has ended: what a dead process
+/// left undone holds nobody.
+/// 3. The handle names the file as `/proc` does, by process and descriptor, and the id tells whether it is
+/// still this one.
 ///
 /// Invariant: `passed ≤ recorded`.
 final class SharedEvent implements AutoCloseable {

@@ -12,15 +12,15 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.SplittableRandom;
 
-/// The memory of a pool that can be exported: a file without a name that other processes map too, so that the bytes of
-/// a simulated GPU reach another one's.
+/// The memory of a pool that can be exported: a file without a name that other processes map too, so that the
+/// bytes of a simulated GPU reach another one's.
 ///
 /// ```
 /// 0       8    16            4096
 /// magic   id   (unused)      the pool's range of addresses, as far as it was backed yet
 /// ```
-/// The file has holes where nothing was written. Unlike other simulated memory, what is written takes as much of the
-/// host's. Guarded by the machine's lock; what two processes do at once is theirs to order.
+/// The file has holes where nothing was written. Unlike other simulated memory, what is written takes as much
+/// of the host's. Guarded by the machine's lock; what two processes do at once is theirs to order.
 final class SharedStore implements AutoCloseable {
     private static final long MAGIC = 0x31_6c6f6f_70736943L;
     private static final long DATA = 4096;

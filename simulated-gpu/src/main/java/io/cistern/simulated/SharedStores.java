@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// The stores of those pools of a device whose memory other processes see, or is another process's. Guarded by the
-/// machine's lock.
+/// The stores of those pools of a device whose memory other processes see, or is another process's. Guarded by
+/// the machine's lock.
 final class SharedStores implements AutoCloseable {
     private final Map<PoolSimulation, SharedStore> stores = new HashMap<>();
     private final Set<PoolSimulation> imported = new HashSet<>();
@@ -25,8 +25,7 @@ final class SharedStores implements AutoCloseable {
             return null;
         }
         Contents contents = new HostContents(store(pool).map(address - pool.base(), PoolGrowth.PAGE_BYTES));
-        return new PhysicalBlock(
-                PoolGrowth.PAGE_BYTES, MemoryLocation.device(pool.device()), 0, contents, budget);
+        return new PhysicalBlock(PoolGrowth.PAGE_BYTES, MemoryLocation.device(pool.device()), 0, contents, budget);
     }
 
     static boolean isExportable(PoolSimulation pool) {

@@ -24,12 +24,11 @@ import java.util.Map;
 /// A machine with NVIDIA H200s in plain Java: a [CudaDriver] whose calls do what the real driver's do, on virtual
 /// time.
 ///
-/// Memory carries data but costs little heap as long as it is only filled. Pools that can be exported carry theirs in
-/// memory that simulated GPUs of other processes of this machine map too (on Linux); all else is each process's own.
-/// Streams, events and pools follow the
-/// driver's rules; return codes, placement, growth and costs are those of an H200 with driver 580. What hardware
-/// would let pass, it reports in [#misuses]. Time stands still between driver calls, except while host functions
-/// are outstanding.
+/// Memory carries data but costs little heap as long as it is only filled. Pools that can be exported carry
+/// theirs in memory that simulated GPUs of other processes of this machine map too (on Linux); all else is each
+/// process's own. Streams, events and pools follow the driver's rules; return codes, placement, growth and
+/// costs are those of an H200 with driver 580. What hardware would let pass, it reports in [#misuses]. Time
+/// stands still between driver calls, except while host functions are outstanding.
 ///
 /// Any thread may call. Blocking calls hold a virtual thread's carrier only while they run, not while they wait.
 public final class SimulatedGpu implements CudaDriver {

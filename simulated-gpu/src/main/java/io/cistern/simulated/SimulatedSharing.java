@@ -15,8 +15,8 @@ import java.util.WeakHashMap;
 
 /// [Sharing] over the model, with real other processes: [SharedStore], [SharedEvent].
 ///
-/// **Limits.** Each process has a device, and a clock, of its own: what others hold takes nothing from its capacity, and
-/// misuse across processes is not reported. There are no fabric handles.
+/// **Limits.** Each process has a device, and a clock, of its own: what others hold takes nothing from its
+/// capacity, and misuse across processes is not reported. There are no fabric handles.
 final class SimulatedSharing implements Sharing, AutoCloseable {
     private static final long POINTER_MAGIC = 0x31_7274_7073_6943L;
 
@@ -74,7 +74,8 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
                 DriverCall.MEM_POOL_EXPORT_POINTER, device, () -> describe(device, "address", address), () -> {
                     Allocation allocation = machine.space().allocationStartingAt(address);
                     require(allocation != null && allocation.kind() == Mapping.Kind.POOL);
-                    PoolSimulation pool = Objects.requireNonNull(Objects.requireNonNull(allocation).pool());
+                    PoolSimulation pool = Objects.requireNonNull(
+                            Objects.requireNonNull(allocation).pool());
                     require(SharedStores.isExportable(pool));
                     return ByteBuffer.allocate(HANDLE_BYTES)
                             .putLong(POINTER_MAGIC)
@@ -106,11 +107,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         long byteSize = memory.byteSize();
         long address = machine.space().takeAddresses(rounded(byteSize), PoolGrowth.UNIT_BYTES, 0);
         PhysicalBlock block = new PhysicalBlock(
-                byteSize,
-                io.cistern.cuda.MemoryLocation.device(pool.device()),
-                0,
-                new HostContents(memory),
-                null);
+                byteSize, io.cistern.cuda.MemoryLocation.device(pool.device()), 0, new HostContents(memory), null);
         machine.space().map(new Mapping(Mapping.Kind.IMPORTED, address, block, 0, pool::rights));
         machine.space()
                 .add(new Allocation(
@@ -146,7 +143,10 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     @Override
     public long createEvent(int device) {
         return machine.call(
-                DriverCall.EVENT_CREATE, device, () -> "device=" + device, () -> register(device, SharedEvent.create()));
+                DriverCall.EVENT_CREATE,
+                device,
+                () -> "device=" + device,
+                () -> register(device, SharedEvent.create()));
     }
 
     private long register(int device, SharedEvent event) {

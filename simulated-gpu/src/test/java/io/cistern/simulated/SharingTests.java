@@ -51,7 +51,9 @@ final class SharingTests {
     }
 
     private long mapped() {
-        return guest.gpu.sharing().importPointer(0, imported, owner.gpu.sharing().exportPointer(0, address));
+        return guest.gpu
+                .sharing()
+                .importPointer(0, imported, owner.gpu.sharing().exportPointer(0, address));
     }
 
     @Test
@@ -144,8 +146,7 @@ final class SharingTests {
 
     @Test
     void anImportedPoolGivesNoMemoryOfItsOwn() {
-        assertFails(
-                CudaResult.OUT_OF_MEMORY, () -> guest.gpu.pools().allocateFrom(0, imported, MIB, guestStream));
+        assertFails(CudaResult.OUT_OF_MEMORY, () -> guest.gpu.pools().allocateFrom(0, imported, MIB, guestStream));
         assertFails(CudaResult.INVALID_VALUE, () -> guest.gpu.sharing().exportPool(0, imported));
     }
 
@@ -177,7 +178,11 @@ final class SharingTests {
             long other = importedPool();
             guest.gpu.pools().destroy(0, other);
             long event = owner.gpu.sharing().createEvent(0);
-            guest.gpu.events().destroy(0, guest.gpu.sharing().openEvent(0, owner.gpu.sharing().exportEvent(0, event)));
+            guest.gpu
+                    .events()
+                    .destroy(
+                            0,
+                            guest.gpu.sharing().openEvent(0, owner.gpu.sharing().exportEvent(0, event)));
             owner.gpu.events().destroy(0, event);
         }
         assertThat(openFiles()).isLessThan(before + 10);

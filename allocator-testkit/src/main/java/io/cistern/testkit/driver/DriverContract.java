@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Nested;
 /// ```
 ///
 /// Whatever spoils a real device for the rest of the process (an access to unmapped memory, a write without the
-/// right to) is left to the simulated GPU's own tests. What needs two devices is skipped with a reason where there
-/// is one.
+/// right to) is left to the simulated GPU's own tests. What needs two devices is skipped with a reason where
+/// there is one.
 public abstract class DriverContract {
     /// For subclasses.
     protected DriverContract() {}

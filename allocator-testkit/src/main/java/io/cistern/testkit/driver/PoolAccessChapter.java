@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/// What a device may do with a pool of another one: rights are for pairs of pool and device. Tried with fills, which the
-/// driver checks when they are asked for; kernels would spoil the device.
+/// What a device may do with a pool of another one: rights are for pairs of pool and device. Tried with fills,
+/// which the driver checks when they are asked for; kernels would spoil the device.
 abstract class PoolAccessChapter extends DriverChapter {
     PoolAccessChapter(DriverContract suite) {
         super(suite);
@@ -22,7 +22,8 @@ abstract class PoolAccessChapter extends DriverChapter {
     @BeforeEach
     void needsTwoDevicesThatSeeEachOther() {
         assumeTrue(driver.devices().count() > 1, "needs two devices, there is one");
-        assumeTrue(driver.peers().canAccess(0, 1) && driver.peers().canAccess(1, 0), "the devices don't see each other");
+        assumeTrue(
+                driver.peers().canAccess(0, 1) && driver.peers().canAccess(1, 0), "the devices don't see each other");
     }
 
     private long poolOn(int device) {

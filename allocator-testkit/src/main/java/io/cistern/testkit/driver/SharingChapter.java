@@ -64,9 +64,7 @@ abstract class SharingChapter extends DriverChapter {
     void aPoolThatWasNotMadeForItIsNotExported() {
         long plain = pool();
         assertFails(
-                () -> driver.sharing().exportPool(DEVICE, plain),
-                DriverCall.MEM_POOL_EXPORT,
-                CudaResult.INVALID_VALUE);
+                () -> driver.sharing().exportPool(DEVICE, plain), DriverCall.MEM_POOL_EXPORT, CudaResult.INVALID_VALUE);
         long defaultPool = driver.pools().defaultPool(DEVICE);
         assertFails(
                 () -> driver.sharing().exportPool(DEVICE, defaultPool),

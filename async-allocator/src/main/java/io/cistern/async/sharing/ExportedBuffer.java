@@ -98,8 +98,8 @@ public final class ExportedBuffer implements AutoCloseable {
         return byteSize;
     }
 
-    /// Lets what importers enqueue after a later [ImportedBuffer#await] or [ImportedPool#map] come behind all that a stream
-    /// was given until now.
+    /// Lets what importers enqueue after a later [ImportedBuffer#await] or [ImportedPool#map] come behind all
+    /// that a stream was given until now.
     ///
     /// @param ofStream a stream of the pool's device
     /// @throws IllegalStateException if it is closed
@@ -111,7 +111,8 @@ public final class ExportedBuffer implements AutoCloseable {
         });
     }
 
-    /// Lets later work of a stream come behind what importers have recorded until now, those that have let go included.
+    /// Lets later work of a stream come behind what importers have recorded until now, those that have let go
+    /// included.
     ///
     /// @param onStream a stream of the pool's device
     /// @throws IllegalStateException if it is closed
@@ -145,12 +146,12 @@ public final class ExportedBuffer implements AutoCloseable {
         close(stream);
     }
 
-    /// Withdraws the name, waits until all importers have let go or ended, and lets later work of a stream, such as the
-    /// free of the memory, come behind what they did. Closing twice does nothing.
+    /// Withdraws the name, waits until all importers have let go or ended, and lets later work of a stream,
+    /// such as the free of the memory, come behind what they did. Closing twice does nothing.
     ///
     /// @param onStream a stream of the pool's device
-    /// @throws SharingException [Reason#IN_USE] if an importer still has it when the pool's patience ends. The name is
-    ///     withdrawn then; close again later
+    /// @throws SharingException [Reason#IN_USE] if an importer still has it when the pool's patience ends. The
+    ///     name is withdrawn then; close again later
     /// @throws io.cistern.cuda.CudaException if the driver refuses; close again then
     public void close(long onStream) {
         pool.locked(() -> {

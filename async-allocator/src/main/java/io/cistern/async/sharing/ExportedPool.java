@@ -38,7 +38,8 @@ import java.util.function.BooleanSupplier;
 ///
 /// **Who may connect:** processes of the same user, on this machine. They can write to what they map.
 ///
-/// **A process that ends** without letting go, or is killed, is noticed; it uses nothing any more once its process is gone.
+/// **A process that ends** without letting go, or is killed, is noticed; it uses nothing any more once its
+/// process is gone.
 ///
 /// **Threads.** Any, at any time. One thread of the factory serves.
 public final class ExportedPool implements AutoCloseable {
@@ -165,8 +166,8 @@ public final class ExportedPool implements AutoCloseable {
         return new PoolAccess(driver, device, pool);
     }
 
-    /// Publishes an allocation under a name: from now on importers can map it. What they enqueue comes behind all that the
-    /// stream was given until now.
+    /// Publishes an allocation under a name: from now on importers can map it. What they enqueue comes behind
+    /// all that the stream was given until now.
     ///
     /// @param name 1 to 255 bytes in UTF-8, without control characters; not published now
     /// @param address the first byte of a live allocation of the pool
@@ -174,7 +175,8 @@ public final class ExportedPool implements AutoCloseable {
     /// @param stream a stream of the device, behind the allocation
     /// @throws IllegalArgumentException if the name is none, or is published already
     /// @throws IllegalStateException if the pool is closed
-    /// @throws SharingException [Reason#NOT_SHAREABLE] if the address begins no allocation of this pool, or a shorter one
+    /// @throws SharingException [Reason#NOT_SHAREABLE] if the address begins no allocation of this pool, or a
+    ///     shorter one
     /// @throws CudaException if the driver refuses
     public ExportedBuffer publish(String name, long address, long byteSize, long stream) {
         if (!Message.isName(name)) {
@@ -348,9 +350,9 @@ public final class ExportedPool implements AutoCloseable {
         return patience;
     }
 
-    /// Serves no more: waits, with patience, until importers have let go, and ends. What they still have mapped then stays
-    /// theirs, and is no more ordered with this process. A pool that was opened here is destroyed, with the driver keeping
-    /// its memory until all is freed. Closing twice does nothing.
+    /// Serves no more: waits, with patience, until importers have let go, and ends. What they still have mapped
+    /// then stays theirs, and is no more ordered with this process. A pool that was opened here is destroyed,
+    /// with the driver keeping its memory until all is freed. Closing twice does nothing.
     ///
     /// @throws CudaException if the driver refuses
     @Override

@@ -18,7 +18,8 @@ public final class ExportedPoolBuilder {
     long pool;
     HandleType handleType = HandleType.POSIX_FILE_DESCRIPTOR;
     Duration patience = Duration.ofSeconds(10);
-    ThreadFactory threads = Thread.ofPlatform().daemon().name("cistern-exported-pool-", 0).factory();
+    ThreadFactory threads =
+            Thread.ofPlatform().daemon().name("cistern-exported-pool-", 0).factory();
     LongPredicate mayConnect = user -> user == LocalSocket.ownUserId();
 
     ExportedPoolBuilder(CudaDriver driver, int device) {
@@ -26,8 +27,8 @@ public final class ExportedPoolBuilder {
         this.device = device;
     }
 
-    /// Serves a pool of the program's instead of one of its own. It stays the program's: nothing of it is changed, and it
-    /// is not destroyed.
+    /// Serves a pool of the program's instead of one of its own. It stays the program's: nothing of it is
+    /// changed, and it is not destroyed.
     ///
     /// @param handle a pool on the device that was created with the handle type
     public ExportedPoolBuilder pool(long handle) {
@@ -35,7 +36,8 @@ public final class ExportedPoolBuilder {
         return this;
     }
 
-    /// Sets how the pool comes into other processes; by default as a file descriptor. Fabric handles need an IMEX channel.
+    /// Sets how the pool comes into other processes; by default as a file descriptor. Fabric handles need an
+    /// IMEX channel.
     ///
     /// @throws IllegalArgumentException for [HandleType#NONE]
     public ExportedPoolBuilder handleType(HandleType type) {
@@ -65,14 +67,13 @@ public final class ExportedPoolBuilder {
     }
 
     long createPool() {
-        return driver.pools()
-                .create(new MemoryPoolProperties(MemoryLocation.device(device), handleType.bit(), 0));
+        return driver.pools().create(new MemoryPoolProperties(MemoryLocation.device(device), handleType.bit(), 0));
     }
 
     /// Opens the pool and serves it.
     ///
-    /// @param path where; in a folder that others can't write, such as `/run/user/UID`. A socket that a dead process left
-    ///     there is replaced
+    /// @param path where; in a folder that others can't write, such as `/run/user/UID`. A socket that a dead
+    ///     process left there is replaced
     /// @throws SharingException if the pool can't be shared, or the path can't be served at
     /// @throws IllegalArgumentException if the path has over 107 bytes
     /// @throws io.cistern.cuda.CudaException if the driver refuses

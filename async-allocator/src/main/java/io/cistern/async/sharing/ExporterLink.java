@@ -13,8 +13,8 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.function.LongPredicate;
 
-/// An importer's connection: asks one question at a time and takes its answer. After a failure in between it is of no use
-/// any more.
+/// An importer's connection: asks one question at a time and takes its answer. After a failure in between it is
+/// of no use any more.
 final class ExporterLink implements AutoCloseable {
     private final Path path;
     private final LocalSocket socket;
@@ -100,8 +100,7 @@ final class ExporterLink implements AutoCloseable {
                     Reason.UNREACHABLE,
                     "the exporter at " + path + " does not answer within " + patience.toMillis() + " ms");
         }
-        return socket.receive(Message.MOST_BYTES)
-                .orElseThrow(() -> new IOException("what was to read is gone"));
+        return socket.receive(Message.MOST_BYTES).orElseThrow(() -> new IOException("what was to read is gone"));
     }
 
     private <T extends Message> Answer<T> checked(LocalMessage received, Class<T> kind) {
@@ -145,7 +144,8 @@ final class ExporterLink implements AutoCloseable {
     synchronized boolean isPresent() {
         if (!lost) {
             try {
-                lost = !Poll.readable(Duration.ZERO, socket.descriptor().number()).isEmpty();
+                lost = !Poll.readable(Duration.ZERO, socket.descriptor().number())
+                        .isEmpty();
             } catch (IOException broken) {
                 lost = true;
             }

@@ -69,7 +69,8 @@ public final class ImportedBuffer implements AutoCloseable {
                     .message();
             undo.later(() -> pool.link().ask(new Message.Release(found.id()), Message.Released.class));
             check(pool, found, byteSize);
-            long address = driver.sharing().importPointer(device, pool.handle(), found.pointer().bytes());
+            long address = driver.sharing()
+                    .importPointer(device, pool.handle(), found.pointer().bytes());
             undo.later(() -> driver.memory().free(device, address));
             checkLength(pool, found, address);
             long exporters = driver.sharing().openEvent(device, found.event().bytes());
@@ -139,8 +140,8 @@ public final class ImportedBuffer implements AutoCloseable {
         driver.streams().await(device, onStream, exportersEvent);
     }
 
-    /// Lets what the exporter enqueues after a later [ExportedBuffer#await] come behind all that a stream was given until
-    /// now.
+    /// Lets what the exporter enqueues after a later [ExportedBuffer#await] come behind all that a stream was
+    /// given until now.
     ///
     /// @param ofStream a stream of the pool's device
     /// @throws IllegalStateException if it is closed
@@ -162,8 +163,8 @@ public final class ImportedBuffer implements AutoCloseable {
         close(stream);
     }
 
-    /// Unmaps it in stream order, and lets the exporter's work come behind. The host does not wait for the stream. Closing
-    /// twice does nothing.
+    /// Unmaps it in stream order, and lets the exporter's work come behind. The host does not wait for the
+    /// stream. Closing twice does nothing.
     ///
     /// @param onStream the stream of the last use, of the pool's device
     /// @throws CudaException if the driver refuses; close again then

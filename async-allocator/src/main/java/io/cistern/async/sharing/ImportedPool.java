@@ -22,12 +22,14 @@ import org.jspecify.annotations.Nullable;
 /// }                                                 // the exporter's next work comes behind this
 /// ```
 ///
-/// **Order of closing:** what was mapped before the pool; [#close] closes what is still open. The streams must exist then.
+/// **Order of closing:** what was mapped before the pool; [#close] closes what is still open. The streams must
+/// exist then.
 ///
-/// **An exporter that ends** is noticed at the next call that needs it, with [Reason#PEER_LOST]. What is mapped stays
-/// mapped until it is closed, which goes on as ever.
+/// **An exporter that ends** is noticed at the next call that needs it, with [Reason#PEER_LOST]. What is mapped
+/// stays mapped until it is closed, which goes on as ever.
 ///
-/// **Threads.** Any, at any time, but a virtual thread holds its carrier while it waits for the exporter's answer.
+/// **Threads.** Any, at any time, but a virtual thread holds its carrier while it waits for the exporter's
+/// answer.
 public final class ImportedPool implements AutoCloseable {
     private final CudaDriver driver;
     private final ExporterLink link;
@@ -126,7 +128,8 @@ public final class ImportedPool implements AutoCloseable {
         return new PoolAccess(driver, device, pool);
     }
 
-    /// Maps what is published under a name. Later work of the stream comes behind what the exporter recorded last.
+    /// Maps what is published under a name. Later work of the stream comes behind what the exporter recorded
+    /// last.
     ///
     /// @param name what the exporter called it
     /// @param byteSize what it must have; 0 for any
@@ -137,7 +140,8 @@ public final class ImportedPool implements AutoCloseable {
     /// @throws CudaException if the driver refuses
     public synchronized ImportedBuffer map(String name, long byteSize, long stream) {
         if (!Message.isName(name) || byteSize < 0) {
-            throw new IllegalArgumentException("\"" + name + "\" of " + byteSize + " bytes can't be published anywhere");
+            throw new IllegalArgumentException(
+                    "\"" + name + "\" of " + byteSize + " bytes can't be published anywhere");
         }
         if (closed) {
             throw new IllegalStateException(this + " is closed");

@@ -6,8 +6,9 @@ import io.cistern.cuda.process.ProcessDescriptor;
 import io.cistern.cuda.process.SystemCallException;
 import org.jspecify.annotations.Nullable;
 
-/// A process that has connected to an exported pool. It is *lost* once its connection has ended, and *gone* when its
-/// process has, which is when the driver has ended its work. Used by the server's thread, but for [#isLost] and [#pid].
+/// A process that has connected to an exported pool. It is *lost* once its connection has ended, and *gone*
+/// when its process has, which is when the driver has ended its work. Used by the server's thread, but for
+/// [#isLost] and [#pid].
 final class Importer {
     private final LocalSocket socket;
     private final long pid;

@@ -83,7 +83,10 @@ sealed interface Message {
     /// The bytes of a message.
     static byte[] encode(Message message) {
         ByteBuffer buffer = ByteBuffer.allocate(MOST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        buffer.putInt(MAGIC).putShort((short) VERSION).putShort((short) kind(message)).putInt(0);
+        buffer.putInt(MAGIC)
+                .putShort((short) VERSION)
+                .putShort((short) kind(message))
+                .putInt(0);
         switch (message) {
             case Hello hello -> buffer.putInt(hello.transfer().code());
             case Pool pool -> {
@@ -115,7 +118,8 @@ sealed interface Message {
     private static void putText(ByteBuffer buffer, String text, int mostBytes) {
         String fitting = text;
         while (fitting.getBytes(StandardCharsets.UTF_8).length > mostBytes) {
-            fitting = fitting.substring(0, fitting.offsetByCodePoints(0, fitting.codePointCount(0, fitting.length()) / 2));
+            fitting = fitting.substring(
+                    0, fitting.offsetByCodePoints(0, fitting.codePointCount(0, fitting.length()) / 2));
         }
         byte[] bytes = fitting.getBytes(StandardCharsets.UTF_8);
         buffer.putShort((short) bytes.length).put(bytes);
@@ -150,10 +154,7 @@ sealed interface Message {
             case 1 -> new Hello(transfer(buffer.getInt()));
             case 2 ->
                 new Pool(
-                        text(buffer, MOST_NAME_BYTES),
-                        buffer.getInt(),
-                        buffer.getInt(),
-                        DriverHandle.readFrom(buffer));
+                        text(buffer, MOST_NAME_BYTES), buffer.getInt(), buffer.getInt(), DriverHandle.readFrom(buffer));
             case 3 -> new Map(name(buffer), atLeast(0, buffer.getLong()), DriverHandle.readFrom(buffer));
             case 4 ->
                 new Buffer(
@@ -206,7 +207,10 @@ sealed interface Message {
         byte[] bytes = new byte[length];
         buffer.get(bytes);
         try {
-            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+            return StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(bytes))
+                    .toString();
         } catch (CharacterCodingException e) {
             throw malformed("a text that is no UTF-8");
         }

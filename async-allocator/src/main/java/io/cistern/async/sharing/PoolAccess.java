@@ -9,8 +9,8 @@ import java.util.stream.IntStream;
 /// What other devices may do with the memory of one pool.
 ///
 /// Pools have rights of their own, for the pool as a whole: for what is allocated and what will be. Neither
-/// `cuCtxEnablePeerAccess` nor the rights of another pool change them. They cost when they are set, for what the pool has
-/// reserved then, and for each piece that it reserves later.
+/// `cuCtxEnablePeerAccess` nor the rights of another pool change them. They cost when they are set, for what
+/// the pool has reserved then, and for each piece that it reserves later.
 ///
 /// @param driver the driver
 /// @param device the device that the pool is on
@@ -58,8 +58,7 @@ public record PoolAccess(CudaDriver driver, int device, long pool) {
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public int[] devices() {
-        IntStream others =
-                IntStream.range(0, driver.devices().count()).filter(peer -> peer != device);
+        IntStream others = IntStream.range(0, driver.devices().count()).filter(peer -> peer != device);
         return IntStream.concat(IntStream.of(device), others)
                 .filter(peer -> of(peer) != AccessRights.NONE)
                 .toArray();

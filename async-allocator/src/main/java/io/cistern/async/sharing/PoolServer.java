@@ -20,14 +20,14 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.LongPredicate;
 
-/// Answers the importers of a pool, all on one thread that never waits for any of them: messages are taken and sent whole
-/// or not at all, and who does not take an answer is let go.
+/// Answers the importers of a pool, all on one thread that never waits for any of them: messages are taken and
+/// sent whole or not at all, and who does not take an answer is let go.
 ///
 /// 1. Who connects must be of the same user, as the system says.
 /// 2. The first message is a [Message.Hello]; then maps and releases, each answered before the next is read.
 /// 3. What is no message, or not the one that is due, is refused, and the connection ends.
-/// 4. When a connection ends while its process still has something mapped, the process is waited for: only its end says
-/// that its work on the memory has ended too.
+/// 4. When a connection ends while its process still has something mapped, the process is waited for: only its
+/// end says that its work on the memory has ended too.
 final class PoolServer implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(PoolServer.class.getName());
     private static final Duration A_WHILE = Duration.ofHours(1);

@@ -205,7 +205,8 @@ class HostilePeerTests {
             try (LocalSocket socket = listener.accept().orElseThrow();
                     Descriptor nothing = Descriptor.ofMemory("no pool")) {
                 while (true) {
-                    Optional<byte[]> answer = answers.apply(Message.decode(next(socket).bytes()));
+                    Optional<byte[]> answer =
+                            answers.apply(Message.decode(next(socket).bytes()));
                     if (answer.isEmpty()) {
                         return;
                     }

@@ -86,7 +86,8 @@ class MessageTests {
                 .isEqualTo(Reason.MALFORMED);
         assertThat(refusal(Message.encode(new Message.Map("", 1, handle(0)))).reason())
                 .isEqualTo(Reason.MALFORMED);
-        assertThat(refusal(Message.encode(new Message.Map("a\u0000b", 1, handle(0)))).reason())
+        assertThat(refusal(Message.encode(new Message.Map("a\u0000b", 1, handle(0))))
+                        .reason())
                 .isEqualTo(Reason.MALFORMED);
         assertThat(refusal(Message.encode(new Message.Buffer(1, 0, handle(0), handle(0))))
                         .reason())
@@ -121,9 +122,7 @@ class MessageTests {
             try {
                 assertThat(Message.decode(bytes)).isNotNull();
             } catch (SharingException refused) {
-                assertThat(refused.reason())
-                        .as("seed %d", seed)
-                        .isIn(Reason.MALFORMED, Reason.WRONG_VERSION);
+                assertThat(refused.reason()).as("seed %d", seed).isIn(Reason.MALFORMED, Reason.WRONG_VERSION);
             }
         }
     }

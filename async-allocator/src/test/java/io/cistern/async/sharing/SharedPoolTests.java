@@ -146,8 +146,7 @@ class SharedPoolTests {
     void aPoolThatWasNotMadeForItIsRefusedWithTheReason() {
         long plain = gpus.owner.pools().create(MemoryPoolProperties.onDevice(0));
         Path path = gpus.path.resolveSibling("plain");
-        assertRefused(
-                Reason.NOT_SHAREABLE, () -> gpus.exporting().pool(plain).serve(path));
+        assertRefused(Reason.NOT_SHAREABLE, () -> gpus.exporting().pool(plain).serve(path));
         assertThat(path).doesNotExist();
     }
 
@@ -163,8 +162,7 @@ class SharedPoolTests {
     void onlyWholeAllocationsArePublished() {
         long address = gpus.allocate(exported);
         assertRefused(Reason.NOT_SHAREABLE, () -> exported.publish("a", address + 512, 512, gpus.ownerStream));
-        assertRefused(
-                Reason.NOT_SHAREABLE, () -> exported.publish("a", address, TwoGpus.BYTES + 1, gpus.ownerStream));
+        assertRefused(Reason.NOT_SHAREABLE, () -> exported.publish("a", address, TwoGpus.BYTES + 1, gpus.ownerStream));
         assertRefused(Reason.NOT_SHAREABLE, () -> exported.publish("a", address, 0, gpus.ownerStream));
     }
 
@@ -233,8 +231,7 @@ class SharedPoolTests {
 
     @Test
     void nobodyThereIsUnreachable() {
-        assertRefused(
-                Reason.UNREACHABLE, () -> ImportedPool.connect(gpus.guest, gpus.path.resolveSibling("nobody")));
+        assertRefused(Reason.UNREACHABLE, () -> ImportedPool.connect(gpus.guest, gpus.path.resolveSibling("nobody")));
     }
 
     @Test

@@ -22,8 +22,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Each driver call that sharing makes fails once, on either side; then all is done again and must work, and what was
-/// made in between must be gone.
+/// Each driver call that sharing makes fails once, on either side; then all is done again and must work, and
+/// what was made in between must be gone.
 @EnabledOnOs(OS.LINUX)
 class SharingFaultTests {
     private static final int ROUNDS = 3;

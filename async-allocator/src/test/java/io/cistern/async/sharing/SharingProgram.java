@@ -57,7 +57,9 @@ final class SharingProgram {
                 out = exported().publish(NAME, address, TwoGpus.BYTES, stream);
             }
             case "connect" ->
-                imported = ImportedPool.builder(gpu).transfer(Transfer.valueOf(argument)).connect(path);
+                imported = ImportedPool.builder(gpu)
+                        .transfer(Transfer.valueOf(argument))
+                        .connect(path);
             case "map" -> {
                 in = Objects.requireNonNull(imported).map(NAME, TwoGpus.BYTES, stream);
                 address = in.address();

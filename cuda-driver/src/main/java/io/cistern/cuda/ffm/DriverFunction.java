@@ -13,14 +13,15 @@ import java.lang.invoke.MethodHandle;
 
 /// One function of the loaded library: its address, its calls counted, its results checked.
 ///
-/// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes), `I`
-/// for 32 (`int`, `unsigned`, enums), `H` for a handle of 64 bytes by value. All driver functions return an `int`, so few shapes serve them all. Each
-/// shape has one handle that takes the function's address as its first argument: the handles are constants to the
-/// compiler, which inlines them, while the addresses belong to a library and another library can be loaded beside
-/// it.
+/// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes),
+/// `I` for 32 (`int`, `unsigned`, enums), `H` for a handle of 64 bytes by value. All driver functions return an
+/// `int`, so few shapes serve them all. Each shape has one handle that takes the function's address as its
+/// first argument: the handles are constants to the compiler, which inlines them, while the addresses belong to
+/// a library and another library can be loaded beside it.
 ///
-/// `assert` compares the shape that a caller's argument types choose with the one given at binding, since an `int`
-/// passed where C reads 64 bits leaves half of them undefined; the tests compare the latter with `cuda.h`.
+/// `assert` compares the shape that a caller's argument types choose with the one given at binding, since an
+/// `int` passed where C reads 64 bits leaves half of them undefined; the tests compare the latter with
+/// `cuda.h`.
 final class DriverFunction {
     private static final MethodHandle NOTHING = handle("");
     private static final MethodHandle I = handle("I");

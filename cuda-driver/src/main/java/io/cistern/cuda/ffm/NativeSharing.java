@@ -134,7 +134,8 @@ final class NativeSharing implements Sharing {
             MemorySegment handle = handle(frame);
             int code = getMemHandle.call(handle.address(), address);
             if (code == CudaResult.INVALID_VALUE.code()) {
-                throw getMemHandle.failed(code, Arguments.text("device, address", device, address) + ": " + ONLY_LINEAR);
+                throw getMemHandle.failed(
+                        code, Arguments.text("device, address", device, address) + ": " + ONLY_LINEAR);
             }
             getMemHandle.check(code, "device, address", device, address);
             return handle.toArray(ValueLayout.JAVA_BYTE);

@@ -16,8 +16,8 @@ import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 
-/// The structs of `cuda.h` that calls take, each under its C name with its C members. Members that stay 0 and end a
-/// struct are padding here.
+/// The structs of `cuda.h` that calls take, each under its C name with its C members. Members that stay 0 and
+/// end a struct are padding here.
 final class Structs {
     static final StructLayout LOCATION = MemoryLayout.structLayout(JAVA_INT.withName("type"), JAVA_INT.withName("id"))
             .withName("CUmemLocation");

@@ -100,7 +100,8 @@ public final class LocalListener implements AutoCloseable {
         }
     }
 
-    /// Ends the listening and takes the path away, unless something else is there by now. Closing twice does nothing.
+    /// Ends the listening and takes the path away, unless something else is there by now. Closing twice does
+    /// nothing.
     @Override
     public void close() {
         if (!closed.compareAndSet(false, true)) {

@@ -11,8 +11,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/// One end of a connection between two processes of this machine that keeps the bounds of messages and carries file
-/// descriptors: a Unix socket of type `SOCK_SEQPACKET`.
+/// One end of a connection between two processes of this machine that keeps the bounds of messages and carries
+/// file descriptors: a Unix socket of type `SOCK_SEQPACKET`.
 ///
 /// Nothing waits: see [Poll].
 ///

@@ -1,6 +1,7 @@
 package io.cistern.cuda.process;
 
-/// A process, held by a descriptor, so that its number can't come to mean another one meanwhile (`pidfd_open`, Linux 5.3).
+/// A process, held by a descriptor, so that its number can't come to mean another one meanwhile (`pidfd_open`,
+/// Linux 5.3).
 public final class ProcessDescriptor implements AutoCloseable {
     private final long pid;
     private final Descriptor descriptor;
@@ -22,8 +23,8 @@ public final class ProcessDescriptor implements AutoCloseable {
         return pid;
     }
 
-    /// Becomes readable when the process has ended. That is after the system has closed its files, and so after drivers
-    /// have ended its work.
+    /// Becomes readable when the process has ended. That is after the system has closed its files, and so after
+    /// drivers have ended its work.
     public Descriptor descriptor() {
         return descriptor;
     }
@@ -33,8 +34,8 @@ public final class ProcessDescriptor implements AutoCloseable {
         return Poll.isReadable(descriptor.number());
     }
 
-    /// Brings a descriptor of that process into this one (`pidfd_getfd`, Linux 5.6), close-on-exec. It takes the right to
-    /// trace that process: systems may grant it to parents alone, or to nobody.
+    /// Brings a descriptor of that process into this one (`pidfd_getfd`, Linux 5.6), close-on-exec. It takes
+    /// the right to trace that process: systems may grant it to parents alone, or to nobody.
     ///
     /// @throws SystemCallException if it has no such descriptor, or that right is not there
     public Descriptor copyOf(int number) throws SystemCallException {

@@ -12,8 +12,8 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
 import java.util.Locale;
 
-/// System calls of Linux that Java has no way to make, by their numbers on x86-64 and on the newer processors. All go
-/// through `syscall(2)`, whose arguments and result have 64 bits whatever the call.
+/// System calls of Linux that Java has no way to make, by their numbers on x86-64 and on the newer processors.
+/// All go through `syscall(2)`, whose arguments and result have 64 bits whatever the call.
 enum SystemCall {
     CLOSE(3, 57),
     FCNTL(72, 25),
@@ -52,8 +52,8 @@ enum SystemCall {
 
         @SuppressWarnings("restricted")
         private static MethodHandle bind() {
-            FunctionDescriptor shape = FunctionDescriptor.of(
-                    JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+            FunctionDescriptor shape =
+                    FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
             Linker linker = Linker.nativeLinker();
             return linker.downcallHandle(
                     linker.defaultLookup().findOrThrow("syscall"),

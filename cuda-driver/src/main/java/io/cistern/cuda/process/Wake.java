@@ -26,7 +26,9 @@ public final class Wake implements AutoCloseable {
     public void wake() {
         try (Arena arena = Arena.ofConfined()) {
             SystemCall.WRITE.call(
-                    descriptor.number(), arena.allocateFrom(ValueLayout.JAVA_LONG, 1).address(), Long.BYTES);
+                    descriptor.number(),
+                    arena.allocateFrom(ValueLayout.JAVA_LONG, 1).address(),
+                    Long.BYTES);
         } catch (SystemCallException full) {
             // It is readable already.
             assert full.errno() == SystemCallException.EAGAIN : full;

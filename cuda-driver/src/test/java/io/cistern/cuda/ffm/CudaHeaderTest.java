@@ -121,8 +121,12 @@ final class CudaHeaderTest {
 
     private static SortedMap<String, Long> layouts() {
         SortedMap<String, Long> layouts = new TreeMap<>();
-        for (StructLayout struct :
-                List.of(Structs.LOCATION, Structs.POOL_PROPERTIES, Structs.ALLOCATION_PROPERTIES, Structs.ACCESS, Structs.HANDLE)) {
+        for (StructLayout struct : List.of(
+                Structs.LOCATION,
+                Structs.POOL_PROPERTIES,
+                Structs.ALLOCATION_PROPERTIES,
+                Structs.ACCESS,
+                Structs.HANDLE)) {
             String name = struct.name().orElseThrow();
             layouts.put(name, struct.byteSize());
             addMembers(layouts, name, struct, struct, List.of());
@@ -181,7 +185,8 @@ final class CudaHeaderTest {
         names.put("CU_STREAM_LEGACY", Streams.LEGACY_DEFAULT);
         names.put("CU_STREAM_PER_THREAD", Streams.PER_THREAD_DEFAULT);
         names.put("(CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING)", (long) NativeSharing.INTERPROCESS);
-        for (String handle : List.of("CUipcEventHandle", "CUipcMemHandle", "CUmemPoolPtrExportData", "CUmemFabricHandle")) {
+        for (String handle :
+                List.of("CUipcEventHandle", "CUipcMemHandle", "CUmemPoolPtrExportData", "CUmemFabricHandle")) {
             names.put("sizeof(" + handle + ")", (long) Sharing.HANDLE_BYTES);
         }
         names.put("CU_EVENT_DISABLE_TIMING", (long) NativeEvents.DISABLE_TIMING);

@@ -113,7 +113,8 @@ final class SharingMarshallingTests {
         sharing.createEvent(1);
         assertThat(sharing.exportEvent(1, EVENT)).isEqualTo(handle(0xe1));
         assertThat(sharing.openEvent(1, counting())).isEqualTo(0x400000002L);
-        assertCalls("cuEventCreate(6)", "cuIpcGetEventHandle(400000009)", "cuIpcOpenEventHandle(" + hex(counting()) + ")");
+        assertCalls(
+                "cuEventCreate(6)", "cuIpcGetEventHandle(400000009)", "cuIpcOpenEventHandle(" + hex(counting()) + ")");
     }
 
     @Test

@@ -103,7 +103,8 @@ class LocalSocketTests {
         try (Descriptor memory = Descriptor.ofMemory("a test");
                 Descriptor duplicate = memory.duplicate();
                 Wake wake = new Wake();
-                ProcessDescriptor self = ProcessDescriptor.open(ProcessHandle.current().pid())) {
+                ProcessDescriptor self =
+                        ProcessDescriptor.open(ProcessHandle.current().pid())) {
             for (Descriptor each : new Descriptor[] {
                 memory,
                 duplicate,
@@ -127,7 +128,8 @@ class LocalSocketTests {
 
     @Test
     void onlyTheUserMayConnect() throws IOException {
-        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(path))).isEqualTo("rw-------");
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(path)))
+                .isEqualTo("rw-------");
     }
 
     @Test
