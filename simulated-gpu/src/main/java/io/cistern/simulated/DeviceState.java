@@ -40,8 +40,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         return pool;
     }
 
-    void remove(PoolSimulation pool) {
-        pools.remove(pool);
+    void returnAddresses(PoolSimulation pool) {
         space.returnAddresses(pool.base(), pool.addressBytes());
     }
 
@@ -77,7 +76,9 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     @Override
     public void map(PoolSimulation pool, long address) {
-        PhysicalBlock page = PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
+        PhysicalBlock page = pool.onHost()
+                ? PhysicalBlock.onHost(pool.properties().location(), PoolGrowth.PAGE_BYTES)
+                : PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
         space.map(new Mapping(Mapping.Kind.POOL, address, page, 0, pool::rights));
     }
 
