@@ -1,9 +1,14 @@
-/// An allocator over the driver's own stream-ordered pools. Found by its name, `async`.
+/// An allocator over the driver's own stream-ordered pools, found by its name, `async`, and the segment source
+/// `driver_pool` over the same; [io.cistern.async.AsyncOption] lists their options.
 @org.jspecify.annotations.NullMarked
 module io.cistern.async {
     requires static org.jspecify;
-    requires io.cistern.api;
+    requires transitive io.cistern.api;
+
+    exports io.cistern.async;
 
     provides io.cistern.spi.AllocatorProvider with
             io.cistern.async.AsyncProvider;
+    provides io.cistern.spi.SegmentSourceProvider with
+            io.cistern.async.DriverPoolSourceProvider;
 }
