@@ -139,7 +139,7 @@ final class AsyncAllocator
     /// others must not see.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
-        boolean exactPeak = options.pool().own() && !options.perStream();
+        boolean exactPeak = options.pool().own() && options.onePool();
         return type == ReservedPeak.class && !exactPeak ? Optional.empty() : DeviceAllocator.super.extension(type);
     }
 

@@ -34,7 +34,7 @@ final class AsyncDevice {
     long allocate(long byteSize, long stream) {
         refused.freeAgainOn(stream);
         later.freePassed();
-        return memory.allocateFrom(device, pools.handle(stream), byteSize, stream);
+        return memory.allocateFrom(device, pools.handle(byteSize, stream), byteSize, stream);
     }
 
     void free(long address, long byteSize, long stream) {
@@ -79,12 +79,14 @@ final class AsyncDevice {
         pools.streamClosing(name);
     }
 
-    /// Waits for all work, so that every free completes, also those that the driver has not heard of yet.
+    /// Waits for all work, so that every free completes: also those that the driver had not heard of, which a
+    /// second wait is for, since pools see frees when the host waits for them.
     void synchronize() {
         events.synchronisations.increment();
         driver.devices().synchronize(device);
-        later.freeAll();
-        refused.freeAgain();
+        if (later.freeAll() | refused.freeAgain()) {
+            driver.devices().synchronize(device);
+        }
     }
 
     private void waitForAllWork() {
@@ -98,9 +100,7 @@ final class AsyncDevice {
     void close() {
         if (!pools.all().isEmpty()) {
             try {
-                driver.devices().synchronize(device);
-                later.freeAll();
-                refused.freeAgain();
+                synchronize();
             } catch (CudaException failure) {
                 if (!failure.result().endsContext()) {
                     throw failure;

@@ -101,12 +101,22 @@ public final class AsyncOption<T> {
             "`false`",
             "whether the device's decompression engine may write to the memory");
 
+    /// A pool for small blocks.
+    public static final AsyncOption<Long> SMALL_POOL = new AsyncOption<>(
+            "small_pool",
+            "bytes, at least 1; not with `per_stream=true`, only with `pool=own`",
+            "no such pool",
+            "blocks up to this size come from a second pool: so small ones that live long can't keep the pages of large"
+                    + " ones, which then go back whole when memory runs out",
+            (options, key) -> options.bytes(key),
+            AsyncOption::text);
+
     /// What each pool obtains at once.
     public static final AsyncOption<Long> INITIAL_SIZE = new AsyncOption<>(
             "initial_size",
             "bytes, at least 1; at most `max_size` and `release_threshold`",
             "nothing",
-            "what each pool obtains when it is first used, and keeps as far as its release threshold lets it: the"
+            "what each pool, but for that of small blocks, obtains when it is first used, and keeps as far as its release threshold lets it: the"
                     + " first allocation on a device waits for that",
             (options, key) -> options.bytes(key),
             AsyncOption::text);
@@ -123,11 +133,12 @@ public final class AsyncOption<T> {
             HANDLE_TYPES,
             LOCATION,
             HARDWARE_DECOMPRESS,
+            SMALL_POOL,
             INITIAL_SIZE);
 
     /// Those that say what a new pool is made of.
     static final List<AsyncOption<?>> OF_OWN_POOLS =
-            List.of(PER_STREAM, MAX_SIZE, HANDLE_TYPES, LOCATION, HARDWARE_DECOMPRESS);
+            List.of(PER_STREAM, MAX_SIZE, HANDLE_TYPES, LOCATION, HARDWARE_DECOMPRESS, SMALL_POOL);
 
     /// Reads the value of a key.
     interface Reader<T> {

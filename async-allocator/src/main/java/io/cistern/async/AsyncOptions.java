@@ -25,6 +25,7 @@ import java.util.Optional;
 /// @param handleTypes bits of [HandleType]
 /// @param maxBytes the most that an own pool reserves, or 0 for the driver's own limit
 /// @param hardwareDecompress whether own pools are for the decompression engine
+/// @param smallBytes the largest block of the pool for small ones, or 0 if there is none
 /// @param initialBytes what each pool obtains when it is first used
 record AsyncOptions(
         PoolChoice pool,
@@ -34,6 +35,7 @@ record AsyncOptions(
         int handleTypes,
         long maxBytes,
         boolean hardwareDecompress,
+        long smallBytes,
         long initialBytes) {
     /// Every option as it usually is.
     static final AsyncOptions USUAL = new AsyncOptions(
@@ -44,6 +46,7 @@ record AsyncOptions(
             0,
             0,
             false,
+            0,
             0);
 
     private static final List<Map.Entry<AsyncOption<Boolean>, PoolAttribute>> POLICIES = List.of(
@@ -74,6 +77,7 @@ record AsyncOptions(
                 bits(AsyncOption.HANDLE_TYPES.read(given).orElse(List.of())),
                 positive(AsyncOption.MAX_SIZE, given),
                 AsyncOption.HARDWARE_DECOMPRESS.read(given).orElse(false),
+                positive(AsyncOption.SMALL_POOL, given),
                 positive(AsyncOption.INITIAL_SIZE, given));
         options.check();
         return options;
@@ -123,6 +127,9 @@ record AsyncOptions(
             throw contradiction(
                     "initial_size=" + initialBytes, "max_size=" + maxBytes, "legal: at most max_size");
         }
+        if (smallBytes != 0 && perStream) {
+            throw contradiction("small_pool", "per_stream=true", "pools go by size or by stream; leave one of them out");
+        }
         if (hardwareDecompress && !location.onDevice()) {
             throw contradiction(
                     "hardware_decompress=true", "location=" + location, "the engine writes to the device's memory");
@@ -166,6 +173,11 @@ record AsyncOptions(
                     + " are not possible on device " + device + ", whose pools have bits " + possible
                     + " (posix_fd is 1, fabric 8)");
         }
+    }
+
+    /// Whether one pool serves all of a device.
+    boolean onePool() {
+        return !perStream && smallBytes == 0;
     }
 
     /// What a new pool for a device is made of.

@@ -4,28 +4,36 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Streams;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/// The driver's pools that serve one device: one, opened when the device is first used, or one a stream.
+/// The driver's pools that serve one device: one, opened when the device is first used; or one a stream; or one for
+/// small blocks and one for the others.
 ///
 /// The pool of a stream that ended serves the next stream without one: there are never more pools than streams at a
 /// time, and memory that the ended one left is not lost. Which frees have completed is the driver's business.
 ///
 /// **Threads.** Any.
 final class DevicePools {
-    static final long NO_POOL = 0;
+    private static final long NO_POOL = 0;
+
+    /// In place of a stream, where pools go by size; streams have other handles.
+    private static final long SMALL = -1;
+
+    private static final long LARGE = -2;
+    private static final long ALL = -3;
 
     private final CudaDriver driver;
     private final int device;
     private final AsyncOptions options;
 
-    /// The only pool; 0 before it is opened, and always where each stream has one.
-    private volatile long shared;
+    /// The only pool; 0 before it is opened, and always where there are several.
+    private volatile long only;
 
     private final List<DriverPool> open = new CopyOnWriteArrayList<>();
     private final StreamPools byStream = new StreamPools();
-    private final List<Long> spare = new java.util.ArrayList<>();
+    private final List<Long> spare = new ArrayList<>();
 
     DevicePools(CudaDriver driver, int device, AsyncOptions options) {
         this.driver = driver;
@@ -34,35 +42,37 @@ final class DevicePools {
     }
 
     /// The handle of the pool for an allocation on a stream.
-    long handle(long stream) {
-        long pool = shared;
-        return pool != NO_POOL ? pool : find(stream == Streams.LEGACY_DEFAULT ? 0 : stream);
+    long handle(long byteSize, long stream) {
+        long pool = only;
+        return pool != NO_POOL ? pool : find(key(byteSize, stream), stream);
     }
 
-    private long find(long stream) {
-        long pool = options.perStream() ? byStream.find(stream) : NO_POOL;
-        return pool != NO_POOL ? pool : assign(stream);
-    }
-
-    private synchronized long assign(long stream) {
-        if (!options.perStream()) {
-            if (shared == NO_POOL) {
-                shared = open(stream);
-            }
-            return shared;
+    private long key(long byteSize, long stream) {
+        if (options.perStream()) {
+            return stream == Streams.LEGACY_DEFAULT ? 0 : stream;
         }
-        long pool = byStream.find(stream);
+        return options.onePool() ? ALL : byteSize <= options.smallBytes() ? SMALL : LARGE;
+    }
+
+    private long find(long key, long stream) {
+        long pool = byStream.find(key);
+        return pool != NO_POOL ? pool : assign(key, stream);
+    }
+
+    private synchronized long assign(long key, long stream) {
+        long pool = byStream.find(key);
         if (pool == NO_POOL) {
-            pool = spare.isEmpty() ? open(stream) : spare.removeLast();
-            byStream.put(stream, pool);
+            pool = spare.isEmpty() ? open(key, stream) : spare.removeLast();
+            byStream.put(key, pool);
+            only = key == ALL ? pool : NO_POOL;
         }
         return pool;
     }
 
-    private long open(long stream) {
+    private long open(long key, long stream) {
         DriverPool pool = DriverPool.open(driver, device, options);
         try {
-            if (options.initialBytes() > 0) {
+            if (options.initialBytes() > 0 && key != SMALL) {
                 pool.prime(driver, options.initialBytes(), stream);
             }
         } catch (RuntimeException | Error failure) {
@@ -97,7 +107,7 @@ final class DevicePools {
 
     /// Ends own pools, and sets others back. A context that died took its pools with it.
     void close() {
-        shared = NO_POOL;
+        only = NO_POOL;
         for (DriverPool pool : open) {
             open.remove(pool);
             try {

@@ -123,7 +123,9 @@ final class LaterFrees {
     private void freePassed(Deque<Later> queue) {
         for (Later first = queue.peek(); first != null && passed(first); first = queue.peek()) {
             queue.remove();
-            drop(first.fences.removeLast());
+            do {
+                drop(first.fences.removeLast());
+            } while (!first.fences.isEmpty() && passed(first));
             enqueue(first);
         }
     }
@@ -151,11 +153,15 @@ final class LaterFrees {
     }
 
     /// Frees all of them; call after all work of the device has finished.
-    void freeAll() {
-        takeIf(_ -> true).forEach(later -> {
+    ///
+    /// @return whether there were any
+    boolean freeAll() {
+        List<Later> all = takeIf(_ -> true);
+        all.forEach(later -> {
             later.fences.forEach(this::drop);
             release.free(later.address, later.stream);
         });
+        return !all.isEmpty();
     }
 
     /// The stream ends, and its handle may come again for another one.

@@ -63,7 +63,7 @@ final class PoolTrim {
     private static long trim(DriverPool pool, long excess) {
         long before = pool.attribute(PoolAttribute.RESERVED_CURRENT);
         long target = before - excess;
-        pool.trimTo(Math.max(0, target <= 0 ? 0 : target - PAGE_BYTES + 1));
+        pool.trimTo(Math.max(0, target - PAGE_BYTES + 1));
         return Math.max(0, before - pool.attribute(PoolAttribute.RESERVED_CURRENT));
     }
 }

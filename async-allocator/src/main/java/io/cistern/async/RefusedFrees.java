@@ -63,9 +63,13 @@ final class RefusedFrees {
     }
 
     /// Call after synchronising the device.
-    synchronized void freeAgain() {
+    ///
+    /// @return whether there were any
+    synchronized boolean freeAgain() {
+        boolean some = any;
         frees.removeIf(refused -> done(refused, Streams.LEGACY_DEFAULT));
         any = !frees.isEmpty();
+        return some;
     }
 
     /// Whether there is nothing more to do for a free.
