@@ -84,7 +84,9 @@ final class AsyncDevice {
     void synchronize() {
         events.synchronisations.increment();
         driver.devices().synchronize(device);
-        if (later.freeAll() | refused.freeAgain()) {
+        boolean some = later.freeAll();
+        some |= refused.freeAgain();
+        if (some) {
             driver.devices().synchronize(device);
         }
     }

@@ -108,14 +108,18 @@ final class DevicePools {
     /// Ends own pools, and sets others back. A context that died took its pools with it.
     void close() {
         only = NO_POOL;
-        for (DriverPool pool : open) {
-            open.remove(pool);
-            try {
-                pool.close();
-            } catch (CudaException failure) {
-                if (!failure.result().endsContext()) {
-                    throw failure;
-                }
+        open.removeIf(pool -> {
+            close(pool);
+            return true;
+        });
+    }
+
+    private static void close(DriverPool pool) {
+        try {
+            pool.close();
+        } catch (CudaException failure) {
+            if (!failure.result().endsContext()) {
+                throw failure;
             }
         }
     }

@@ -20,15 +20,15 @@ final class DriverPool {
     private final MemoryPools pools;
     private final int device;
     private final boolean own;
-    private final Map<PoolAttribute, Long> former = new EnumMap<>(PoolAttribute.class);
-    private final Map<PoolAttribute, Long> settings;
+    private final Map<PoolAttribute, Change> changes = new EnumMap<>(PoolAttribute.class);
 
-    private DriverPool(MemoryPools pools, int device, long handle, AsyncOptions options) {
+    private record Change(long from, long to) {}
+
+    private DriverPool(MemoryPools pools, int device, long handle, boolean own) {
         this.pools = pools;
         this.device = device;
         this.handle = handle;
-        this.own = options.pool().own();
-        this.settings = options.settings();
+        this.own = own;
     }
 
     /// Makes or looks up the pool of a device.
@@ -44,9 +44,9 @@ final class DriverPool {
             throw new ConfigurationException("async: pool=" + options.pool() + " names no pool for device " + device
                     + "; legal: a list of handles, one for each device that is used");
         }
-        DriverPool pool = new DriverPool(pools, device, handle, options);
+        DriverPool pool = new DriverPool(pools, device, handle, options.pool().own());
         try {
-            pool.set(!options.location().onDevice());
+            pool.set(options);
             return pool;
         } catch (RuntimeException | Error failure) {
             pool.close();
@@ -54,14 +54,14 @@ final class DriverPool {
         }
     }
 
-    private void set(boolean onHost) {
-        settings.forEach((attribute, value) -> {
+    private void set(AsyncOptions options) {
+        options.settings().forEach((attribute, value) -> {
             if (!own) {
-                former.put(attribute, attribute(attribute));
+                changes.put(attribute, new Change(attribute(attribute), value));
             }
             pools.setAttribute(device, handle, attribute, value);
         });
-        if (onHost) {
+        if (!options.location().onDevice()) {
             pools.setAccess(device, handle, device, AccessRights.READ_WRITE);
         }
     }
@@ -100,9 +100,9 @@ final class DriverPool {
             pools.destroy(device, handle);
             return;
         }
-        former.forEach((attribute, value) -> {
-            if (attribute(attribute) == settings.get(attribute)) {
-                pools.setAttribute(device, handle, attribute, value);
+        changes.forEach((attribute, change) -> {
+            if (attribute(attribute) == change.to) {
+                pools.setAttribute(device, handle, attribute, change.from);
             }
         });
     }

@@ -4,7 +4,6 @@ import io.cistern.cuda.MemoryPools;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
@@ -91,16 +90,6 @@ public final class PoolChoice {
         return handles.isEmpty()
                 ? List.of(word)
                 : handles.stream().map(handle -> HANDLE + Long.toHexString(handle)).toList();
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof PoolChoice choice && word.equals(choice.word) && handles.equals(choice.handles);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(word, handles);
     }
 
     /// `own`, `default`, `current`, or the handles.

@@ -26,13 +26,14 @@ final class StreamPools {
             if (entries[at] == stream) {
                 return entries[at + 1];
             }
-            at = at + 2 & entries.length - 1;
+            at = (at + 2) & (entries.length - 1);
         }
         return NONE;
     }
 
     private static int slot(long stream, int length) {
-        return (int) (stream * SPREAD >>> 32) << 1 & length - 1;
+        int spread = (int) ((stream * SPREAD) >>> 32);
+        return (spread << 1) & (length - 1);
     }
 
     /// Gives a stream without a pool one.
@@ -48,7 +49,7 @@ final class StreamPools {
     private static void put(long[] entries, long stream, long pool) {
         int at = slot(stream, entries.length);
         while (entries[at + 1] != NONE) {
-            at = at + 2 & entries.length - 1;
+            at = (at + 2) & (entries.length - 1);
         }
         entries[at] = stream;
         entries[at + 1] = pool;
