@@ -37,6 +37,10 @@ public final class AsyncPair {
     private static final long PAIRS = 10_000;
     private static final int FEWEST_ROUNDS = 9;
 
+    /// Tells runs with different options of the JVM apart.
+    private static final String LABEL =
+            System.getProperty("cistern.label", "").isEmpty() ? "" : ", system memory barrier";
+
     private enum Side {
         C,
         RAW,
@@ -182,7 +186,7 @@ public final class AsyncPair {
                 Locale.ROOT,
                 "{\"measured\":\"pair\",\"allocator\":\"%s\",\"byteSize\":%d,\"threads\":%d,\"rounds\":%d,"
                         + "\"nanosPerPair\":%.1f,\"p10\":%.1f,\"p90\":%.1f,\"overC\":%.1f,\"garbageBytes\":%.3f}%n",
-                side == Side.C ? "C" : "async " + side.name().toLowerCase(Locale.ROOT),
+                (side == Side.C ? "C" : "async " + side.name().toLowerCase(Locale.ROOT)) + LABEL,
                 byteSize,
                 threads,
                 own.length,
