@@ -1,5 +1,6 @@
 package io.cistern.benchmarks;
 
+import io.cistern.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.kernels.MemoryKernels;
 import java.util.ArrayList;
@@ -11,13 +12,14 @@ import java.util.concurrent.TimeUnit;
 /// for the stream. There pools give back what their release threshold does not keep, and get it again.
 ///
 /// Arguments: milliseconds for each spec, size and round (200), rounds (5), specs (async with each threshold, `direct`,
-/// `caching`). The specs take turns. Prints a line of JSON for each spec and size: medians over the rounds, with the
+/// `caching`), of which those that can't be opened are left out. The specs take turns. Prints a line of JSON for each spec and size: medians over the rounds, with the
 /// rounds' least and most, and what the pool holds afterwards.
 public final class AsyncSteady {
     private static final List<String> USUAL = List.of(
             "async:release_threshold=zero",
             "async:release_threshold=64MiB",
             "async:release_threshold=keep_all",
+            "async:release_threshold=adaptive",
             "direct",
             "caching");
     private static final long[] BYTE_SIZES = {1 << 20, 32 << 20, 256 << 20};
@@ -42,13 +44,24 @@ public final class AsyncSteady {
         long millis = arguments.length > 0 ? Long.parseLong(arguments[0]) : 200;
         int rounds = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 5;
         List<String> specs = arguments.length > 2 ? List.of(arguments).subList(2, arguments.length) : USUAL;
+        List<String> legal = specs.stream().filter(AsyncSteady::canBeOpened).toList();
         for (long byteSize : BYTE_SIZES) {
             List<AsyncSteady> all =
-                    specs.stream().map(spec -> new AsyncSteady(spec, byteSize)).toList();
+                    legal.stream().map(spec -> new AsyncSteady(spec, byteSize)).toList();
             for (int round = 0; round < rounds; round++) {
                 all.forEach(each -> each.round(TimeUnit.MILLISECONDS.toNanos(millis)));
             }
             all.forEach(AsyncSteady::print);
+        }
+    }
+
+    private static boolean canBeOpened(String spec) {
+        try {
+            new OpenMemory(spec).close();
+            return true;
+        } catch (ConfigurationException e) {
+            System.err.println("AsyncSteady: " + e.getMessage());
+            return false;
         }
     }
 
