@@ -105,6 +105,7 @@ record ReplayResult(
         fields.put("swaps", outcome.routed().swaps());
         fields.put("drained", outcome.routed().drained());
         fields.put("pools", outcome.routed().pools());
+        fields.put("driverPools", outcome.pools().map(PoolFigures::fields).orElse(null));
         fields.put("unreturnedBytes", unreturnedBytes.isPresent() ? unreturnedBytes.getAsLong() : null);
         return Json.write(fields);
     }

@@ -42,8 +42,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         return pool;
     }
 
-    void remove(PoolSimulation pool) {
-        pools.remove(pool);
+    void returnAddresses(PoolSimulation pool) {
         space.returnAddresses(pool.base(), pool.addressBytes());
         stores.remove(pool);
     }
@@ -81,8 +80,14 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     @Override
     public void map(PoolSimulation pool, long address) {
         PhysicalBlock shared = stores.page(pool, address, budget);
-        PhysicalBlock page = shared != null ? shared : PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
+        PhysicalBlock page = shared != null ? shared : newPage(pool);
         space.map(new Mapping(Mapping.Kind.POOL, address, page, 0, pool::rights));
+    }
+
+    private PhysicalBlock newPage(PoolSimulation pool) {
+        return pool.onHost()
+                ? PhysicalBlock.onHost(pool.properties().location(), PoolGrowth.PAGE_BYTES)
+                : PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
     }
 
     int ordinal() {

@@ -77,6 +77,8 @@ final class SimulatedDevices implements Devices {
                     IPC_EVENT_SUPPORTED,
                     HANDLE_TYPE_FABRIC_SUPPORTED,
                     HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                    HOST_NUMA_MEMORY_POOLS_SUPPORTED,
+                    HOST_MEMORY_POOLS_SUPPORTED,
                     HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED -> 1;
             default -> 0;
         };

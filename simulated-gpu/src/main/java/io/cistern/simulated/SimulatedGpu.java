@@ -73,6 +73,7 @@ public final class SimulatedGpu implements CudaDriver {
             features.put(feature, Support.yes());
         }
         features.put(DriverFeature.FABRIC, Support.no("the simulated GPU has no IMEX channel"));
+        features.put(DriverFeature.HARDWARE_DECOMPRESS, Support.no("the simulated GPU has no decompression engine"));
         features.put(DriverFeature.MULTICAST, Support.no("the simulated GPU has no NVLink multicast"));
         List<DeviceCapabilities> devices = new ArrayList<>();
         for (int device = 0; device < builder.devices; device++) {

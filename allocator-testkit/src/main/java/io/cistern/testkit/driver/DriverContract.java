@@ -116,6 +116,13 @@ public abstract class DriverContract {
     }
 
     @Nested
+    final class PoolLocationTests extends PoolLocationChapter {
+        PoolLocationTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
     final class PhysicalMemoryTests extends PhysicalMemoryChapter {
         PhysicalMemoryTests() {
             super(DriverContract.this);

@@ -42,6 +42,7 @@ public final class MakeSummary {
         checks();
         bench();
         latencies();
+        async();
         jmh();
     }
 
@@ -118,6 +119,27 @@ public final class MakeSummary {
             });
         }
         print("Latency, ns", List.of("", "p50", "p99", "p99.9"), cells);
+    }
+
+    private void async() throws IOException {
+        table(
+                "Pairs of async beside C: ns a pair (tenths of the rounds below and above; over C's round)",
+                Rows.json(raw, "async-pair.jsonl"),
+                row -> row.text("byteSize") + " B, threads " + row.text("threads"),
+                row -> number(row, "nanosPerPair", "%.0f") + " (" + number(row, "p10", "%.0f") + "-"
+                        + number(row, "p90", "%.0f") + "; " + number(row, "overC", "%+.1f") + ")");
+        table(
+                "Allocate, kernel, free, synchronise: us (least of the rounds)",
+                Rows.json(raw, "async-steady.jsonl"),
+                row -> row.text("byteSize") + " B",
+                row -> number(row, "micros", "%.1f") + " (" + number(row, "least", "%.1f") + ")");
+        table(
+                "Frees of blocks that other streams use: host ns, ms until the first stream and all are done, GiB reserved",
+                Rows.json(raw, "async-uses.jsonl"),
+                row -> row.text("blocks") + " blocks",
+                row -> number(row, "nanosPerFree", "%.0f") + ", " + number(row, "workMillis", "%.1f") + ", "
+                        + number(row, "allMillis", "%.1f") + ", "
+                        + number(row, "reservedPeakBytes", 1.0 / (1 << 30), "%.2f"));
     }
 
     private void jmh() throws IOException {

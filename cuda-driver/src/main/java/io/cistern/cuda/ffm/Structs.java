@@ -58,10 +58,14 @@ final class Structs {
     /// `CU_MEM_ALLOCATION_TYPE_PINNED`
     static final int PINNED = 1;
 
+    /// `CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS`
+    static final short HARDWARE_DECOMPRESS = 2;
+
     private static final long LOCATION_ID = offset(LOCATION, "id");
     private static final long POOL_HANDLE_TYPES = offset(POOL_PROPERTIES, "handleTypes");
     private static final long POOL_LOCATION = offset(POOL_PROPERTIES, "location");
     private static final long POOL_MAX_SIZE = offset(POOL_PROPERTIES, "maxSize");
+    private static final long POOL_USAGE = offset(POOL_PROPERTIES, "usage");
     private static final long ALLOCATION_HANDLE_TYPES = offset(ALLOCATION_PROPERTIES, "requestedHandleTypes");
     private static final long ALLOCATION_LOCATION = offset(ALLOCATION_PROPERTIES, "location");
     private static final long ALLOCATION_RDMA = offset(ALLOCATION_PROPERTIES, "allocFlags", "gpuDirectRDMACapable");
@@ -91,6 +95,7 @@ final class Structs {
         memory.set(JAVA_INT, POOL_HANDLE_TYPES, properties.handleTypes());
         write(memory, POOL_LOCATION, properties.location());
         memory.set(JAVA_LONG, POOL_MAX_SIZE, properties.maxByteSize());
+        memory.set(JAVA_SHORT, POOL_USAGE, properties.hardwareDecompress() ? HARDWARE_DECOMPRESS : 0);
         return memory.address();
     }
 

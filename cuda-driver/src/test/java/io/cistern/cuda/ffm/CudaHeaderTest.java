@@ -175,6 +175,7 @@ final class CudaHeaderTest {
         names.put("CU_MEM_ACCESS_FLAGS_PROT_READ", (long) AccessRights.READ.code());
         names.put("CU_MEM_ACCESS_FLAGS_PROT_READWRITE", (long) AccessRights.READ_WRITE.code());
         names.put("CU_MEM_ALLOCATION_TYPE_PINNED", (long) Structs.PINNED);
+        names.put("CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS", (long) Structs.HARDWARE_DECOMPRESS);
         names.put("CU_MEM_ALLOC_GRANULARITY_MINIMUM", (long) NativeVirtualMemory.MINIMUM);
         names.put("CU_MEM_ALLOC_GRANULARITY_RECOMMENDED", (long) NativeVirtualMemory.RECOMMENDED);
         names.put("(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)", (long)

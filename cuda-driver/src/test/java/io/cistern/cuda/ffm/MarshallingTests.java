@@ -170,7 +170,7 @@ final class MarshallingTests {
     @Test
     void poolsThemselves() {
         MemoryPools pools = driver.pools();
-        assertThat(pools.create(new MemoryPoolProperties(MemoryLocation.device(1), 9, SIZE)))
+        assertThat(pools.create(new MemoryPoolProperties(MemoryLocation.device(1), 9, SIZE, true)))
                 .isEqualTo(0xd00000000L);
         pools.destroy(0, POOL);
         pools.trimTo(0, POOL, SIZE);
@@ -181,7 +181,7 @@ final class MarshallingTests {
         assertThat(pools.access(0, POOL, 1)).isEqualTo(AccessRights.READ_WRITE);
         assertCalls(
                 "cuMemPoolCreate(" + "01000000" + "09000000" + "0100000001000000" + "00".repeat(8) + "8967452301000000"
-                        + "00".repeat(56) + ")",
+                        + "0200" + "00".repeat(54) + ")",
                 "cuMemPoolDestroy(d00000005)",
                 "cuMemPoolTrimTo(d00000005, 123456789)",
                 "cuDeviceGetDefaultMemPool(1)",
