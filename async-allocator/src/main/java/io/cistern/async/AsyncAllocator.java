@@ -11,6 +11,7 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.ReservedPeak;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicLongArray;
+import org.jspecify.annotations.Nullable;
 
 /// The driver's stream-ordered allocator on one pool a device. The pools belong to this allocator alone, so the
 /// settings of the devices' default pools, which other libraries may use, stay as they are.
@@ -21,16 +22,21 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
 
     private final CudaDriver driver;
     private final MemoryPools pools;
-    private final long releaseThreshold;
+    private final ReleaseThreshold releaseThreshold;
     private final AtomicLongArray poolOfDevice;
+
+    /// By device; written before the device's pool. Null where the threshold is fixed.
+    private final @Nullable AdaptiveRelease[] adaptive;
+
     private final RefusedFrees refused;
 
-    AsyncAllocator(CudaDriver driver, int deviceCount, long releaseThreshold) {
+    AsyncAllocator(CudaDriver driver, int deviceCount, ReleaseThreshold releaseThreshold) {
         this.driver = driver;
         this.pools = driver.pools();
         this.releaseThreshold = releaseThreshold;
         this.refused = new RefusedFrees(pools);
         this.poolOfDevice = new AtomicLongArray(deviceCount);
+        this.adaptive = new AdaptiveRelease[deviceCount];
     }
 
     @Override
@@ -39,6 +45,7 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
         if (pool == NO_POOL) {
             pool = openPool(device);
         }
+        called(device);
         refused.freeAgainOn(device, stream);
         try {
             return pools.allocateFrom(device, pool, byteSize, stream);
@@ -70,6 +77,7 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
+        called(device);
         refused.freeAgainOn(device, stream);
         try {
             pools.free(device, address, stream);
@@ -85,6 +93,13 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
         refused.streamClosing(device, stream);
     }
 
+    private void called(int device) {
+        AdaptiveRelease release = adaptive[device];
+        if (release != null) {
+            release.called();
+        }
+    }
+
     private synchronized long openPool(int device) {
         long pool = poolOfDevice.get(device);
         if (pool == NO_POOL) {
@@ -97,7 +112,7 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
     private long createPool(int device) {
         long pool = pools.create(MemoryPoolProperties.onDevice(device));
         try {
-            pools.setAttribute(device, pool, PoolAttribute.RELEASE_THRESHOLD, releaseThreshold);
+            adaptive[device] = releaseThreshold.apply(driver, device, pool);
             return pool;
         } catch (RuntimeException | Error failure) {
             pools.destroy(device, pool);

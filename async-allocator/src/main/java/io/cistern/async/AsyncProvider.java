@@ -3,7 +3,6 @@ package io.cistern.async;
 import io.cistern.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.AllocatorOptions;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
@@ -12,7 +11,8 @@ import io.cistern.spi.DeviceEnvironment;
 /// Provides `async`: `cuMemAllocFromPoolAsync` on a pool of its own for each device.
 ///
 /// Option `release_threshold`: the bytes that a pool keeps over a synchronisation; `keep_all` (the default),
-/// `zero`, or a number of bytes.
+/// `zero`, a number of bytes (`2GiB`), a share of the device (`0.3`), or `adaptive`: what the program will want
+/// again, found while it runs.
 public final class AsyncProvider implements AllocatorProvider {
     /// For [java.util.ServiceLoader].
     public AsyncProvider() {}
@@ -48,14 +48,6 @@ public final class AsyncProvider implements AllocatorProvider {
     public DeviceAllocator open(AllocatorContext context) {
         CudaDriver driver = context.extension(CudaDriver.class)
                 .orElseThrow(() -> new ConfigurationException("async needs the driver, which this environment hides"));
-        return new AsyncAllocator(driver, context.devices().deviceCount(), releaseThreshold(context.options()));
-    }
-
-    private static long releaseThreshold(AllocatorOptions options) {
-        return switch (options.text("release_threshold").orElse("keep_all")) {
-            case "keep_all" -> Long.MAX_VALUE;
-            case "zero" -> 0;
-            default -> options.bytes("release_threshold").orElseThrow();
-        };
+        return new AsyncAllocator(driver, context.devices().deviceCount(), ReleaseThreshold.read(context.options()));
     }
 }

@@ -1,0 +1,105 @@
+package io.cistern.async;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.MemoryPools;
+import io.cistern.cuda.PoolAttribute;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/// Keeps the release threshold of one pool where [AdaptiveThreshold] wants it.
+///
+/// Every call of the allocator counts down; at 0 one thread looks: four of the pool's attributes, some 70 ns each,
+/// and the rule. So many calls lie between two looks as lately took 50 µs, at most 127: a look takes less than 1 %
+/// of the time, and a program that calls once in a while is looked at with every call. The threshold itself is set
+/// only when it changes. The driver acts on it at the program's next synchronisation.
+///
+/// Between calls nothing happens: there is no thread that could do it. A program that falls silent keeps what was
+/// held at its last look; `trim` is for that. A service whose pauses were all too long to hold memory over needs no
+/// trim: what it wants has then no window, and goes back with the synchronisation after its use.
+///
+/// **Threads.** Any thread may call. The countdown is a plain field: a decrement that is lost puts a look off.
+final class AdaptiveRelease {
+    private static final long NANOS_BETWEEN_LOOKS = 50_000;
+
+    /// Odd, so that looks come at allocations and at frees where a program makes one after the other.
+    private static final int MOST_CALLS = 127;
+
+    private final CudaDriver driver;
+    private final MemoryPools pools;
+    private final int device;
+    private final long pool;
+    private final AtomicBoolean looking = new AtomicBoolean();
+
+    private int callsLeft;
+
+    // Used by the one that looks.
+    private final AdaptiveThreshold rule;
+    private int callsPlanned = 1;
+    private long lookNanos;
+    private long thresholdBytes;
+
+    /// The most bytes that the pool had handed out at once as of the last look, which resets the pool's own mark.
+    private volatile long usedHighBytes;
+
+    /// @param thresholdBytes what the pool has been given
+    AdaptiveRelease(CudaDriver driver, int device, long pool, long thresholdBytes) {
+        this.driver = driver;
+        this.pools = driver.pools();
+        this.device = device;
+        this.pool = pool;
+        this.thresholdBytes = thresholdBytes;
+        lookNanos = driver.nanoTime();
+        rule = new AdaptiveThreshold(lookNanos);
+    }
+
+    /// Call with every allocation and every free.
+    void called() {
+        if (--callsLeft < 0) {
+            lookUnlessLooking();
+        }
+    }
+
+    private void lookUnlessLooking() {
+        if (!looking.compareAndSet(false, true)) {
+            return;
+        }
+        try {
+            callsLeft = MOST_CALLS; // Others need not try meanwhile.
+            look();
+        } catch (CudaException ignored) {
+            // What is wrong with the driver, the call that follows will say; its threshold stays.
+        } finally {
+            looking.set(false);
+        }
+    }
+
+    private void look() {
+        long nanos = driver.nanoTime();
+        long usedHigh = attribute(PoolAttribute.USED_HIGH);
+        pools.setAttribute(device, pool, PoolAttribute.USED_HIGH, 0);
+        usedHighBytes = Math.max(usedHighBytes, usedHigh);
+        long wanted = rule.look(
+                nanos, attribute(PoolAttribute.USED_CURRENT), usedHigh, attribute(PoolAttribute.RESERVED_CURRENT));
+        if (wanted != thresholdBytes) {
+            pools.setAttribute(device, pool, PoolAttribute.RELEASE_THRESHOLD, wanted);
+            thresholdBytes = wanted;
+        }
+        plan(nanos);
+    }
+
+    private long attribute(PoolAttribute attribute) {
+        return pools.attribute(device, pool, attribute);
+    }
+
+    private void plan(long nanos) {
+        long nanosPerCall = Math.max(1, (nanos - lookNanos) / callsPlanned);
+        lookNanos = nanos;
+        callsPlanned = (int) Math.clamp(NANOS_BETWEEN_LOOKS / nanosPerCall, 1, MOST_CALLS) | 1;
+        callsLeft = callsPlanned - 1;
+    }
+
+    /// The most bytes that the pool ever had handed out at once; its own high-water mark tells since the last look.
+    long usedHighBytes() {
+        return Math.max(usedHighBytes, attribute(PoolAttribute.USED_HIGH));
+    }
+}
