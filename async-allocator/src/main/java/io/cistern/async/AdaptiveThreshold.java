@@ -6,46 +6,47 @@ import java.util.Arrays;
 ///
 /// **The idea.** Think of the pool's memory as a stack of levels, as high as it was ever reserved. Whenever use
 /// falls, the upper levels are idle, each until use comes back up to it: that time is a *gap*. Holding a level over
-/// a gap costs memory for so long; giving it back costs time once. Whether to rent or to buy skis is the same
+/// a gap costs memory for so long; giving it back costs time once. Whether to rent skis or to buy them is the same
 /// question, asked here for each level and gap.
 ///
 /// ```
 /// use   |  ▄▄      ▄▄      ▄▄                      ▄▄      ▄▄
-///       | ▟██▙    ▟██▙    ▟██▙   ▁▁▁▁▁▁▁▁▁▁▁▁▁    ▟██▙    ▟██▙
+///       | ▟██▙    ▟██▙    ▟██▙                    ▟██▙    ▟██▙
 ///       |▟████▙▁▁▟████▙▁▁▟████▙▁▟█████████████▙▁▁▟████▙▁▁▟████▙
-///         gap 1 ↔  gap 2 ↔   held ↔|given back     gap ↔
+///            gap     gap      held ↔|given back
 /// ```
 /// 1. A level is *wanted* while use is in it or above it, or when the pool had to grow into it. The use at which
 /// that happened is remembered: later it tells how much use takes the level in spite of fragmentation.
-/// 2. A gap is *worth holding over* if it is no longer than `limit = price(peak reserved) / 5 %`: so long that
-/// getting the whole peak back costs 5 % of it. The price is 2.5 µs a MiB, given back and got again, from an H200.
+/// 2. A gap is *worth holding over* if it is no longer than `limit = price(peak reserved) / 5 %`. The price is
+/// 2.5 µs a MiB, given back and got again, as measured on an H200.
 /// 3. Each level has a window: twice its longest gap that was worth holding over, at least 1 ms, at most the limit;
-/// 0 until there was one. It is held for its window after it was wanted last.
-/// 4. The threshold is the top of the highest level held.
+/// 0 until there was one. It is *held* for its window after it was wanted last.
+/// 4. The rule saves 5 % of all time, at most price(peak), and pays for what was given back. While price(peak) is
+/// saved, the threshold is the top of the highest level held; else there is none, and all is kept.
 ///
-/// **Bounds.** Let k = 1 + log₂(limit / 1 ms), and gaps be as the looks see them.
-/// - *Time.* Giving back and getting again costs at most 5 % of all time, and k × price(peak) besides, once. Proof:
-///   a level is bought again only after a gap longer than its window. Either the gap was longer than the limit;
-///   spread the price of its level over it: of all levels together that is at most price(peak) / limit = 5 % at any
-///   time. Or it was not; then the window at least doubles, which happens k times to a level at most. ∎
-/// - *Memory.* No level is held longer than the limit after it was wanted, or, if its gaps worth holding over were
-///   at most g, than the larger of 2 g and 1 ms, unless one above it is.
-/// - *Regret.* Let holding the peak idle for the limit cost as much as buying it. Then time and memory together cost
-///   at most twice what they cost one who knows the future, and k × price(peak) besides. Proof: he pays the least of
-///   holding and buying for each gap. For one that was held over, we pay what he pays. For a longer one than the
-///   limit, he pays the price, we that and at most as much for holding. The others are those that double. ∎ No rule
-///   without knowledge of the future has a better factor than 2 for certain; where gaps are short or all long, ours
-///   is close to 1.
-///
-/// A workload that repeats itself within the limit is at rest after at most k turns, and as fast as if all were
-/// kept.
+/// **Bounds.** Gaps are as the looks see them; k = 1 + log₂(limit / 1 ms) is how often a window can double.
+/// - *Time.* Giving back and getting again costs at most 5 % of the time since the pool was made, and what the
+///   pool does between two looks besides. Proof: it is paid from savings, and nothing is given back before the
+///   price of all there is has been saved. ∎
+/// - *Rest.* A workload that repeats itself within the limit gives nothing back after at most k turns: each time
+///   that a level is bought again after such a gap, its window at least doubles. ∎
+/// - *Memory.* While price(peak) is saved, no level is held longer after it was wanted last than twice its longest
+///   gap worth holding over, or 1 ms if that is more, and never longer than the limit, unless one above it is.
+/// - *Regret.* Let holding the peak for the limit cost as much as buying it. Then memory and time together cost at
+///   most three times what they cost one who knows the future, and (2k + 1) · price(peak) besides. Proof: for each
+///   gap, he pays the less of holding and buying. For a gap that is held over we pay the same. For one longer
+///   than the limit he buys; we hold for at most the limit, which costs as much, and buy. The others are those that
+///   double a window: we hold for less than the gap, and buy, k times at most. What is held because too little is
+///   saved comes on top: saving x again takes x / 5 %, and holding the peak for so long costs x, so that is once
+///   more what was bought, and price(peak) at first. ∎ Where the gaps of a level are all worth holding over, or all
+///   too long, the factor is 1.
 ///
 /// Not thread-safe. A look makes no garbage.
 final class AdaptiveThreshold {
     /// Giving 1 MiB back and getting it again: 33 + 43 µs for a page of 32 MiB on an H200.
     static final long PRICE_NANOS_PER_MIB = 2_500;
 
-    /// The most of all time that goes into getting back what was given back: one part in so many.
+    /// The share of all time that may go into getting back what was given back: one part in so many.
     private static final long TIME_SHARE = 20;
 
     /// The limit, for each MiB of the peak.
@@ -62,6 +63,7 @@ final class AdaptiveThreshold {
     private final long[] wantedLastNanos = new long[MemoryLevels.COUNT];
     private final long[] windowNanos = new long[MemoryLevels.COUNT];
 
+    private long creditNanos;
     private long lookNanos;
     private long usedBytes;
     private long reservedBytes;
@@ -86,17 +88,28 @@ final class AdaptiveThreshold {
     long look(long nanos, long usedBytesNow, long usedHighBytes, long reservedBytesNow) {
         long usedHigh = Math.max(usedHighBytes, usedBytes);
         reservedPeakBytes = Math.max(reservedPeakBytes, reservedBytesNow);
+        account(nanos - lookNanos, reservedBytes - reservedBytesNow);
         int highest = highestWanted(usedHigh);
         if (reservedBytesNow > reservedBytes) {
             highest = Math.max(highest, grow(usedHigh, reservedBytesNow));
         }
         for (int level = 0; level <= highest; level++) {
-            want(level, usedBytesNow >= wantedFromBytes[level] ? nanos : lookNanos);
+            want(level, nanos, usedBytesNow);
         }
         lookNanos = nanos;
         usedBytes = usedBytesNow;
         reservedBytes = reservedBytesNow;
         return thresholdBytes();
+    }
+
+    /// What was given back was so before the time passed rather than after: at a synchronisation, before a pause.
+    private void account(long passedNanos, long givenBackBytes) {
+        long saved = creditNanos - priceNanos(Math.max(0, givenBackBytes)) + passedNanos / TIME_SHARE;
+        creditNanos = Math.min(priceNanos(reservedPeakBytes), saved);
+    }
+
+    private static long priceNanos(long byteSize) {
+        return (byteSize >> 20) * PRICE_NANOS_PER_MIB;
     }
 
     /// Remembers which use the pool's new memory was for.
@@ -105,7 +118,7 @@ final class AdaptiveThreshold {
     private int grow(long usedHigh, long reservedBytesNow) {
         int to = MemoryLevels.of(reservedBytesNow);
         for (int level = MemoryLevels.of(reservedBytes + 1); level <= to; level++) {
-            wantedFromBytes[level] = Math.min(usedHigh, MemoryLevels.bottomBytes(level) + 1);
+            wantedFromBytes[level] = Math.clamp(usedHigh, 1, MemoryLevels.bottomBytes(level) + 1);
         }
         return to;
     }
@@ -118,17 +131,17 @@ final class AdaptiveThreshold {
         return level;
     }
 
-    /// A level was wanted between the last look and this one, and last not before `atNanos`.
-    private void want(int level, long atNanos) {
+    /// A level was wanted between the last look and this one, if it is not now, perhaps only right after the last.
+    private void want(int level, long nanos, long usedBytesNow) {
         boolean wasIdle = usedBytes < wantedFromBytes[level];
         if (wasIdle && wantedLastNanos[level] != NEVER) {
-            long gap = lookNanos - wantedLastNanos[level];
+            long gap = nanos - wantedLastNanos[level];
             if (gap <= limitNanos()) {
                 long window = Math.clamp(2 * gap, LEAST_WINDOW_NANOS, limitNanos());
                 windowNanos[level] = Math.max(windowNanos[level], window);
             }
         }
-        wantedLastNanos[level] = atNanos;
+        wantedLastNanos[level] = usedBytesNow >= wantedFromBytes[level] ? nanos : lookNanos;
     }
 
     /// The longest that anything is held idle, in nanoseconds.
@@ -142,11 +155,11 @@ final class AdaptiveThreshold {
         while (level >= 0 && !held(level)) {
             level--;
         }
-        return level < 0 ? 0 : MemoryLevels.topBytes(level);
+        long heldBytes = level < 0 ? 0 : MemoryLevels.topBytes(level);
+        return creditNanos >= priceNanos(reservedPeakBytes) ? heldBytes : Long.MAX_VALUE;
     }
 
     private boolean held(int level) {
-        return usedBytes >= wantedFromBytes[level]
-                || (wantedLastNanos[level] != NEVER && lookNanos - wantedLastNanos[level] <= windowNanos[level]);
+        return windowNanos[level] > 0 && lookNanos - wantedLastNanos[level] <= windowNanos[level];
     }
 }

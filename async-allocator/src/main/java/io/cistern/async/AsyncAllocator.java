@@ -45,7 +45,7 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
         if (pool == NO_POOL) {
             pool = openPool(device);
         }
-        called(device);
+        called(byteSize, device);
         refused.freeAgainOn(device, stream);
         try {
             return pools.allocateFrom(device, pool, byteSize, stream);
@@ -77,7 +77,7 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        called(device);
+        called(byteSize, device);
         refused.freeAgainOn(device, stream);
         try {
             pools.free(device, address, stream);
@@ -93,10 +93,10 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
         refused.streamClosing(device, stream);
     }
 
-    private void called(int device) {
+    private void called(long byteSize, int device) {
         AdaptiveRelease release = adaptive[device];
         if (release != null) {
-            release.called();
+            release.called(byteSize);
         }
     }
 
@@ -146,15 +146,17 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
 
     /// {@inheritDoc}
     ///
-    /// Only memory whose frees have completed can go.
+    /// Only memory whose frees have completed can go. With the adaptive threshold, what is not held goes too.
     @Override
     public long trim(int device, long keepBytes) {
         long pool = poolOfDevice.get(device);
         if (pool == NO_POOL) {
             return 0;
         }
+        AdaptiveRelease release = adaptive[device];
+        long keptBytes = release == null ? keepBytes : Math.min(keepBytes, release.thresholdBytesNow());
         long before = pools.attribute(device, pool, PoolAttribute.RESERVED_CURRENT);
-        pools.trimTo(device, pool, keepBytes);
+        pools.trimTo(device, pool, keptBytes);
         return Math.max(0, before - pools.attribute(device, pool, PoolAttribute.RESERVED_CURRENT));
     }
 

@@ -46,11 +46,11 @@ sealed interface ReleaseThreshold {
         }
     }
 
-    /// Found by [AdaptiveThreshold], pool by pool. It begins with nothing: what is kept has to be wanted twice.
+    /// Found by [AdaptiveThreshold], pool by pool. Until it knows something, everything is kept.
     record Adaptive() implements ReleaseThreshold {
         @Override
         public long initialBytes(CudaDriver driver, int device) {
-            return 0;
+            return Long.MAX_VALUE;
         }
     }
 
