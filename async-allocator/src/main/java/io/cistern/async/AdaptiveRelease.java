@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 ///
 /// Between calls nothing happens: there is no thread that could do it. A program that falls silent keeps what was
 /// held at its last look, until it trims: `trim` with any number gives back what is not held now as well, so that a
-/// program with a timer of its own can call it with [Long#MAX_VALUE]. A service whose pauses were all too long to hold
+/// program with a timer of its own can call it each second or so, with [Long#MAX_VALUE]. A service whose pauses were all too long to hold
 /// memory over needs none: what it wants has then no window, and goes back with the synchronisation after its use.
 ///
 /// **Threads.** Any thread may call. The countdown is a plain field: a decrement that is lost puts a look off.

@@ -20,11 +20,14 @@ import java.util.Arrays;
 /// 2. A gap is *worth holding over* if it is no longer than `limit = price(peak reserved) / 5 %`. The price is
 /// 2.5 µs a MiB, given back and got again, as measured on an H200.
 /// 3. Each level has a window: twice its longest gap that was worth holding over, at least 1 ms, at most the limit;
-/// 0 until there was one. It is *held* for its window after it was wanted last.
-/// 4. The rule saves 5 % of all time, at most price(peak), and pays for what was given back. While price(peak) is
+/// 0 until there was one. It is *held* for its window after it was wanted last. The last pause that was longer than
+/// the limit and in which nobody called does not count: what was held through it is not given back just when the
+/// program goes on.
+/// 4. The rule saves 5 % of all time, up to price(peak), and pays for what was given back. While price(peak) is
 /// saved, the threshold is the top of the highest level held; else there is none, and all is kept.
 ///
-/// **Bounds.** Gaps are as the looks see them; k = 1 + log₂(limit / 1 ms) is how often a window can double.
+/// **Bounds.** Gaps are as the looks see them, without time in which nobody calls, since nothing can be done then;
+/// k = 1 + log₂(limit / 1 ms) is how often a window can double.
 /// - *Time.* Giving back and getting again costs at most 5 % of the time since the pool was made, and what the
 ///   pool does between two looks besides. Proof: it is paid from savings, and nothing is given back before the
 ///   price of all there is has been saved. ∎
@@ -65,6 +68,8 @@ final class AdaptiveThreshold {
 
     private long creditNanos;
     private long lookNanos;
+    private long pauseBeginNanos;
+    private long pauseEndNanos;
     private long usedBytes;
     private long reservedBytes;
     private long reservedPeakBytes;
@@ -74,6 +79,8 @@ final class AdaptiveThreshold {
     /// @param nanos the time
     AdaptiveThreshold(long nanos) {
         lookNanos = nanos;
+        pauseBeginNanos = nanos;
+        pauseEndNanos = nanos;
         Arrays.setAll(wantedFromBytes, level -> MemoryLevels.bottomBytes(level) + 1);
         Arrays.fill(wantedLastNanos, NEVER);
     }
@@ -96,6 +103,7 @@ final class AdaptiveThreshold {
         for (int level = 0; level <= highest; level++) {
             want(level, nanos, usedBytesNow);
         }
+        notePause(nanos);
         lookNanos = nanos;
         usedBytes = usedBytesNow;
         reservedBytes = reservedBytesNow;
@@ -144,6 +152,15 @@ final class AdaptiveThreshold {
         wantedLastNanos[level] = usedBytesNow >= wantedFromBytes[level] ? nanos : lookNanos;
     }
 
+    /// The second of two looks after pauses finds a program that hardly calls, not one that paused.
+    private void notePause(long nanos) {
+        boolean paused = nanos - lookNanos > limitNanos();
+        if (paused && pauseEndNanos != lookNanos) {
+            pauseBeginNanos = lookNanos;
+            pauseEndNanos = nanos;
+        }
+    }
+
     /// The longest that anything is held idle, in nanoseconds.
     long limitNanos() {
         return Math.max(LEAST_WINDOW_NANOS, (reservedPeakBytes >> 20) * LIMIT_NANOS_PER_MIB);
@@ -160,6 +177,11 @@ final class AdaptiveThreshold {
     }
 
     private boolean held(int level) {
-        return windowNanos[level] > 0 && lookNanos - wantedLastNanos[level] <= windowNanos[level];
+        return windowNanos[level] > 0 && idleNanos(level) <= windowNanos[level];
+    }
+
+    private long idleNanos(int level) {
+        long last = wantedLastNanos[level];
+        return lookNanos - last - (last <= pauseBeginNanos ? pauseEndNanos - pauseBeginNanos : 0);
     }
 }

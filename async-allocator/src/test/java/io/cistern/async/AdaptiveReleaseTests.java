@@ -131,6 +131,8 @@ final class AdaptiveReleaseTests {
         steps(async, 60, 40);
         gpu.passTime(10_000_000_000L);
         assertThat(reserved(async)).isEqualTo(40 * BLOCK);
+        assertThat(async.trim(DEVICE, Long.MAX_VALUE)).as("it might go on").isZero();
+        gpu.passTime(10_000_000_000L);
         assertThat(async.trim(DEVICE, Long.MAX_VALUE)).isEqualTo(40 * BLOCK);
     }
 

@@ -106,6 +106,34 @@ final class AdaptiveThresholdTests {
     }
 
     @Test
+    void whatWasHeldThroughAPauseIsNotGivenBackWhenTheProgramGoesOn() {
+        steps(40, PEAK, GIB, 40 * MILLI);
+        for (int turn = 0; turn < 10; turn++) {
+            pool.sleep(5_000 * MILLI);
+            steps(40, PEAK, GIB, 40 * MILLI);
+        }
+        assertThat(pool.givenBackBytes()).isZero();
+    }
+
+    @Test
+    void itIsGivenBackIfTheProgramGoesOnWithLess() {
+        steps(40, PEAK, GIB, 40 * MILLI);
+        pool.sleep(5_000 * MILLI);
+        steps(10, 2 * GIB, GIB, 40 * MILLI);
+        assertThat(pool.reservedBytes()).isLessThanOrEqualTo(2 * GIB * 11 / 10);
+    }
+
+    @Test
+    void aProgramThatHardlyCallsKeepsNothing() {
+        steps(40, PEAK, GIB, 40 * MILLI);
+        for (int call = 0; call < 3; call++) {
+            pool.sleep(5_000 * MILLI);
+            pool.pass(1);
+        }
+        assertThat(pool.reservedBytes()).isEqualTo(GIB);
+    }
+
+    @Test
     void memoryThatFragmentationTakesIsHeldWithTheUseThatTookIt() {
         for (int turn = 0; turn < 100; turn++) {
             pool.use(4 * GIB);

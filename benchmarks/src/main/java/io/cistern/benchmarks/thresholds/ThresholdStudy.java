@@ -39,7 +39,7 @@ public final class ThresholdStudy {
         Seen all = run(workload, "keep_all");
         print(workload, "keep_all", all);
         print(workload, "adaptive", run(workload, "adaptive"));
-        for (int step = 0; step < (Boolean.getBoolean("quick") ? 1 : STEPS); step++) {
+        for (int step = 0; step < STEPS; step++) {
             String threshold = String.valueOf(all.heldPeakBytes() / STEPS * step);
             print(workload, threshold, run(workload, threshold));
         }
