@@ -42,6 +42,11 @@ final class StudiedProgram {
         return on.gpu().streams().create(StudiedGpu.DEVICE);
     }
 
+    void end(long ended) {
+        on.memory().streamClosing(StudiedGpu.DEVICE, ended);
+        on.gpu().streams().destroy(StudiedGpu.DEVICE, ended);
+    }
+
     /// Allocates on the program's stream and uses it in a kernel.
     Block use(long byteSize, long kernelNanos) {
         Block block = allocate(byteSize, stream);

@@ -18,10 +18,10 @@ import java.util.ServiceLoader;
 ///
 /// - *steady*: allocate, launch a kernel that reads the block, free, synchronise; the median of rounds, in which all
 ///   allocators take turns;
-/// - *phases*: steps of 10 GiB and then many of 1 GiB, three times over: how long all took, what was held on average
-///   after a step, and after how many small steps at most 1.1 GiB were held.
+/// - *phases*: steps of 5 GiB and then many of 0.5 GiB, twice over: how long all took, what was held on average after a
+///   step, and after how many small steps at most 0.55 GiB were held.
 ///
-/// Argument: rounds (15). Prints a line of JSON for each allocator and size.
+/// Argument: rounds (9). Prints a line of JSON for each allocator and size.
 public final class ThresholdSteps implements AutoCloseable {
     private static final List<String> SPECS = List.of(
             "direct",
@@ -34,15 +34,15 @@ public final class ThresholdSteps implements AutoCloseable {
             "async:release_threshold=adaptive",
             "caching");
     private static final long MIB = 1L << 20;
-    private static final long[] SIZES = {4096, MIB, 64 * MIB, 1024 * MIB};
+    private static final long[] SIZES = {4096, MIB, 64 * MIB, 256 * MIB};
     private static final int TURNS_A_ROUND = 200;
 
     private static final long BLOCK_BYTES = 256 * MIB;
-    private static final int LARGE_BLOCKS = 40;
-    private static final int SMALL_BLOCKS = 4;
-    private static final int LARGE_STEPS = 200;
+    private static final int LARGE_BLOCKS = 20;
+    private static final int SMALL_BLOCKS = 2;
+    private static final int LARGE_STEPS = 150;
     private static final int SMALL_STEPS = 3000;
-    private static final int TURNS = 3;
+    private static final int TURNS = 2;
 
     private final CudaDriver driver = CudaDrivers.openBest();
     private final DeviceMemory memory = DeviceMemory.open(
@@ -55,7 +55,7 @@ public final class ThresholdSteps implements AutoCloseable {
 
     /// Measures and prints.
     public static void main(String[] arguments) {
-        int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 15;
+        int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 9;
         try (ThresholdSteps steps = new ThresholdSteps()) {
             for (long byteSize : SIZES) {
                 steps.steady(byteSize, rounds);
