@@ -101,7 +101,7 @@ final class AsyncAllocator
 
     @Override
     public void resetReservedPeak(int device) {
-        devices[device].pools.all().forEach(pool -> pool.resetMark(PoolAttribute.RESERVED_HIGH));
+        devices[device].pools.resetMark(PoolAttribute.RESERVED_HIGH);
     }
 
     /// {@inheritDoc}
@@ -125,7 +125,7 @@ final class AsyncAllocator
     @Override
     public void resetPeaks(int device) {
         resetReservedPeak(device);
-        devices[device].pools.all().forEach(pool -> pool.resetMark(PoolAttribute.USED_HIGH));
+        devices[device].pools.resetMark(PoolAttribute.USED_HIGH);
     }
 
     @Override

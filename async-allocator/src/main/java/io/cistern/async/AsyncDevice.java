@@ -34,10 +34,13 @@ final class AsyncDevice {
     long allocate(long byteSize, long stream) {
         refused.freeAgainOn(stream);
         later.freePassed();
-        return memory.allocateFrom(device, pools.handle(byteSize, stream), byteSize, stream);
+        long pool = pools.handle(byteSize, stream);
+        pools.called(byteSize);
+        return memory.allocateFrom(device, pool, byteSize, stream);
     }
 
     void free(long address, long byteSize, long stream) {
+        pools.called(byteSize);
         RecordedUses.Uses others = uses.any() ? uses.take(address) : null;
         if (others == null) {
             freeNow(address, stream);

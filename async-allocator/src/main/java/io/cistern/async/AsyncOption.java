@@ -35,13 +35,15 @@ public final class AsyncOption<T> {
                     + " of a stream that ended serves the next new one");
 
     /// What stays over a synchronisation.
-    public static final AsyncOption<Long> RELEASE_THRESHOLD = new AsyncOption<>(
+    public static final AsyncOption<ReleaseThreshold> RELEASE_THRESHOLD = new AsyncOption<>(
             "release_threshold",
-            "`keep_all`, `zero`, a number of bytes",
+            "`keep_all`, `zero`, a number of bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
+                    + " `pool=own`, without `per_stream` and `small_pool`",
             "`keep_all` for own pools; what the pool has for others",
-            "the bytes that a pool keeps when the host synchronises; what is more goes back to the device",
-            AsyncOption::threshold,
-            AsyncOption::text);
+            "the bytes that a pool keeps when the host synchronises; what is more goes back to the device. `adaptive`"
+                    + " keeps what the program will want again, found while it runs",
+            ReleaseThreshold::read,
+            threshold -> List.of(threshold.text()));
 
     /// Reuse behind events.
     public static final AsyncOption<Boolean> REUSE_FOLLOW_EVENT_DEPENDENCIES = flag(
@@ -201,14 +203,6 @@ public final class AsyncOption<T> {
             case NONE -> "none";
             case POSIX_FILE_DESCRIPTOR -> "posix_fd";
             case FABRIC -> "fabric";
-        };
-    }
-
-    private static Optional<Long> threshold(AllocatorOptions options, String key) {
-        return switch (options.text(key).orElse("")) {
-            case "keep_all" -> Optional.of(Long.MAX_VALUE);
-            case "zero" -> Optional.of(0L);
-            default -> options.bytes(key);
         };
     }
 

@@ -10,7 +10,6 @@ import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Support;
 import io.cistern.spi.AllocatorOptions;
-import java.util.Collections;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -20,7 +19,8 @@ import java.util.Optional;
 ///
 /// @param pool which pools
 /// @param perStream whether each stream has one
-/// @param settings the attributes to set, and to set back in pools of others
+/// @param threshold what pools keep; empty for what a pool of others has
+/// @param settings further attributes to set, and to set back in pools of others
 /// @param location where the memory of own pools lives
 /// @param handleTypes bits of [HandleType]
 /// @param maxBytes the most that an own pool reserves, or 0 for the driver's own limit
@@ -30,6 +30,7 @@ import java.util.Optional;
 record AsyncOptions(
         PoolChoice pool,
         boolean perStream,
+        Optional<ReleaseThreshold> threshold,
         Map<PoolAttribute, Long> settings,
         PoolLocation location,
         int handleTypes,
@@ -41,7 +42,8 @@ record AsyncOptions(
     static final AsyncOptions USUAL = new AsyncOptions(
             PoolChoice.OWN,
             false,
-            Map.of(PoolAttribute.RELEASE_THRESHOLD, Long.MAX_VALUE),
+            Optional.of(ReleaseThreshold.keepAll()),
+            Map.of(),
             PoolLocation.DEVICE,
             0,
             0,
@@ -56,9 +58,24 @@ record AsyncOptions(
             Map.entry(
                     AsyncOption.REUSE_ALLOW_INTERNAL_DEPENDENCIES, PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES));
 
+    /// The same with another threshold.
+    AsyncOptions withThreshold(ReleaseThreshold other) {
+        return new AsyncOptions(
+                pool,
+                perStream,
+                Optional.of(other),
+                settings,
+                location,
+                handleTypes,
+                maxBytes,
+                hardwareDecompress,
+                smallBytes,
+                initialBytes);
+    }
+
     /// Copies the settings.
     AsyncOptions {
-        settings = Collections.unmodifiableMap(new EnumMap<>(settings));
+        settings = Map.copyOf(settings);
     }
 
     /// Reads the options of a spec.
@@ -72,7 +89,10 @@ record AsyncOptions(
         AsyncOptions options = new AsyncOptions(
                 pool,
                 AsyncOption.PER_STREAM.read(given).orElse(false),
-                settings(pool, given),
+                AsyncOption.RELEASE_THRESHOLD
+                        .read(given)
+                        .or(() -> pool.own() ? Optional.of(ReleaseThreshold.keepAll()) : Optional.empty()),
+                settings(given),
                 AsyncOption.LOCATION.read(given).orElse(PoolLocation.DEVICE),
                 bits(AsyncOption.HANDLE_TYPES.read(given).orElse(List.of())),
                 positive(AsyncOption.MAX_SIZE, given),
@@ -92,14 +112,11 @@ record AsyncOptions(
         }
     }
 
-    private static Map<PoolAttribute, Long> settings(PoolChoice pool, AllocatorOptions given) {
+    private static Map<PoolAttribute, Long> settings(AllocatorOptions given) {
         Map<PoolAttribute, Long> settings = new EnumMap<>(PoolAttribute.class);
         POLICIES.forEach(policy -> policy.getKey()
                 .read(given)
                 .ifPresent(allowed -> settings.put(policy.getValue(), allowed ? 1L : 0L)));
-        Optional<Long> threshold = AsyncOption.RELEASE_THRESHOLD.read(given);
-        threshold = pool.own() ? threshold.or(() -> Optional.of(Long.MAX_VALUE)) : threshold;
-        threshold.ifPresent(bytes -> settings.put(PoolAttribute.RELEASE_THRESHOLD, bytes));
         return settings;
     }
 
@@ -116,8 +133,9 @@ record AsyncOptions(
     }
 
     private void check() {
-        long keeps = settings.getOrDefault(PoolAttribute.RELEASE_THRESHOLD, Long.MAX_VALUE);
-        if (initialBytes > keeps) {
+        checkThreshold();
+        if (threshold.orElse(ReleaseThreshold.keepAll()) instanceof ReleaseThreshold.Bytes(long keeps)
+                && initialBytes > keeps) {
             throw contradiction(
                     "initial_size=" + initialBytes,
                     "release_threshold=" + keeps,
@@ -134,6 +152,23 @@ record AsyncOptions(
             throw contradiction(
                     "hardware_decompress=true", "location=" + location, "the engine writes to the device's memory");
         }
+    }
+
+    private void checkThreshold() {
+        if (!adaptive()) {
+            return;
+        }
+        if (!pool.own()) {
+            throw contradiction("release_threshold=adaptive", "pool=" + pool, "it resets the pool's high-water mark");
+        }
+        if (!onePool()) {
+            throw contradiction("release_threshold=adaptive", perStream ? "per_stream=true" : "small_pool", "one pool a device is watched");
+        }
+    }
+
+    /// Whether the threshold is found while the program runs.
+    boolean adaptive() {
+        return threshold.orElse(ReleaseThreshold.keepAll()) instanceof ReleaseThreshold.Adaptive;
     }
 
     private static ConfigurationException contradiction(String one, String other, String why) {

@@ -7,6 +7,7 @@ import io.cistern.cuda.Streams;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
 
 /// The driver's pools that serve one device: one, opened when the device is first used; or one a stream; or one for
 /// small blocks and one for the others.
@@ -30,6 +31,9 @@ final class DevicePools {
 
     /// The only pool; 0 before it is opened, and always where there are several.
     private volatile long only;
+
+    /// Finds the threshold of the only pool; null if it is fixed. Written before `only`.
+    private @Nullable AdaptiveRelease adaptive;
 
     private final List<DriverPool> open = new CopyOnWriteArrayList<>();
     private final StreamPools byStream = new StreamPools();
@@ -64,6 +68,7 @@ final class DevicePools {
         if (pool == NO_POOL) {
             pool = spare.isEmpty() ? open(key, stream) : spare.removeLast();
             byStream.put(key, pool);
+            adaptive = options.adaptive() ? new AdaptiveRelease(driver, device, pool, Long.MAX_VALUE) : null;
             only = key == ALL ? pool : NO_POOL;
         }
         return pool;
@@ -83,6 +88,20 @@ final class DevicePools {
         return pool.handle;
     }
 
+    /// Tells of a call after [#handle], by this thread or another that gave the block on.
+    void called(long byteSize) {
+        AdaptiveRelease release = adaptive;
+        if (release != null) {
+            release.called(byteSize);
+        }
+    }
+
+    /// The most to keep of what a trim is told to keep: the rest is not held any more.
+    long worthKeeping(long keepBytes) {
+        AdaptiveRelease release = adaptive;
+        return release == null || open.isEmpty() ? keepBytes : Math.min(keepBytes, release.thresholdBytesNow());
+    }
+
     /// Keeps the pool of a stream that ends for the next one.
     synchronized void streamClosing(long stream) {
         long pool = byStream.remove(stream);
@@ -96,13 +115,28 @@ final class DevicePools {
         return open;
     }
 
-    /// An attribute, added up.
+    /// An attribute, added up. The high-water mark of use is not the pool's own where the adaptive threshold resets
+    /// that.
     long sum(PoolAttribute attribute) {
+        AdaptiveRelease release = adaptive;
+        if (release != null && attribute == PoolAttribute.USED_HIGH) {
+            return open.isEmpty() ? 0 : release.usedHighBytes();
+        }
         long sum = 0;
         for (DriverPool pool : open) {
             sum += pool.attribute(attribute);
         }
         return sum;
+    }
+
+    /// Lets a high-water mark begin at the present value, but for those of pools of others.
+    void resetMark(PoolAttribute high) {
+        AdaptiveRelease release = adaptive;
+        if (release != null && high == PoolAttribute.USED_HIGH) {
+            release.resetUsedHigh();
+        } else {
+            open.forEach(pool -> pool.resetMark(high));
+        }
     }
 
     /// Ends own pools, and sets others back. A context that died took its pools with it.

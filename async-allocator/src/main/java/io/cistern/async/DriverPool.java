@@ -46,7 +46,7 @@ final class DriverPool {
         }
         DriverPool pool = new DriverPool(pools, device, handle, options.pool().own());
         try {
-            pool.set(options);
+            pool.set(driver, options);
             return pool;
         } catch (RuntimeException | Error failure) {
             pool.close();
@@ -54,16 +54,20 @@ final class DriverPool {
         }
     }
 
-    private void set(AsyncOptions options) {
-        options.settings().forEach((attribute, value) -> {
-            if (!own) {
-                changes.put(attribute, new Change(attribute(attribute), value));
-            }
-            pools.setAttribute(device, handle, attribute, value);
-        });
+    private void set(CudaDriver driver, AsyncOptions options) {
+        options.settings().forEach(this::set);
+        options.threshold()
+                .ifPresent(threshold -> set(PoolAttribute.RELEASE_THRESHOLD, threshold.initialBytes(driver, device)));
         if (!options.location().onDevice()) {
             pools.setAccess(device, handle, device, AccessRights.READ_WRITE);
         }
+    }
+
+    private void set(PoolAttribute attribute, long value) {
+        if (!own) {
+            changes.put(attribute, new Change(attribute(attribute), value));
+        }
+        pools.setAttribute(device, handle, attribute, value);
     }
 
     /// Has the pool obtain memory: allocates and frees it under a threshold that keeps everything, so that the

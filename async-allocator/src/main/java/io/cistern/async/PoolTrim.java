@@ -45,10 +45,11 @@ final class PoolTrim {
         }
     }
 
-    /// Gives back what is idle until at most `keepBytes` are reserved, pool after pool; waits for nothing.
+    /// Gives back what is idle until at most `keepBytes` are reserved, pool after pool; waits for nothing. With the
+    /// adaptive threshold, what is not held any more goes too.
     static long trim(AsyncDevice device, long keepBytes) {
         device.later.freePassed();
-        long excess = device.pools.sum(PoolAttribute.RESERVED_CURRENT) - keepBytes;
+        long excess = device.pools.sum(PoolAttribute.RESERVED_CURRENT) - device.pools.worthKeeping(keepBytes);
         long returned = 0;
         for (DriverPool pool : device.pools.all()) {
             if (excess > returned) {

@@ -53,7 +53,7 @@ class AsyncOptionsTest extends AsyncFixture {
             pool=0x12345678123456781            | pool                | own
             pool=[default,0x1]                  | pool                | own
             per_stream=yes                      | per_stream          | true
-            release_threshold=some              | release_threshold   | 64KiB
+            release_threshold=some              | release_threshold   | zero, adaptive, keep_all
             reuse_allow_opportunistic=2         | reuse_allow_opportunistic | true
             max_size=0                          | max_size            | at least 1
             max_size=1GB                        | max_size            | 1024
@@ -111,7 +111,7 @@ class AsyncOptionsTest extends AsyncFixture {
         assertThat(new AsyncSpec().spec().text()).isEqualTo("async");
         assertThat(new AsyncSpec()
                         .with(AsyncOption.POOL, PoolChoice.handles(0xA0, 0xB0))
-                        .with(AsyncOption.RELEASE_THRESHOLD, 64 * MIB)
+                        .with(AsyncOption.RELEASE_THRESHOLD, new ReleaseThreshold.Bytes(64 * MIB))
                         .spec()
                         .text())
                 .isEqualTo("async:pool=[0xa0,0xb0],release_threshold=67108864");

@@ -62,6 +62,12 @@ public interface CudaDriver extends AutoCloseable {
     /// How often each driver function was called through this object.
     CallCounts calls();
 
+    /// The time on which this driver's calls and device work take place, in nanoseconds from any beginning: that of
+    /// [System#nanoTime], or a simulated GPU's own. Takes tens of nanoseconds; nothing is asked of the driver.
+    default long nanoTime() {
+        return System.nanoTime();
+    }
+
     /// Releases the primary contexts that were retained. Later calls fail with [CudaResult#DEINITIALIZED].
     /// Closing twice does nothing.
     @Override

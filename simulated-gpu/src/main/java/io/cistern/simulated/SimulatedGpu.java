@@ -109,6 +109,27 @@ public final class SimulatedGpu implements CudaDriver {
         return machine.locked(() -> machine.clock().nanos());
     }
 
+    /// Lets time pass in which the host does something else; work that is due runs.
+    ///
+    /// @param nanos at least 0
+    /// @throws IllegalArgumentException for less
+    public void passTime(long nanos) {
+        if (nanos < 0) {
+            throw new IllegalArgumentException("time can't pass backwards: " + nanos + " ns");
+        }
+        machine.locked(() -> {
+            machine.clock().advance(nanos);
+            machine.engine().runUntilNow();
+            return true;
+        });
+    }
+
+    /// Virtual time, as [#virtualNanos].
+    @Override
+    public long nanoTime() {
+        return virtualNanos();
+    }
+
     @Override
     public boolean simulated() {
         return true;

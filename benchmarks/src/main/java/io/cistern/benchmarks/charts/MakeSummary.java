@@ -43,11 +43,12 @@ public final class MakeSummary {
         bench();
         latencies();
         async();
+        thresholds();
         jmh();
     }
 
     private void replays() throws IOException {
-        List<Rows.Row> rows = Rows.json(raw, "replay.jsonl", "replay-{peers,cupy}.jsonl");
+        List<Rows.Row> rows = Rows.json(raw, "replay.jsonl", "replay-{peers,cupy}.jsonl", "threshold-replay.jsonl");
         Function<Rows.Row, String> line = row -> row.text("work") + ' ' + row.text("trace");
         table("Replay: reserved / requested at the peak", rows, line, row -> number(row, "ratio", "%.3f"));
         ratios(rows);
@@ -140,6 +141,24 @@ public final class MakeSummary {
                 row -> number(row, "nanosPerFree", "%.0f") + ", " + number(row, "workMillis", "%.1f") + ", "
                         + number(row, "allMillis", "%.1f") + ", "
                         + number(row, "reservedPeakBytes", 1.0 / (1 << 30), "%.2f"));
+    }
+
+    private void thresholds() throws IOException {
+        List<Rows.Row> rows = Rows.json(raw, "threshold-steps.jsonl");
+        List<String[]> cells = new ArrayList<>();
+        for (Rows.Row row : rows) {
+            boolean steady = row.text("measured").equals("steady");
+            cells.add(new String[] {
+                row.text("allocator"),
+                steady ? "steady, " + row.text("byteSize") + " B" : "phases",
+                steady ? number(row, "nanos", 1e-3, "%.2f us a turn") : number(row, "millis", "%.0f ms"),
+                steady
+                        ? number(row, "lowestNanos", 1e-3, "%.2f") + " to " + number(row, "highestNanos", 1e-3, "%.2f")
+                        : number(row, "heldBytes", 1.0 / (1 << 30), "%.2f GiB held, small after ")
+                                + row.text("smallStepsUntilFallen")
+            });
+        }
+        print("Release thresholds", List.of("", "what", "took", "lowest to highest; held"), cells);
     }
 
     private void jmh() throws IOException {
