@@ -22,7 +22,14 @@ public final class CallCounts {
     private final List<Lent> lent = new ArrayList<>();
 
     /// A [Local], and its counts for when it is gone.
-    private record Lent(WeakReference<Local> local, long[] counts) {}
+    private static final class Lent extends WeakReference<Local> {
+        private final long[] counts;
+
+        private Lent(Local local) {
+            super(local);
+            counts = local.counts;
+        }
+    }
 
     /// Starts at zero.
     public CallCounts() {
@@ -41,7 +48,7 @@ public final class CallCounts {
         Local local = new Local();
         synchronized (lent) {
             collect();
-            lent.add(new Lent(new WeakReference<>(local), local.counts));
+            lent.add(new Lent(local));
         }
         return local;
     }
@@ -50,7 +57,7 @@ public final class CallCounts {
     private void collect() {
         for (Iterator<Lent> each = lent.iterator(); each.hasNext(); ) {
             Lent old = each.next();
-            if (old.local.refersTo(null)) {
+            if (old.refersTo(null)) {
                 each.remove();
                 for (int call = 0; call < CALLS; call++) {
                     counts[call].add(old.counts[call]);
