@@ -8,9 +8,9 @@ import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Frees on one device that the driver refused. Each is tried again where that keeps the order of the streams: with the
-/// next call
-/// on its own stream while that lives, or when all work of the device has finished; then any stream will do.
+/// Frees on one device that the driver refused. Each is tried again where that keeps the order of the streams: with
+/// the next call on its own stream while that lives, or when all work of the device has finished; then any stream
+/// will do.
 ///
 /// An address that the driver does not know is not kept: to try it again would be to free whatever is put there
 /// next.

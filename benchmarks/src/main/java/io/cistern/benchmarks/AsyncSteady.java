@@ -13,8 +13,7 @@ import java.util.concurrent.TimeUnit;
 ///
 /// Arguments: milliseconds for each spec, size and round (200), rounds (5), specs (async with each threshold, `direct`,
 /// `caching`), of which those that can't be opened are left out. The specs take turns. Prints a line of JSON for each
-/// spec and size: medians over the rounds, with the
-/// rounds' least and most, and what the pool holds afterwards.
+/// spec and size: medians over the rounds, with the rounds' least and most, and what the pool holds afterwards.
 public final class AsyncSteady {
     private static final List<String> USUAL = List.of(
             "async:release_threshold=zero",
