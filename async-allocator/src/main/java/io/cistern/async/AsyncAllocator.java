@@ -25,8 +25,7 @@ import java.util.OptionalLong;
 /// **Out of memory.** 1. Wait for all work of the device: only memory whose frees have completed goes to another
 /// stream or back to the device. 2. Free what had waited for that. 3. Trim all pools of the device: pages that lie
 /// in pieces between blocks go back, and come again in one. 4. Try once more. 5. Say what is held.
-final class AsyncAllocator
-        implements DeviceAllocator, RecordsUse, ReportingTrim, ReservedPeak, DetailedStatistics {
+final class AsyncAllocator implements DeviceAllocator, RecordsUse, ReportingTrim, ReservedPeak, DetailedStatistics {
     private final AsyncDevice[] devices;
     private final AsyncOptions options;
 

@@ -155,7 +155,12 @@ public final class AsyncOption<T> {
     private final Function<T, List<String>> writer;
 
     private AsyncOption(
-            String key, String legal, String usual, String meaning, Reader<T> reader, Function<T, List<String>> writer) {
+            String key,
+            String legal,
+            String usual,
+            String meaning,
+            Reader<T> reader,
+            Function<T, List<String>> writer) {
         this.key = key;
         this.legal = legal;
         this.usual = usual;
@@ -185,7 +190,10 @@ public final class AsyncOption<T> {
             if (words.equals(List.of("none"))) {
                 return List.of();
             }
-            return words.stream().map(word -> handleType(word, words)).distinct().toList();
+            return words.stream()
+                    .map(word -> handleType(word, words))
+                    .distinct()
+                    .toList();
         });
     }
 

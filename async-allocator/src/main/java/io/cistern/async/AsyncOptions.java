@@ -52,11 +52,9 @@ record AsyncOptions(
             0);
 
     private static final List<Map.Entry<AsyncOption<Boolean>, PoolAttribute>> POLICIES = List.of(
-            Map.entry(
-                    AsyncOption.REUSE_FOLLOW_EVENT_DEPENDENCIES, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES),
+            Map.entry(AsyncOption.REUSE_FOLLOW_EVENT_DEPENDENCIES, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES),
             Map.entry(AsyncOption.REUSE_ALLOW_OPPORTUNISTIC, PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC),
-            Map.entry(
-                    AsyncOption.REUSE_ALLOW_INTERNAL_DEPENDENCIES, PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES));
+            Map.entry(AsyncOption.REUSE_ALLOW_INTERNAL_DEPENDENCIES, PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES));
 
     /// The same with another threshold.
     AsyncOptions withThreshold(ReleaseThreshold other) {
@@ -107,7 +105,9 @@ record AsyncOptions(
         for (AsyncOption<?> option : AsyncOption.OF_OWN_POOLS) {
             if (option.read(given).isPresent()) {
                 throw contradiction(
-                        option.key(), "pool=" + pool, "a pool of others is what it is; legal: " + option + " with pool=own");
+                        option.key(),
+                        "pool=" + pool,
+                        "a pool of others is what it is; legal: " + option + " with pool=own");
             }
         }
     }
@@ -142,11 +142,11 @@ record AsyncOptions(
                     "what is more goes back at the next synchronisation; legal: at most the threshold");
         }
         if (maxBytes != 0 && initialBytes > maxBytes) {
-            throw contradiction(
-                    "initial_size=" + initialBytes, "max_size=" + maxBytes, "legal: at most max_size");
+            throw contradiction("initial_size=" + initialBytes, "max_size=" + maxBytes, "legal: at most max_size");
         }
         if (smallBytes != 0 && perStream) {
-            throw contradiction("small_pool", "per_stream=true", "pools go by size or by stream; leave one of them out");
+            throw contradiction(
+                    "small_pool", "per_stream=true", "pools go by size or by stream; leave one of them out");
         }
         if (hardwareDecompress && !location.onDevice()) {
             throw contradiction(

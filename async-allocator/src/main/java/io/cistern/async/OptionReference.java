@@ -17,8 +17,8 @@ final class OptionReference {
 
     /// The page.
     static String markdown() {
-        StringBuilder page = new StringBuilder(HEAD)
-                .append("| key | legal | without it | meaning |\n|---|---|---|---|\n");
+        StringBuilder page =
+                new StringBuilder(HEAD).append("| key | legal | without it | meaning |\n|---|---|---|---|\n");
         for (AsyncOption<?> option : AsyncOption.ALL) {
             page.append("| `").append(option.key()).append("` | ").append(option.legal());
             page.append(" | ").append(option.usual()).append(" | ").append(option.meaning());

@@ -30,8 +30,7 @@ public final class PoolChoice {
     private final @Nullable BiFunction<MemoryPools, Integer, Long> lookUp;
     private final List<Long> handles;
 
-    private PoolChoice(
-            String word, @Nullable BiFunction<MemoryPools, Integer, Long> lookUp, List<Long> handles) {
+    private PoolChoice(String word, @Nullable BiFunction<MemoryPools, Integer, Long> lookUp, List<Long> handles) {
         this.word = word;
         this.lookUp = lookUp;
         this.handles = handles;
@@ -89,7 +88,9 @@ public final class PoolChoice {
     List<String> texts() {
         return handles.isEmpty()
                 ? List.of(word)
-                : handles.stream().map(handle -> HANDLE + Long.toHexString(handle)).toList();
+                : handles.stream()
+                        .map(handle -> HANDLE + Long.toHexString(handle))
+                        .toList();
     }
 
     /// `own`, `default`, `current`, or the handles.

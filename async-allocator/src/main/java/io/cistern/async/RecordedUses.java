@@ -62,8 +62,7 @@ final class RecordedUses {
     void streamClosing(long stream, LongSupplier fence) {
         for (Long address : ofBlocks.keySet()) {
             ofBlocks.computeIfPresent(
-                    address,
-                    (_, uses) -> uses.streams.contains(stream) ? uses.ended(stream, fence.getAsLong()) : uses);
+                    address, (_, uses) -> uses.streams.contains(stream) ? uses.ended(stream, fence.getAsLong()) : uses);
         }
     }
 }

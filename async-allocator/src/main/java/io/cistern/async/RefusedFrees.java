@@ -8,8 +8,9 @@ import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Frees on one device that the driver refused. Each is tried again where that keeps the order of the streams: with the next call
-/// on its own stream while that lives, or when all work of the device has finished; then any stream will do.
+/// Frees on one device that the driver refused. Each is tried again where that keeps the order of the streams: with
+/// the next call on its own stream while that lives, or when all work of the device has finished; then any stream
+/// will do.
 ///
 /// An address that the driver does not know is not kept: to try it again would be to free whatever is put there
 /// next.
@@ -57,9 +58,7 @@ final class RefusedFrees {
     /// The stream ends, and its handle may come again for another one.
     synchronized void streamClosing(long stream) {
         retryOn(stream);
-        frees.replaceAll(refused -> refused.stream == stream
-                ? new Refused(refused.address, NONE)
-                : refused);
+        frees.replaceAll(refused -> refused.stream == stream ? new Refused(refused.address, NONE) : refused);
     }
 
     /// Call after synchronising the device.

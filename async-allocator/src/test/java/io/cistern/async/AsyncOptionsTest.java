@@ -44,9 +44,7 @@ class AsyncOptionsTest extends AsyncFixture {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock = """
+    @CsvSource(delimiter = '|', textBlock = """
             pool=mine                           | pool                | 0x
             pool=0x                             | pool                | default
             pool=0x0                            | pool                | current
@@ -70,9 +68,7 @@ class AsyncOptionsTest extends AsyncFixture {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock = """
+    @CsvSource(delimiter = '|', textBlock = """
             pool=default,per_stream=true                        | per_stream          | pool=own
             pool=current,max_size=1GiB                          | max_size            | pool=own
             pool=0x7f00,handle_types=posix_fd                   | handle_types        | pool=own
@@ -130,9 +126,11 @@ class AsyncOptionsTest extends AsyncFixture {
         long address = async.allocate(MIB, DEVICE, stream);
         long pool = poolOf(address);
         assertThat(attribute(pool, PoolAttribute.RELEASE_THRESHOLD)).isEqualTo(64 * MIB);
-        assertThat(attribute(pool, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES)).isZero();
+        assertThat(attribute(pool, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES))
+                .isZero();
         assertThat(attribute(pool, PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC)).isZero();
-        assertThat(attribute(pool, PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES)).isZero();
+        assertThat(attribute(pool, PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES))
+                .isZero();
         assertThatThrownBy(() -> async.allocate(128 * MIB, DEVICE, stream))
                 .isInstanceOf(io.cistern.DeviceOutOfMemoryException.class);
         memory.free(address, stream);
@@ -148,7 +146,9 @@ class AsyncOptionsTest extends AsyncFixture {
         long address = async.allocate(MIB, DEVICE, stream);
         for (PoolAttribute attribute : PoolAttribute.values()) {
             if (attribute.isInt()) {
-                assertThat(attribute(poolOf(address), attribute)).as("%s", attribute).isEqualTo(1);
+                assertThat(attribute(poolOf(address), attribute))
+                        .as("%s", attribute)
+                        .isEqualTo(1);
             }
         }
         memory.free(address, stream);

@@ -75,12 +75,13 @@ class ChosenPoolTest extends AsyncFixture {
     void whatOptionsNameIsSetAndSetBack() {
         gpu.pools().setAttribute(DEVICE, foreign, PoolAttribute.RELEASE_THRESHOLD, 5);
         Map<PoolAttribute, Long> before = settings(foreign);
-        Allocator async = memory.open("async:release_threshold=1GiB,reuse_allow_opportunistic=false,pool=0x"
-                + Long.toHexString(foreign));
+        Allocator async = memory.open(
+                "async:release_threshold=1GiB,reuse_allow_opportunistic=false,pool=0x" + Long.toHexString(foreign));
         long address = async.allocate(MIB, DEVICE, stream);
         assertThat(attribute(foreign, PoolAttribute.RELEASE_THRESHOLD)).isEqualTo(1024 * MIB);
         assertThat(attribute(foreign, PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC)).isZero();
-        assertThat(attribute(foreign, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES)).isEqualTo(1);
+        assertThat(attribute(foreign, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES))
+                .isEqualTo(1);
         memory.free(address, stream);
         async.close();
         assertThat(settings(foreign)).isEqualTo(before);
@@ -122,8 +123,10 @@ class ChosenPoolTest extends AsyncFixture {
 
     @Test
     void itsHighWaterMarkIsNotTakenForOurs() {
-        assertThat(memory.open("async:pool=default").extension(ReservedPeak.class)).isEmpty();
-        assertThat(memory.open("async:per_stream=true").extension(ReservedPeak.class)).isEmpty();
+        assertThat(memory.open("async:pool=default").extension(ReservedPeak.class))
+                .isEmpty();
+        assertThat(memory.open("async:per_stream=true").extension(ReservedPeak.class))
+                .isEmpty();
         assertThat(memory.open("async").extension(ReservedPeak.class)).isPresent();
     }
 }

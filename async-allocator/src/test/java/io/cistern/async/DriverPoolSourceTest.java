@@ -77,7 +77,8 @@ class DriverPoolSourceTest extends AsyncFixture {
                         .isInstanceOf(DeviceOutOfMemoryException.class);
                 memory.free(inside, stream);
             }
-            assertThat(pool.trim(DEVICE, 0, TrimMode.SYNCHRONIZE).returnedBytes()).isEqualTo(96 * MIB);
+            assertThat(pool.trim(DEVICE, 0, TrimMode.SYNCHRONIZE).returnedBytes())
+                    .isEqualTo(96 * MIB);
         }
     }
 

@@ -38,7 +38,8 @@ class FragmentationTest extends AsyncFixture {
         assertThat(attribute(pool, PoolAttribute.USED_CURRENT)).isEqualTo((PIECES - third.size()) * PIECE);
         assertThatThrownBy(() -> gpu.pools().allocateFrom(DEVICE, pool, REFUSED, stream))
                 .isInstanceOfSatisfying(
-                        CudaException.class, refusal -> assertThat(refusal.result()).isEqualTo(CudaResult.OUT_OF_MEMORY));
+                        CudaException.class,
+                        refusal -> assertThat(refusal.result()).isEqualTo(CudaResult.OUT_OF_MEMORY));
     }
 
     @Test

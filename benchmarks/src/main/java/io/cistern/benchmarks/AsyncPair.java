@@ -176,8 +176,7 @@ public final class AsyncPair {
                 : 0;
     }
 
-    private static void print(
-            Side side, long byteSize, int threads, Map<Side, List<Double>> all, double garbageBytes) {
+    private static void print(Side side, long byteSize, int threads, Map<Side, List<Double>> all, double garbageBytes) {
         double[] own = sorted(all.get(side));
         double[] over = new double[own.length];
         Arrays.setAll(over, i -> all.get(side).get(i) - all.get(Side.C).get(i));

@@ -12,8 +12,8 @@ import java.util.concurrent.TimeUnit;
 /// for the stream. There pools give back what their release threshold does not keep, and get it again.
 ///
 /// Arguments: milliseconds for each spec, size and round (200), rounds (5), specs (async with each threshold, `direct`,
-/// `caching`), of which those that can't be opened are left out. The specs take turns. Prints a line of JSON for each spec and size: medians over the rounds, with the
-/// rounds' least and most, and what the pool holds afterwards.
+/// `caching`), of which those that can't be opened are left out. The specs take turns. Prints a line of JSON for each
+/// spec and size: medians over the rounds, with the rounds' least and most, and what the pool holds afterwards.
 public final class AsyncSteady {
     private static final List<String> USUAL = List.of(
             "async:release_threshold=zero",
@@ -94,7 +94,10 @@ public final class AsyncSteady {
     }
 
     private void print() {
-        double[] sorted = microsOfRounds.stream().mapToDouble(Double::doubleValue).sorted().toArray();
+        double[] sorted = microsOfRounds.stream()
+                .mapToDouble(Double::doubleValue)
+                .sorted()
+                .toArray();
         System.out.printf(
                 Locale.ROOT,
                 "{\"measured\":\"allocate, kernel, free, synchronise\",\"allocator\":\"%s\",\"byteSize\":%d,"

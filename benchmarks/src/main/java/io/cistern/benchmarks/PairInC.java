@@ -55,8 +55,8 @@ final class PairInC {
     long nanos(long context, long pool, long[] streams, long byteSize, long countEach) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment handles = arena.allocateFrom(LONG, streams);
-            return checked((long)
-                    threadedPairs.invokeExact(context, pool, handles, streams.length, byteSize, countEach));
+            return checked(
+                    (long) threadedPairs.invokeExact(context, pool, handles, streams.length, byteSize, countEach));
         } catch (Throwable e) {
             throw failed(e);
         }

@@ -27,8 +27,7 @@ final class DiagnosisJson {
                 "driver", driver(diagnosis),
                 "devices",
                         diagnosis.capabilities().devices().stream()
-                                .map(device -> device(
-                                        device, diagnosis.pools().get(device.device())))
+                                .map(device -> device(device, diagnosis.pools().get(device.device())))
                                 .toList(),
                 "providers",
                         diagnosis.providers().stream()

@@ -20,9 +20,8 @@ record PoolFigures(long thresholdBytes, long reservedBytes, long usedBytes, long
 
     /// Asks the allocators; empty if one of them has no pools of the driver.
     static Optional<PoolFigures> of(Stream<Allocator> allocators, int device) {
-        List<Map<String, Long>> figures = allocators
-                .map(allocator -> allocator.memoryStatistics(device))
-                .toList();
+        List<Map<String, Long>> figures =
+                allocators.map(allocator -> allocator.memoryStatistics(device)).toList();
         boolean known = !figures.isEmpty() && figures.stream().allMatch(each -> each.containsKey(THRESHOLD));
         return known ? Optional.of(sum(figures)) : Optional.empty();
     }

@@ -64,7 +64,8 @@ final class ReplayResultTests {
                 work,
                 10,
                 1000,
-                new ReplaySession.Outcome(passes, OptionalLong.empty(), metered, Routing.Counts.NONE, Optional.empty(), 0, 0),
+                new ReplaySession.Outcome(
+                        passes, OptionalLong.empty(), metered, Routing.Counts.NONE, Optional.empty(), 0, 0),
                 1500,
                 OptionalLong.of(0));
     }
