@@ -84,7 +84,7 @@ public class SharedPools {
     }
 
     private void map() throws Exception {
-        ask(guest, "map " + ask(owner, "export") + ":" + BYTES);
+        ask(guest, "map " + ask(owner, "export") + " " + BYTES);
         ask(guest, "open " + ask(owner, "event"));
         ask(owner, "open " + ask(guest, "event"));
     }
@@ -139,7 +139,7 @@ public class SharedPools {
             ask(other, "allocate " + BYTES);
             String fetched = ask(guest, "fetch " + where);
             assumeTrue(!fetched.startsWith("not allowed"), fetched);
-            ask(guest, "map " + ask(other, "export") + ":" + BYTES);
+            ask(guest, "map " + ask(other, "export") + " " + BYTES);
             ask(other, "fill 4");
             ask(other, "content");
             assertThat(ask(guest, "content")).isEqualTo("4");

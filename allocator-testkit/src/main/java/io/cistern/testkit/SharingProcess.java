@@ -2,6 +2,7 @@ package io.cistern.testkit;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.HandleType;
@@ -12,13 +13,16 @@ import io.cistern.cuda.process.LocalListener;
 import io.cistern.cuda.process.LocalSocket;
 import io.cistern.cuda.process.Poll;
 import io.cistern.cuda.process.ProcessDescriptor;
+import io.cistern.cuda.process.SystemCallException;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HexFormat;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /// One of the processes of [SharedPools]: does with the driver what it reads, line by line, and answers each.
@@ -48,7 +52,7 @@ final class SharingProcess {
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String[] words = line.split(" ", -1);
             try {
-                OUT.println(words[0] + " " + process.answer(words[0], words.length > 1 ? words[1] : ""));
+                OUT.println(words[0] + " " + process.answer(words));
             } catch (CudaException refused) {
                 OUT.println("refused " + refused.getMessage());
             }
@@ -57,19 +61,19 @@ final class SharingProcess {
         Runtime.getRuntime().halt(0);
     }
 
-    private Object answer(String what, String argument) throws IOException {
-        return switch (what) {
+    private Object answer(String... words) throws IOException {
+        return switch (words[0]) {
             case "create" -> create();
-            case "serve" -> serve(Path.of(argument));
+            case "serve" -> serve(Path.of(words[1]));
             case "hand-over" -> handOver();
-            case "import" -> importPool(Path.of(argument));
-            case "fetch" -> fetch(Long.parseLong(argument.split(":")[0]), Integer.parseInt(argument.split(":")[1]));
-            case "allocate" -> allocate(Long.parseLong(argument));
+            case "import" -> importPool(Path.of(words[1]));
+            case "fetch" -> fetch(Long.parseLong(words[1]), Integer.parseInt(words[2]));
+            case "allocate" -> allocate(Long.parseLong(words[1]));
             case "export" -> HEX.formatHex(driver.sharing().exportPointer(DEVICE, address));
-            case "map" -> map(HEX.parseHex(argument.split(":")[0]), Long.parseLong(argument.split(":")[1]));
+            case "map" -> map(HEX.parseHex(words[1]), Long.parseLong(words[2]));
             case "event" -> event();
-            case "open" -> open(HEX.parseHex(argument));
-            case "fill" -> fill(Integer.parseInt(argument));
+            case "open" -> open(HEX.parseHex(words[1]));
+            case "fill" -> fill(Integer.parseInt(words[1]));
             case "content" -> content();
             case "hold" -> hold();
             case "release" -> release();
@@ -81,7 +85,7 @@ final class SharingProcess {
             case "unmap" -> unmap();
             case "destroy" -> destroy();
             case "free-bytes" -> driver.memory().freeBytes(DEVICE);
-            default -> throw new IllegalArgumentException(what);
+            default -> throw new IllegalArgumentException(words[0]);
         };
     }
 
@@ -89,7 +93,7 @@ final class SharingProcess {
         int type = HandleType.POSIX_FILE_DESCRIPTOR.bit();
         pool = driver.pools().create(new MemoryPoolProperties(MemoryLocation.device(DEVICE), type, 0));
         exported = new Descriptor(driver.sharing().exportPool(DEVICE, pool));
-        return ProcessHandle.current().pid() + ":" + exported.number();
+        return ProcessHandle.current().pid() + " " + exported.number();
     }
 
     private String serve(Path path) throws IOException {
@@ -99,9 +103,9 @@ final class SharingProcess {
 
     private String handOver() throws IOException {
         Poll.readable(
-                LONG, java.util.Objects.requireNonNull(listener).descriptor().number());
+                LONG, Objects.requireNonNull(listener).descriptor().number());
         try (LocalSocket socket = listener.accept().orElseThrow()) {
-            socket.send(new byte[] {1}, java.util.Objects.requireNonNull(exported));
+            socket.send(new byte[] {1}, Objects.requireNonNull(exported));
         }
         return "";
     }
@@ -121,7 +125,7 @@ final class SharingProcess {
         try (ProcessDescriptor process = ProcessDescriptor.open(pid);
                 Descriptor fetched = process.copyOf(number)) {
             pool = driver.sharing().importPool(DEVICE, fetched.number());
-        } catch (io.cistern.cuda.process.SystemCallException notAllowed) {
+        } catch (SystemCallException notAllowed) {
             return "not allowed: " + notAllowed.getMessage();
         }
         return openToItsDevice();
@@ -129,8 +133,8 @@ final class SharingProcess {
 
     private String openToItsDevice() {
         var rights = driver.pools().access(DEVICE, pool, DEVICE);
-        if (rights != io.cistern.cuda.AccessRights.READ_WRITE) {
-            driver.pools().setAccess(DEVICE, pool, DEVICE, io.cistern.cuda.AccessRights.READ_WRITE);
+        if (rights != AccessRights.READ_WRITE) {
+            driver.pools().setAccess(DEVICE, pool, DEVICE, AccessRights.READ_WRITE);
         }
         return "with " + rights;
     }
@@ -169,7 +173,7 @@ final class SharingProcess {
             driver.copies().toHost(DEVICE, bytes, address, byteSize, stream);
             driver.streams().synchronize(DEVICE, stream);
             return bytes.asSlice(1).mismatch(bytes.asSlice(0, byteSize - 1)) == -1
-                    ? Byte.toString(bytes.get(java.lang.foreign.ValueLayout.JAVA_BYTE, 0))
+                    ? Byte.toString(bytes.get(ValueLayout.JAVA_BYTE, 0))
                     : "different";
         } finally {
             driver.memory().freeHost(DEVICE, bytes);
@@ -183,7 +187,7 @@ final class SharingProcess {
     }
 
     private String release() {
-        java.util.Objects.requireNonNull(latch).release();
+        Objects.requireNonNull(latch).release();
         return "";
     }
 

@@ -25,7 +25,7 @@ public record PoolAccess(CudaDriver driver, int device, long pool) {
         if (peer == device) {
             return;
         }
-        if (!driver.peers().canAccess(peer, device)) {
+        if (!driver.peers().canAccess(/* device= */ peer, /* peer= */ device)) {
             throw new SharingException(
                     Reason.NOT_SUPPORTED,
                     "device " + peer + " can't reach the memory of device " + device
