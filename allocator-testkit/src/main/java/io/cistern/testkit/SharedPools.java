@@ -70,7 +70,9 @@ public class SharedPools {
 
     private static String ask(RunningProgram process, String question) throws Exception {
         String kind = question.split(" ", -1)[0];
-        return process.say(question).expect(kind).substring(kind.length()).strip();
+        String answer = process.say(question).expect(kind).substring(kind.length());
+        assertThat(answer).as(question).doesNotStartWith(SharingProcess.REFUSED);
+        return answer.strip();
     }
 
     /// The guest maps what the owner allocated, and each opens the other's event.

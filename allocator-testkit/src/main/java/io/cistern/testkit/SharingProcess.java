@@ -27,6 +27,9 @@ import org.jspecify.annotations.Nullable;
 
 /// One of the processes of [SharedPools]: does with the driver what it reads, line by line, and answers each.
 final class SharingProcess {
+    /// Stands behind the word of a call that the driver refused.
+    static final String REFUSED = " refused: ";
+
     private static final int DEVICE = 0;
     private static final Duration LONG = Duration.ofSeconds(30);
     private static final PrintStream OUT = new PrintStream(System.out, true, UTF_8);
@@ -54,7 +57,7 @@ final class SharingProcess {
             try {
                 OUT.println(words[0] + " " + process.answer(words));
             } catch (CudaException refused) {
-                OUT.println("refused " + refused.getMessage());
+                OUT.println(words[0] + REFUSED + refused.getMessage());
             }
         }
         // Without taking anything back, as a process that is over.

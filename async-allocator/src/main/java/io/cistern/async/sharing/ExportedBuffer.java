@@ -29,6 +29,7 @@ public final class ExportedBuffer implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(ExportedBuffer.class.getName());
 
     private final ExportedPool pool;
+    private final Publications publications;
     private final CudaDriver driver;
     private final int device;
     private final String name;
@@ -45,7 +46,7 @@ public final class ExportedBuffer implements AutoCloseable {
     /// Recorded behind the last uses of importers that have let go.
     private final long released;
 
-    /// Who has it mapped. Guarded by the pool's lock.
+    /// Who has it mapped. Guarded by the publications' lock.
     private final List<Use> uses = new ArrayList<>();
 
     private boolean closed;
@@ -53,6 +54,7 @@ public final class ExportedBuffer implements AutoCloseable {
     /// Makes the events and records the first.
     ExportedBuffer(ExportedPool pool, String name, long address, long byteSize, long stream) {
         this.pool = pool;
+        this.publications = pool.publications();
         this.driver = pool.driver();
         this.device = pool.device();
         this.name = name;
@@ -105,7 +107,7 @@ public final class ExportedBuffer implements AutoCloseable {
     /// @throws IllegalStateException if it is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void record(long ofStream) {
-        pool.locked(() -> {
+        publications.locked(() -> {
             requireOpen();
             driver.events().record(device, event, ofStream);
         });
@@ -118,7 +120,7 @@ public final class ExportedBuffer implements AutoCloseable {
     /// @throws IllegalStateException if it is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void await(long onStream) {
-        pool.locked(() -> {
+        publications.locked(() -> {
             requireOpen();
             awaitAll(onStream);
         });
@@ -154,17 +156,20 @@ public final class ExportedBuffer implements AutoCloseable {
     ///     name is withdrawn then; close again later
     /// @throws io.cistern.cuda.CudaException if the driver refuses; close again then
     public void close(long onStream) {
-        pool.locked(() -> {
+        publications.locked(() -> {
             if (closed) {
                 return;
             }
-            pool.withdraw(this);
-            if (!pool.awaitChange(() -> uses.isEmpty(), pool.patience())) {
+            publications.withdraw(this);
+            if (!publications.awaitChange(() -> uses.isEmpty(), pool.patience())) {
                 throw new SharingException(Reason.IN_USE, describeUse(pool.patience()));
+            }
+            if (closed) {
+                return; // By the pool's end meanwhile.
             }
             awaitAll(onStream);
             end();
-            pool.forget(this);
+            publications.forget(this);
         });
     }
 

@@ -11,15 +11,12 @@ import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.process.Descriptor;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
+import java.nio.file.Path;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /// A memory pool of the driver that this process serves to others of the same user, at the path of a socket.
 ///
@@ -45,33 +42,19 @@ import java.util.function.BooleanSupplier;
 public final class ExportedPool implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(ExportedPool.class.getName());
 
-    /// What one importer may have mapped: more than programs name, less than would hurt the exporter.
-    private static final int MOST_USES = 4096;
-
     private final CudaDriver driver;
     private final int device;
     private final long pool;
     private final boolean own;
     private final Duration patience;
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition changed = lock.newCondition();
-
-    /// What is published. Guarded by the lock.
-    private final Map<String, ExportedBuffer> buffers = new HashMap<>();
-
-    /// Buffers whose name was withdrawn while importers used them. Guarded by the lock.
-    private final Map<ExportedBuffer, Boolean> withdrawn = new HashMap<>();
-
-    /// Where the end of importers' uses is recorded; nothing else happens there.
     private final long keeper;
-
+    private final Publications publications;
     private final PoolServer server;
     private final Thread thread;
-    private long lastUse;
-    private boolean closed;
+    private final AtomicBoolean closed = new AtomicBoolean();
 
     /// Opens a pool, or takes the program's.
-    ExportedPool(ExportedPoolBuilder builder, java.nio.file.Path path) {
+    ExportedPool(ExportedPoolBuilder builder, Path path) {
         driver = builder.driver;
         device = builder.device;
         patience = builder.patience;
@@ -81,6 +64,7 @@ public final class ExportedPool implements AutoCloseable {
         try {
             made = driver.streams().create(device);
             keeper = made;
+            publications = new Publications(keeper);
             server = serverAt(path, builder);
             thread = startServing(builder.threads);
         } catch (RuntimeException | Error failure) {
@@ -105,7 +89,7 @@ public final class ExportedPool implements AutoCloseable {
         }
     }
 
-    private PoolServer serverAt(java.nio.file.Path path, ExportedPoolBuilder builder) {
+    private PoolServer serverAt(Path path, ExportedPoolBuilder builder) {
         Descriptor exported = export(builder.handleType);
         try {
             DriverHandle fabric = builder.handleType == HandleType.FABRIC
@@ -113,7 +97,7 @@ public final class ExportedPool implements AutoCloseable {
                     : DriverHandle.NONE;
             Message.Pool description = new Message.Pool(
                     driver.devices().uuid(device), builder.handleType.bit(), exported.number(), fabric);
-            return new PoolServer(this, path, exported, description, builder.mayConnect);
+            return new PoolServer(publications, path, exported, description, builder.mayConnect);
         } catch (IOException refused) {
             exported.close();
             throw new SharingException(
@@ -183,21 +167,13 @@ public final class ExportedPool implements AutoCloseable {
             throw new IllegalArgumentException("no name to publish under: \"" + name + "\"; it takes 1 to "
                     + Message.MOST_NAME_BYTES + " bytes without control characters");
         }
-        lock.lock();
-        try {
-            if (closed) {
+        return publications.publish(name, () -> {
+            if (closed.get()) {
                 throw new IllegalStateException(this + " is closed");
             }
-            if (buffers.containsKey(name)) {
-                throw new IllegalArgumentException("\"" + name + "\" is published already; close that buffer first");
-            }
             checkAllocation(address, byteSize);
-            ExportedBuffer buffer = new ExportedBuffer(this, name, address, byteSize, stream);
-            buffers.put(name, buffer);
-            return buffer;
-        } finally {
-            lock.unlock();
-        }
+            return new ExportedBuffer(this, name, address, byteSize, stream);
+        });
     }
 
     private void checkAllocation(long address, long byteSize) {
@@ -218,128 +194,11 @@ public final class ExportedPool implements AutoCloseable {
 
     /// The numbers of the processes that have something of this pool mapped.
     public List<Long> importers() {
-        lock.lock();
-        try {
-            return java.util.stream.Stream.concat(buffers.values().stream(), withdrawn.keySet().stream())
-                    .flatMap(ExportedBuffer::importers)
-                    .distinct()
-                    .sorted()
-                    .toList();
-        } finally {
-            lock.unlock();
-        }
+        return publications.importers();
     }
 
-    /// Answers an importer that wants a buffer.
-    Message.Buffer map(Importer importer, Message.Map wanted) {
-        lock.lock();
-        try {
-            ExportedBuffer buffer = buffers.get(wanted.name());
-            if (buffer == null) {
-                throw new SharingException(
-                        Reason.UNKNOWN_NAME,
-                        "nothing is published as \"" + wanted.name() + "\"; there is " + buffers.keySet());
-            }
-            if (wanted.byteSize() != 0 && wanted.byteSize() != buffer.byteSize()) {
-                throw new SharingException(
-                        Reason.WRONG_SIZE,
-                        "\"" + wanted.name() + "\" has " + buffer.byteSize() + " bytes, not " + wanted.byteSize());
-            }
-            if (uses(importer) >= MOST_USES) {
-                throw new SharingException(
-                        Reason.IN_USE, importer + " has " + MOST_USES + " buffers mapped, more than any may");
-            }
-            return buffer.map(importer, ++lastUse, wanted.event());
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// An importer has let go of what it mapped.
-    void release(Importer importer, long use) {
-        lock.lock();
-        try {
-            for (ExportedBuffer buffer : all()) {
-                if (buffer.release(importer, use, keeper)) {
-                    changed.signalAll();
-                    return;
-                }
-            }
-            throw new SharingException(Reason.MALFORMED, "no use has the number " + use);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// An importer is gone.
-    void drop(Importer importer) {
-        lock.lock();
-        try {
-            all().forEach(buffer -> buffer.drop(importer));
-            changed.signalAll();
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    boolean isUsedBy(Importer importer) {
-        lock.lock();
-        try {
-            return uses(importer) > 0;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private int uses(Importer importer) {
-        return all().stream().mapToInt(buffer -> buffer.uses(importer)).sum();
-    }
-
-    private List<ExportedBuffer> all() {
-        List<ExportedBuffer> all = new java.util.ArrayList<>(buffers.values());
-        all.addAll(withdrawn.keySet());
-        return all;
-    }
-
-    void locked(Runnable work) {
-        lock.lock();
-        try {
-            work.run();
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Takes a name away, under the lock.
-    void withdraw(ExportedBuffer buffer) {
-        if (buffers.remove(buffer.name(), buffer)) {
-            withdrawn.put(buffer, true);
-        }
-    }
-
-    /// A buffer has ended, under the lock.
-    void forget(ExportedBuffer buffer) {
-        buffers.remove(buffer.name(), buffer);
-        withdrawn.remove(buffer);
-    }
-
-    /// Waits, under the lock, for a condition that changes when importers let go or end.
-    ///
-    /// @return whether it holds
-    boolean awaitChange(BooleanSupplier condition, Duration most) {
-        long left = most.toNanos();
-        while (!condition.getAsBoolean()) {
-            if (left <= 0) {
-                return false;
-            }
-            try {
-                left = changed.awaitNanos(left);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                return condition.getAsBoolean();
-            }
-        }
-        return true;
+    Publications publications() {
+        return publications;
     }
 
     CudaDriver driver() {
@@ -357,21 +216,14 @@ public final class ExportedPool implements AutoCloseable {
     /// @throws CudaException if the driver refuses
     @Override
     public void close() {
-        lock.lock();
-        try {
-            if (closed) {
-                return;
-            }
-            closed = true;
-            List.copyOf(buffers.values()).forEach(this::withdraw);
-            if (!awaitChange(() -> withdrawn.keySet().stream().noneMatch(ExportedBuffer::isUsed), patience)) {
-                LOG.log(Level.WARNING, "{0} ends while the processes {1} have memory of it mapped", this, importers());
-            }
-        } finally {
-            lock.unlock();
+        if (closed.getAndSet(true)) {
+            return;
+        }
+        if (!publications.withdrawAll(patience)) {
+            LOG.log(Level.WARNING, "{0} ends while the processes {1} have memory of it mapped", this, importers());
         }
         stopServing();
-        locked(() -> List.copyOf(withdrawn.keySet()).forEach(ExportedBuffer::end));
+        publications.endAll();
         try {
             driver.streams().destroy(device, keeper);
         } finally {

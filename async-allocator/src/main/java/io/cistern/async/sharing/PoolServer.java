@@ -33,7 +33,8 @@ final class PoolServer implements AutoCloseable {
     private static final Duration A_WHILE = Duration.ofHours(1);
     private static final Duration BEFORE_TRYING_AGAIN = Duration.ofMillis(100);
 
-    private final ExportedPool pool;
+    private final Publications publications;
+    private final Path path;
     private final LongPredicate mayConnect;
     private final LocalListener listener;
     private final Wake wake;
@@ -45,9 +46,10 @@ final class PoolServer implements AutoCloseable {
 
     /// @param exported the pool's descriptor; the server closes it
     /// @param mayConnect says of which users
-    PoolServer(ExportedPool pool, Path path, Descriptor exported, Message.Pool description, LongPredicate mayConnect)
+    PoolServer(Publications publications, Path path, Descriptor exported, Message.Pool description, LongPredicate mayConnect)
             throws IOException {
-        this.pool = pool;
+        this.publications = publications;
+        this.path = path;
         this.exported = exported;
         this.description = description;
         this.mayConnect = mayConnect;
@@ -67,7 +69,7 @@ final class PoolServer implements AutoCloseable {
                 awaitAndAnswer();
             }
         } catch (IOException | RuntimeException failure) {
-            LOG.log(Level.ERROR, pool + " serves no more", failure);
+            LOG.log(Level.ERROR, "the pool at " + path + " is served no more", failure);
         } finally {
             listener.close();
             List.copyOf(importers).forEach(this::forget);
@@ -107,7 +109,7 @@ final class PoolServer implements AutoCloseable {
             }
         } catch (IOException noRoom) {
             refusesConnections = true;
-            LOG.log(Level.WARNING, "{0} can''t take another importer now: {1}", pool, noRoom.getMessage());
+            LOG.log(Level.WARNING, "the pool at {0} can''t take another importer now: {1}", path, noRoom.getMessage());
         }
     }
 
@@ -120,7 +122,7 @@ final class PoolServer implements AutoCloseable {
             }
             refuse(socket, Reason.WRONG_USER, "this pool is served to the user that exports it, not to user " + user);
         } catch (IOException gone) {
-            LOG.log(Level.DEBUG, "who connected to {0} is gone: {1}", pool, gone.getMessage());
+            LOG.log(Level.DEBUG, "who connected to {0} is gone: {1}", path, gone.getMessage());
         }
         socket.close();
     }
@@ -145,7 +147,7 @@ final class PoolServer implements AutoCloseable {
         } catch (EOFException ended) {
             end(importer);
         } catch (IOException | RuntimeException broken) {
-            LOG.log(Level.WARNING, "{0} lets {1} go: {2}", pool, importer, broken.getMessage());
+            LOG.log(Level.WARNING, "the pool at {0} lets {1} go: {2}", path, importer, broken.getMessage());
             end(importer);
         }
     }
@@ -189,9 +191,9 @@ final class PoolServer implements AutoCloseable {
                     importer.socket().send(answer);
                 }
             }
-            case Message.Map map -> importer.socket().send(Message.encode(pool.map(importer, map)));
+            case Message.Map map -> importer.socket().send(Message.encode(publications.map(importer, map)));
             case Message.Release release -> {
-                pool.release(importer, release.id());
+                publications.release(importer, release.id());
                 importer.socket().send(Message.encode(new Message.Released()));
             }
             default -> throw new IllegalStateException("not due: " + asked);
@@ -201,7 +203,7 @@ final class PoolServer implements AutoCloseable {
     /// The connection has ended. What its process still uses is kept until the process is gone.
     private void end(Importer importer) {
         importer.lose();
-        if (!pool.isUsedBy(importer) || !importer.canBeWatched()) {
+        if (!publications.isUsedBy(importer) || !importer.canBeWatched()) {
             forget(importer);
         }
     }
@@ -210,7 +212,7 @@ final class PoolServer implements AutoCloseable {
         importers.remove(importer);
         importer.lose();
         importer.close();
-        pool.drop(importer);
+        publications.drop(importer);
     }
 
     /// Lets [#serve] return.
