@@ -20,16 +20,16 @@ sealed interface ReleaseThreshold {
     /// The option's name.
     String OPTION = "release_threshold";
 
-    /// Keeps nothing.
-    ReleaseThreshold ZERO = new Bytes(0);
-
-    /// Keeps everything.
-    ReleaseThreshold KEEP_ALL = new Bytes(Long.MAX_VALUE);
-
     /// A number of bytes.
     ///
     /// @param byteSize at least 0; [Long#MAX_VALUE] for everything
     record Bytes(long byteSize) implements ReleaseThreshold {
+        /// Keeps nothing.
+        static final Bytes ZERO = new Bytes(0);
+
+        /// Keeps everything.
+        static final Bytes KEEP_ALL = new Bytes(Long.MAX_VALUE);
+
         @Override
         public long initialBytes(CudaDriver driver, int device) {
             return byteSize;
@@ -66,11 +66,11 @@ sealed interface ReleaseThreshold {
         return this instanceof Adaptive ? new AdaptiveRelease(driver, device, pool, bytes) : null;
     }
 
-    /// Reads the option of a spec; [#KEEP_ALL] if it is not there.
+    /// Reads the option of a spec; [Bytes#KEEP_ALL] if it is not there.
     ///
     /// @throws io.cistern.ConfigurationException for a value that is none of those above
     static ReleaseThreshold read(AllocatorOptions options) {
-        return options.text(OPTION).map(text -> read(text, options)).orElse(KEEP_ALL);
+        return options.text(OPTION).map(text -> read(text, options)).orElse(Bytes.KEEP_ALL);
     }
 
     private static ReleaseThreshold read(String text, AllocatorOptions options) {
@@ -81,8 +81,8 @@ sealed interface ReleaseThreshold {
             return new Bytes(options.bytes(OPTION).orElseThrow());
         }
         return switch (options.choice(OPTION, Syntax.WORDS).orElseThrow()) {
-            case "zero" -> ZERO;
-            case "keep_all" -> KEEP_ALL;
+            case "zero" -> Bytes.ZERO;
+            case "keep_all" -> Bytes.KEEP_ALL;
             default -> new Adaptive();
         };
     }

@@ -81,8 +81,8 @@ final class AdaptiveReleaseTests {
     @Test
     void aSteadyLoopIsWithinFivePercentOfKeepingAll() {
         for (long byteSize : new long[] {4096, MIB, 64 * MIB}) {
-            long keepAll = nanosOfSteadyLoop(open(ReleaseThreshold.KEEP_ALL), byteSize);
-            long zero = nanosOfSteadyLoop(open(ReleaseThreshold.ZERO), byteSize);
+            long keepAll = nanosOfSteadyLoop(open(ReleaseThreshold.Bytes.KEEP_ALL), byteSize);
+            long zero = nanosOfSteadyLoop(open(ReleaseThreshold.Bytes.ZERO), byteSize);
             long adaptive = nanosOfSteadyLoop(open(new ReleaseThreshold.Adaptive()), byteSize);
             assertThat(adaptive).as("%d bytes", byteSize).isLessThan(keepAll * 105 / 100);
             assertThat(zero).isGreaterThan(5 * keepAll);
@@ -164,8 +164,8 @@ final class AdaptiveReleaseTests {
 
     @Test
     void withAllKeptTheSecondProgramGetsNothing() {
-        AsyncAllocator first = open(ReleaseThreshold.KEEP_ALL);
-        AsyncAllocator second = open(ReleaseThreshold.KEEP_ALL);
+        AsyncAllocator first = open(ReleaseThreshold.Bytes.KEEP_ALL);
+        AsyncAllocator second = open(ReleaseThreshold.Bytes.KEEP_ALL);
         steps(first, 40, 40);
         steps(first, 40, 1);
         assertThatThrownBy(() -> step(second, 40)).isInstanceOf(DeviceOutOfMemoryException.class);

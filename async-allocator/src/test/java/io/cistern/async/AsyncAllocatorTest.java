@@ -45,7 +45,7 @@ class AsyncAllocatorTest {
         when(driver.devices()).thenReturn(devices);
         when(pools.create(any())).thenReturn(POOL);
         when(pools.allocateFrom(anyInt(), anyLong(), anyLong(), anyLong())).thenReturn(ADDRESS);
-        async = new AsyncAllocator(driver, 2, ReleaseThreshold.KEEP_ALL);
+        async = new AsyncAllocator(driver, 2, ReleaseThreshold.Bytes.KEEP_ALL);
     }
 
     @Test

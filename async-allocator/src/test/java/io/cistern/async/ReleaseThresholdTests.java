@@ -77,7 +77,7 @@ final class ReleaseThresholdTests implements AllocatorProvider {
 
     @Test
     void allIsKeptIfNothingIsSaid() {
-        assertThat(read("async")).isEqualTo(ReleaseThreshold.KEEP_ALL);
+        assertThat(read("async")).isEqualTo(ReleaseThreshold.Bytes.KEEP_ALL);
     }
 
     @ParameterizedTest
