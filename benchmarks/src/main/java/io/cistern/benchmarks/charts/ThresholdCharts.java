@@ -22,7 +22,9 @@ final class ThresholdCharts {
     static void draw(Path raw, Path charts) throws IOException {
         Map<String, List<Rows.Row>> phases = workloads(raw, "phases");
         for (Map.Entry<String, List<Rows.Row>> workload : phases.entrySet()) {
-            phases(workload.getKey(), workload.getValue(), charts);
+            if (workload.getValue().stream().allMatch(row -> row.text("turnsLost").equals("0"))) {
+                phases(workload.getKey(), workload.getValue(), charts);
+            }
         }
         Map<String, List<Rows.Row>> traces = workloads(raw, "trace");
         if (!traces.isEmpty()) {
