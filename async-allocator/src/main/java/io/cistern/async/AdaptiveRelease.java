@@ -8,16 +8,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /// Keeps the release threshold of one pool where [AdaptiveThreshold] wants it.
 ///
-/// Every call of the allocator counts down. At 0 the thread reads the clock, and if 50 µs have passed since the last
-/// look, it looks: four of the pool's attributes, some 70 ns each, and the rule. The countdown begins at as many calls as
-/// lately took 50 µs, at most 31, large blocks counting more. So a look takes less than 1 % of the time, the clock 1 ns a call, and a program that
-/// calls once in a while is looked at with every call. The threshold itself is set only when it changes. The driver acts
-/// on it at the program's next synchronisation.
+/// Every call of the allocator counts down. At 0 the thread reads the clock, and if 50 µs have passed since the
+/// last look, it looks: four of the pool's attributes, some 70 ns each, and the rule. The countdown begins at
+/// as many calls as lately took 50 µs, at most 31, large blocks counting more. So a look takes less than 1 % of
+/// the time, the clock 1 ns a call, and a program that calls once in a while is looked at with every call. The
+/// threshold itself is set only when it changes. The driver acts on it at the program's next synchronisation.
 ///
-/// Between calls nothing happens: there is no thread that could do it. A program that falls silent keeps what was
-/// held at its last look, until it trims: `trim` with any number gives back what is not held now as well, so that a
-/// program with a timer of its own can call it each second or so, with [Long#MAX_VALUE]. A service whose pauses were all too long to hold
-/// memory over needs none: what it wants has then no window, and goes back with the synchronisation after its use.
+/// Between calls nothing happens: there is no thread that could do it. A program that falls silent keeps what
+/// was held at its last look, until it trims: `trim` with any number gives back what is not held now as well,
+/// so that a program with a timer of its own can call it each second or so, with [Long#MAX_VALUE]. A service
+/// whose pauses were all too long to hold memory over needs none: what it wants has then no window, and goes
+/// back with the synchronisation after its use.
 ///
 /// **Threads.** Any thread may call. The countdown is a plain field: a decrement that is lost puts a look off.
 final class AdaptiveRelease {
@@ -44,7 +45,8 @@ final class AdaptiveRelease {
     private long lookNanos;
     private long thresholdBytes;
 
-    /// The most bytes that the pool had handed out at once as of the last look, which resets the pool's own mark.
+    /// The most bytes that the pool had handed out at once as of the last look, which resets the pool's own
+    /// mark.
     private volatile long usedHighBytes;
 
     /// @param thresholdBytes what the pool has been given

@@ -5,9 +5,9 @@ import java.util.Arrays;
 /// Finds the release threshold of a pool: what was wanted again soon is held, the rest is given back.
 ///
 /// **The idea.** Think of the pool's memory as a stack of levels, as high as it was ever reserved. Whenever use
-/// falls, the upper levels are idle, each until use comes back up to it: that time is a *gap*. Holding a level over
-/// a gap costs memory for so long; giving it back costs time once. Whether to rent skis or to buy them is the same
-/// question, asked here for each level and gap.
+/// falls, the upper levels are idle, each until use comes back up to it: that time is a *gap*. Holding a level
+/// over a gap costs memory for so long; giving it back costs time once. Whether to rent skis or to buy them is
+/// the same question, asked here for each level and gap.
 ///
 /// ```
 /// use   |  ▄▄      ▄▄      ▄▄                      ▄▄      ▄▄
@@ -19,30 +19,31 @@ import java.util.Arrays;
 /// that happened is remembered: later it tells how much use takes the level in spite of fragmentation.
 /// 2. A gap is *worth holding over* if it is no longer than `limit = price(peak reserved) / 5 %`. The price is
 /// 2.5 µs a MiB, given back and got again, as measured on an H200.
-/// 3. Each level has a window: twice its longest gap that was worth holding over, at least 1 ms, at most the limit;
-/// 0 until there was one. It is *held* for its window after it was wanted last. The last pause that was longer than
-/// the limit and in which nobody called does not count: what was held through it is not given back just when the
-/// program goes on.
+/// 3. Each level has a window: twice its longest gap that was worth holding over, at least 1 ms, at most the
+/// limit; 0 until there was one. It is *held* for its window after it was wanted last. The last pause that was
+/// longer than the limit and in which nobody called does not count: what was held through it is not given back
+/// just when the program goes on.
 /// 4. The rule saves 5 % of all time, up to price(peak), and pays for what was given back. While price(peak) is
 /// saved, the threshold is the top of the highest level held; else there is none, and all is kept.
 ///
-/// **Bounds.** Gaps are as the looks see them, without time in which nobody calls, since nothing can be done then;
-/// k = 1 + log₂(limit / 1 ms) is how often a window can double.
+/// **Bounds.** Gaps are as the looks see them, without time in which nobody calls, since nothing can be done
+/// then; k = 1 + log₂(limit / 1 ms) is how often a window can double.
 /// - *Time.* Giving back and getting again costs at most 5 % of the time since the pool was made, and what the
 ///   pool does between two looks besides. Proof: it is paid from savings, and nothing is given back before the
 ///   price of all there is has been saved. ∎
 /// - *Rest.* A workload that repeats itself within the limit gives nothing back after at most k turns: each time
 ///   that a level is bought again after such a gap, its window at least doubles. ∎
-/// - *Memory.* While price(peak) is saved, no level is held longer after it was wanted last than twice its longest
-///   gap worth holding over, or 1 ms if that is more, and never longer than the limit, unless one above it is.
-/// - *Regret.* Let holding the peak for the limit cost as much as buying it. Then memory and time together cost at
-///   most three times what they cost one who knows the future, and (2k + 1) · price(peak) besides. Proof: for each
-///   gap, he pays the less of holding and buying. For a gap that is held over we pay the same. For one longer
-///   than the limit he buys; we hold for at most the limit, which costs as much, and buy. The others are those that
-///   double a window: we hold for less than the gap, and buy, k times at most. What is held because too little is
-///   saved comes on top: saving x again takes x / 5 %, and holding the peak for so long costs x, so that is once
-///   more what was bought, and price(peak) at first. ∎ Where the gaps of a level are all worth holding over, or all
-///   too long, the factor is 1.
+/// - *Memory.* While price(peak) is saved, no level is held longer after it was wanted last than twice its
+///   longest gap worth holding over, or 1 ms if that is more, and never longer than the limit, unless one above
+///   it is.
+/// - *Regret.* Let holding the peak for the limit cost as much as buying it. Then memory and time together cost
+///   at most three times what they cost one who knows the future, and (2k + 1) · price(peak) besides. Proof:
+///   for each gap, he pays the less of holding and buying. For a gap that is held over we pay the same. For one
+///   longer than the limit he buys; we hold for at most the limit, which costs as much, and buy. The others are
+///   those that double a window: we hold for less than the gap, and buy, k times at most. What is held because
+///   too little is saved comes on top: saving x again takes x / 5 %, and holding the peak for so long costs x,
+///   so that is once more what was bought, and price(peak) at first. ∎ Where the gaps of a level are all worth
+///   holding over, or all too long, the factor is 1.
 ///
 /// Not thread-safe. A look makes no garbage.
 final class AdaptiveThreshold {
@@ -110,7 +111,8 @@ final class AdaptiveThreshold {
         return thresholdBytes();
     }
 
-    /// What was given back was so before the time passed rather than after: at a synchronisation, before a pause.
+    /// What was given back was so before the time passed rather than after: at a synchronisation, before a
+    /// pause.
     private void account(long passedNanos, long givenBackBytes) {
         long saved = creditNanos - priceNanos(Math.max(0, givenBackBytes)) + passedNanos / TIME_SHARE;
         creditNanos = Math.min(priceNanos(reservedPeakBytes), saved);
@@ -139,7 +141,8 @@ final class AdaptiveThreshold {
         return level;
     }
 
-    /// A level was wanted between the last look and this one, if it is not now, perhaps only right after the last.
+    /// A level was wanted between the last look and this one, if it is not now, perhaps only right after the
+    /// last.
     private void want(int level, long nanos, long usedBytesNow) {
         boolean wasIdle = usedBytes < wantedFromBytes[level];
         if (wasIdle && wantedLastNanos[level] != NEVER) {

@@ -1,15 +1,14 @@
 package io.cistern.async;
 
-/// Memory cut into levels, finer near the ground: level 0 has the first 32 MiB, which is the least that a pool can
-/// give back, and each doubling above it has 16 levels of the same height. So a level's top is at most 6.25 % above
-/// its bottom.
+/// Memory cut into levels, finer near the ground: level 0 has the first 32 MiB, which is the least that a pool
+/// can give back, and each doubling above it has 16 levels of the same height. So a level's top is at most 6.25
+/// % above its bottom.
 ///
 /// ```
 /// 0      32 MiB  34  36 …        64      68     72 …         128
 /// | level 0 | 1 | 2 | 3 … | 16  |  17  |  18  | …  |   32   | …
-/// ```
-/// Invariants: `bottom(0) = 0`, `bottom(l + 1) = top(l)`, and `bottom(of(b)) < b ≤ top(of(b))` for 0 < b ≤ 1 TiB.
-/// The last level has no top.
+/// ``` Invariants: `bottom(0) = 0`, `bottom(l + 1) = top(l)`, and `bottom(of(b)) < b ≤ top(of(b))` for 0 < b ≤
+/// 1 TiB. The last level has no top.
 final class MemoryLevels {
     private static final int GROUND_BITS = 25;
     private static final int STEP_BITS = 4;

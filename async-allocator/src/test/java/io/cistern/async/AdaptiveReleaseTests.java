@@ -16,8 +16,8 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/// The adaptive threshold in an allocator on a simulated GPU: phases, pauses, two programs on one device, and what it
-/// asks of the driver.
+/// The adaptive threshold in an allocator on a simulated GPU: phases, pauses, two programs on one device, and
+/// what it asks of the driver.
 final class AdaptiveReleaseTests {
     private static final int DEVICE = 0;
     private static final long MIB = 1L << 20;

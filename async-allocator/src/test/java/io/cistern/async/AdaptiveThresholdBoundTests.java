@@ -8,8 +8,8 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// The bounds that the rule's description proves, on random workloads whose gaps are of all lengths, from a tick to many
-/// limits, against one who knows the future.
+/// The bounds that the rule's description proves, on random workloads whose gaps are of all lengths, from a
+/// tick to many limits, against one who knows the future.
 final class AdaptiveThresholdBoundTests {
     private static final long PEAK = 4L << 30;
     private static final int STRETCHES = 300;

@@ -1,7 +1,7 @@
 package io.cistern.async;
 
-/// A pool as a rule sees it, without a driver: grows when use exceeds what is reserved, is looked at and synchronised
-/// every 100 µs, and counts what time and memory cost.
+/// A pool as a rule sees it, without a driver: grows when use exceeds what is reserved, is looked at and
+/// synchronised every 100 µs, and counts what time and memory cost.
 final class ModelledPool {
     static final long TICK_NANOS = 100_000;
 

@@ -98,8 +98,8 @@ enum GeneratedTrace {
     },
 
     /// Training and evaluation in turns: steps that keep what each of 48 layers makes until it is gone through again
-    /// backwards, up to 70 percent of the device, and steps that keep one layer, over weights of 15 percent. Batches
-    /// differ in size.
+    /// backwards, up to 70 percent of the device, and steps that keep one layer, over weights of 15 percent.
+    /// Batches differ in size.
     PHASES {
         private static final int LAYERS = 48;
 

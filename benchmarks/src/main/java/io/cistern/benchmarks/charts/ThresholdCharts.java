@@ -10,8 +10,8 @@ import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.Collectors;
 
-/// Time against bytes held, for fixed release thresholds from nothing to all and for the adaptive one: a chart for each
-/// workload with phases, and one for all traces.
+/// Time against bytes held, for fixed release thresholds from nothing to all and for the adaptive one: a chart
+/// for each workload with phases, and one for all traces.
 final class ThresholdCharts {
     private static final double GIB = 1L << 30;
     private static final String KEEP_ALL = "keep_all";
@@ -22,7 +22,9 @@ final class ThresholdCharts {
     static void draw(Path raw, Path charts) throws IOException {
         Map<String, List<Rows.Row>> phases = workloads(raw, "phases");
         for (Map.Entry<String, List<Rows.Row>> workload : phases.entrySet()) {
-            phases(workload.getKey(), workload.getValue(), charts);
+            if (workload.getValue().stream().allMatch(row -> row.text("turnsLost").equals("0"))) {
+                phases(workload.getKey(), workload.getValue(), charts);
+            }
         }
         Map<String, List<Rows.Row>> traces = workloads(raw, "trace");
         if (!traces.isEmpty()) {
@@ -33,8 +35,7 @@ final class ThresholdCharts {
     private static Map<String, List<Rows.Row>> workloads(Path raw, String kind) throws IOException {
         return Rows.json(raw, "thresholds.jsonl").stream()
                 .filter(row -> row.text("kind").equals(kind))
-                .collect(Collectors.groupingBy(
-                        row -> row.text("workload"), LinkedHashMap::new, Collectors.toList()));
+                .collect(Collectors.groupingBy(row -> row.text("workload"), LinkedHashMap::new, Collectors.toList()));
     }
 
     private static void phases(String name, List<Rows.Row> rows, Path charts) throws IOException {
@@ -44,8 +45,13 @@ final class ThresholdCharts {
                 "time beside keep_all's, percent");
         ToDoubleFunction<Rows.Row> percent = percentOver(rows);
         drawing.style().setYAxisMin(rows.stream().mapToDouble(percent).min().orElseThrow() - 1);
-        add(drawing, "fixed, zero to the peak", rows, row -> !row.text("threshold").equals(ADAPTIVE),
-                row -> row.number("heldBytes") / GIB, percent);
+        add(
+                drawing,
+                "fixed, zero to the peak",
+                rows,
+                row -> !row.text("threshold").equals(ADAPTIVE),
+                row -> row.number("heldBytes") / GIB,
+                percent);
         add(drawing, ADAPTIVE, rows, is(ADAPTIVE), row -> row.number("heldBytes") / GIB, percent);
         add(drawing, KEEP_ALL, rows, is(KEEP_ALL), row -> row.number("heldBytes") / GIB, percent);
         drawing.save(charts, "threshold-" + name.replaceAll("[^a-z0-9]+", "-"));
@@ -82,11 +88,8 @@ final class ThresholdCharts {
     }
 
     private static ToDoubleFunction<Rows.Row> percentOver(List<Rows.Row> rows) {
-        double all = rows.stream()
-                .filter(is(KEEP_ALL))
-                .findFirst()
-                .orElseThrow()
-                .number("millis");
+        double all =
+                rows.stream().filter(is(KEEP_ALL)).findFirst().orElseThrow().number("millis");
         return row -> 100 * (row.number("millis") / all - 1);
     }
 

@@ -14,8 +14,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.zip.GZIPInputStream;
 
-/// A trace, three times over. Each block allocated is used by a kernel on its stream that takes 5 µs and goes through
-/// the block ten times, at 4 TB/s; after each thousand rows all streams are awaited. A trace says neither.
+/// A trace, three times over. Each block allocated is used by a kernel on its stream that takes 5 µs and goes
+/// through the block ten times, at 4 TB/s; after each thousand rows all streams are awaited. A trace says
+/// neither.
 final class RecordedTrace {
     private static final int PASSES = 3;
     private static final int ROWS_BETWEEN_WAITS = 1000;

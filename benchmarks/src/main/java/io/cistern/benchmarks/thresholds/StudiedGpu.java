@@ -1,6 +1,5 @@
 package io.cistern.benchmarks.thresholds;
 
-import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.CallCosts;
 import io.cistern.simulated.SimulatedGpu;
@@ -10,11 +9,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.ServiceLoader;
 
-/// A simulated H200 on which programs run for a study: what its driver calls cost is what was measured, kernels take as
-/// long as a program says, and nothing depends on the machine that simulates.
+/// A simulated H200 on which programs run for a study: what its driver calls cost is what was measured, kernels
+/// take as long as a program says, and nothing depends on the machine that simulates.
 ///
-/// Each program has an allocator of its own, as each process would have. Over virtual time, what all of them hold and
-/// use is added up; looking takes no time.
+/// Each program has an allocator of its own, as each process would have. Over virtual time, what all of them
+/// hold and use is added up; looking takes no time.
 final class StudiedGpu implements AutoCloseable {
     static final int DEVICE = 0;
 
@@ -132,6 +131,5 @@ final class StudiedGpu implements AutoCloseable {
     /// @param heldPeakBytes the most that the pools held
     /// @param refused allocations that failed
     /// @param turnsLost work that was given up for that
-    record Seen(
-            double nanos, double heldBytes, double usedBytes, long heldPeakBytes, long refused, long turnsLost) {}
+    record Seen(double nanos, double heldBytes, double usedBytes, long heldPeakBytes, long refused, long turnsLost) {}
 }

@@ -16,10 +16,10 @@ import java.util.ServiceLoader;
 
 /// What release thresholds do to a program on a GPU, or on a simulated one in its virtual time:
 ///
-/// - *steady*: allocate, launch a kernel that reads the block, free, synchronise; the median of rounds, in which all
-///   allocators take turns;
-/// - *phases*: steps of 5 GiB and then many of 0.5 GiB, twice over: how long all took, what was held on average after a
-///   step, and after how many small steps at most 0.55 GiB were held.
+/// - *steady*: allocate, launch a kernel that reads the block, free, synchronise; the median of rounds, in
+///   which all allocators take turns;
+/// - *phases*: steps of 5 GiB and then many of 0.5 GiB, twice over: how long all took, what was held on average
+///   after a step, and after how many small steps at most 0.55 GiB were held.
 ///
 /// Argument: rounds (9). Prints a line of JSON for each allocator and size.
 public final class ThresholdSteps implements AutoCloseable {
@@ -45,8 +45,8 @@ public final class ThresholdSteps implements AutoCloseable {
     private static final int TURNS = 2;
 
     private final CudaDriver driver = CudaDrivers.openBest();
-    private final DeviceMemory memory = DeviceMemory.open(
-            driver, Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)));
+    private final DeviceMemory memory =
+            DeviceMemory.open(driver, Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)));
     private final MemoryKernels kernels = MemoryKernels.load(driver, 0);
     private final long stream = driver.streams().create(0);
     private final long counter = driver.memory().allocate(0, 8);

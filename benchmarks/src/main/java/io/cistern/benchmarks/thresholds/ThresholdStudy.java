@@ -7,11 +7,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/// Time against bytes held, for release thresholds of every size and `adaptive`, on a simulated GPU with the driver
-/// costs of an H200; the same on every machine.
+/// Time against bytes held, for release thresholds of every size and `adaptive`, on a simulated GPU with the
+/// driver costs of an H200; the same on every machine.
 ///
-/// Arguments: trace files. Prints a line of JSON for each workload and threshold: fixed ones are sixteenths of the most
-/// that `keep_all` held.
+/// Arguments: trace files. Prints a line of JSON for each workload and threshold: fixed ones are sixteenths of
+/// the most that `keep_all` held.
 public final class ThresholdStudy {
     private static final int STEPS = 16;
 

@@ -5,9 +5,9 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.SplittableRandom;
 
-/// Training and evaluation in turns. Weights and optimizer stay; a step of training keeps what its forward pass makes
-/// until the backward pass frees it, one of evaluation keeps two layers. Batches differ by a quarter in size. Each step
-/// ends with a synchronisation, as one that looks at its loss.
+/// Training and evaluation in turns. Weights and optimizer stay; a step of training keeps what its forward pass
+/// makes until the backward pass frees it, one of evaluation keeps two layers. Batches differ by a quarter in
+/// size. Each step ends with a synchronisation, as one that looks at its loss.
 ///
 /// | | weights | a step | kernels a step |
 /// |---|---|---|---|

@@ -5,9 +5,9 @@ import io.cistern.benchmarks.thresholds.StudiedProgram.Block;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/// Two programs on a device of 16 GiB. Each keeps 1 GiB and now and then works for a second with 10 GiB more, in steps of
-/// 50 ms, of which the device has room for one at a time: so they take turns. A program that is refused waits 20 ms and
-/// tries again, up to a second; then it goes without its turn.
+/// Two programs on a device of 16 GiB. Each keeps 1 GiB and now and then works for a second with 10 GiB more,
+/// in steps of 50 ms, of which the device has room for one at a time: so they take turns. A program that is
+/// refused waits 20 ms and tries again, up to a second; then it goes without its turn.
 final class TwoProcesses {
     private static final long MIB = 1L << 20;
     private static final int TURNS = 20;
