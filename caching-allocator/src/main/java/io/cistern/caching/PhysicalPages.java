@@ -58,14 +58,15 @@ final class PhysicalPages {
     /// The size of the next page.
     ///
     /// @param peakBytes the most that was ever live
-    long pageBytes(long peakBytes, boolean small) {
+    /// @param streams how many streams share it
+    long pageBytes(long peakBytes, int streams, boolean small) {
         if (fixedPageBytes != 0) {
             return fixedPageBytes;
         }
         if (small) {
             return slotBytes;
         }
-        long page = fit.pageBytes(peakBytes, largestPageBytes);
+        long page = fit.pageBytes(peakBytes, streams, largestPageBytes);
         return Math.max(Sizes.roundUp(fit.leastBytes(largestPageBytes), slotBytes), page / slotBytes * slotBytes);
     }
 

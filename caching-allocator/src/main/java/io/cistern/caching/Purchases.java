@@ -20,7 +20,7 @@ final class Purchases {
     /// Less than half of what PyTorch takes from the driver for the first block of more than 1 MiB.
     private static final long SMALL_SHARE_BYTES = 8L << 20;
 
-    /// A 128th of the peak, as a page for large blocks. With a 64th, vit_streams reserves 1 % more.
+    /// A 128th of the peak. With a 64th, vit_streams reserves 1 % more.
     private static final int SMALL_SHARE_SHIFT = 7;
 
     private final double slack;
