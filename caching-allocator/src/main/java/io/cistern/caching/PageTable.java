@@ -29,7 +29,6 @@ final class PageTable {
     private final ReentrantLock lock = new ReentrantLock();
     private final List<PageArena> arenas = new ArrayList<>();
     private final List<StreamShard> shards = new ArrayList<>();
-    private int streams;
     private final Set<Page> all = Collections.newSetFromMap(new IdentityHashMap<>());
     /// Mappings that the driver would not take away when a growth was rolled back.
     private final List<Mapping> stuck = new ArrayList<>();
@@ -53,15 +52,6 @@ final class PageTable {
         return shards;
     }
 
-    /// How many streams have arenas. Under the lock.
-    int streams() {
-        return streams;
-    }
-
-    private void countStreams() {
-        streams = (int) shards.stream().map(shard -> shard.timeline).distinct().count();
-    }
-
     /// A new arena.
     void enter(PageArena arena) {
         lock.lock();
@@ -70,7 +60,6 @@ final class PageTable {
             if (!shards.contains(arena.shard)) {
                 shards.add(arena.shard);
             }
-            countStreams();
         } finally {
             lock.unlock();
         }
@@ -84,7 +73,6 @@ final class PageTable {
             if (arenas.stream().noneMatch(other -> other.shard == arena.shard)) {
                 shards.remove(arena.shard);
             }
-            countStreams();
         } finally {
             lock.unlock();
         }

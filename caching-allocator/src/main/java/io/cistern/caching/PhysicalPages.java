@@ -57,16 +57,15 @@ final class PhysicalPages {
 
     /// The size of the next page.
     ///
-    /// @param peakBytes the most that was ever live
-    /// @param streams how many streams share it
-    long pageBytes(long peakBytes, int streams, boolean small) {
+    /// @param purchases know the most that was ever live, and whether pages move
+    long pageBytes(Purchases purchases, boolean small) {
         if (fixedPageBytes != 0) {
             return fixedPageBytes;
         }
         if (small) {
             return slotBytes;
         }
-        long page = fit.pageBytes(peakBytes, streams, largestPageBytes);
+        long page = fit.pageBytes(purchases.peakBytes(), purchases.movesMuch(), largestPageBytes);
         return Math.max(Sizes.roundUp(fit.leastBytes(largestPageBytes), slotBytes), page / slotBytes * slotBytes);
     }
 

@@ -121,7 +121,7 @@ final class WindowFill {
     private Piece piece(long at, long missing, long space) {
         PhysicalPages pages = table.pages;
         long reserved = pages.reserved().bytes() + planned;
-        long whole = Math.min(pages.pageBytes(purchases.peakBytes(), table.streams(), shard.small), space);
+        long whole = Math.min(pages.pageBytes(purchases, shard.small), space);
         long cut = pages.cut(whole, missing);
         if (way == Way.USUAL && purchases.isNeeded(reserved)) {
             return buy(at, whole);
@@ -139,6 +139,7 @@ final class WindowFill {
 
     private Piece buy(long at, long size) {
         planned += size;
+        purchases.bought(size);
         return new Piece(at, size, null);
     }
 
