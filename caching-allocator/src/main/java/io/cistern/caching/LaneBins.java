@@ -105,10 +105,11 @@ final class LaneBins extends SizeStacks {
 
     /// Notes that a class had no block.
     ///
-    /// @return how many to fetch
-    int missed(int sizeClass) {
+    /// @param fitting how many there is room for
+    /// @return how many to fetch, one of them for the caller
+    int missed(int sizeClass, long fitting) {
         missed[sizeClass] = true;
-        int batch = batches[sizeClass];
+        int batch = (int) Math.min(batches[sizeClass], 1 + fitting);
         batches[sizeClass] = Math.min(batch * 2, firstLimit(sizeClass));
         return batch;
     }

@@ -105,6 +105,11 @@ final class LaneStreams {
         return into.push(sizeClass, address);
     }
 
+    /// How many blocks of a class more there is room for.
+    long fitting(LaneBins into, int sizeClass, long mayHold) {
+        return Math.max(0, into.room + mayHold - allotted) / SizeClasses.byteSize(sizeClass);
+    }
+
     /// Keeps blocks, of which the last is to be taken first, as far as there is room.
     void stock(LaneBins into, int sizeClass, long mayHold, AddressBatch blocks) {
         into.use(sizeClass, blocks.count);
@@ -150,6 +155,14 @@ final class LaneStreams {
                 each.evictAll(evicted);
                 takeRoom(each);
             }
+        }
+    }
+
+    /// Takes all blocks out.
+    void evictAll(AddressBatch evicted) {
+        for (LaneBins each : bins) {
+            each.evictAll(evicted);
+            takeRoom(each);
         }
     }
 

@@ -57,15 +57,15 @@ final class PhysicalPages {
 
     /// The size of the next page.
     ///
-    /// @param peakBytes the most that was ever live
-    long pageBytes(long peakBytes, boolean small) {
+    /// @param purchases know the most that was ever live, and whether pages move
+    long pageBytes(Purchases purchases, boolean small) {
         if (fixedPageBytes != 0) {
             return fixedPageBytes;
         }
         if (small) {
             return slotBytes;
         }
-        long page = fit.pageBytes(peakBytes, largestPageBytes);
+        long page = fit.pageBytes(purchases.peakBytes(), purchases.movesMuch(), largestPageBytes);
         return Math.max(Sizes.roundUp(fit.leastBytes(largestPageBytes), slotBytes), page / slotBytes * slotBytes);
     }
 

@@ -46,6 +46,9 @@ final class WindowFill {
     /// Pages that come back to where they are still mapped.
     private final List<Mapping> returning;
 
+    /// Pages of other streams.
+    private final List<Page> foreign = new ArrayList<>();
+
     private final List<Piece> pieces = new ArrayList<>();
     /// Mappings of the pieces made so far, in their order.
     private final List<Mapping> made = new ArrayList<>();
@@ -93,6 +96,15 @@ final class WindowFill {
         return true;
     }
 
+    /// Returns whether a page comes from another stream.
+    private boolean noteForeign(Page page) {
+        boolean isForeign = page.home.arena.shard.timeline != shard.timeline;
+        if (isForeign) {
+            foreign.add(page);
+        }
+        return isForeign;
+    }
+
     private boolean comeHome(long address) {
         Mapping mapping = Objects.requireNonNull(window.arena().mappingAt(address));
         Mapping home = mapping.page.home;
@@ -101,6 +113,7 @@ final class WindowFill {
         }
         idle.taken(mapping.page);
         returning.add(mapping);
+        noteForeign(mapping.page);
         return true;
     }
 
@@ -121,7 +134,7 @@ final class WindowFill {
     private Piece piece(long at, long missing, long space) {
         PhysicalPages pages = table.pages;
         long reserved = pages.reserved().bytes() + planned;
-        long whole = Math.min(pages.pageBytes(purchases.peakBytes(), shard.small), space);
+        long whole = Math.min(pages.pageBytes(purchases, shard.small), space);
         long cut = pages.cut(whole, missing);
         if (way == Way.USUAL && purchases.isNeeded(reserved)) {
             return buy(at, whole);
@@ -133,12 +146,13 @@ final class WindowFill {
         if (page == null) {
             return buy(at, cut);
         }
-        purchases.moved(page.byteSize, page.home.arena.shard.timeline != shard.timeline);
+        purchases.moved(page.byteSize, noteForeign(page));
         return new Piece(at, page.byteSize, page);
     }
 
     private Piece buy(long at, long size) {
         planned += size;
+        purchases.bought(size);
         return new Piece(at, size, null);
     }
 
@@ -174,12 +188,7 @@ final class WindowFill {
     /// @return the address of a block for the request
     long fill(CrossStreamOrder order, long byteSize) {
         try {
-            returning.forEach(mapping -> precede(order, mapping.page));
-            for (Piece piece : pieces) {
-                if (piece.taken != null) {
-                    precede(order, piece.taken);
-                }
-            }
+            precede(order);
             map();
         } catch (RuntimeException | Error failure) {
             unmap(failure);
@@ -187,6 +196,18 @@ final class WindowFill {
             throw failure;
         }
         return publish(byteSize);
+    }
+
+    /// Begins with the page that was freed last: its stream may have waited for the others.
+    private void precede(CrossStreamOrder order) {
+        Page newest = null;
+        for (Page page : foreign) {
+            newest = newest == null || page.freedAt > newest.freedAt ? page : newest;
+        }
+        if (newest != null) {
+            precede(order, newest);
+            foreign.forEach(page -> precede(order, page));
+        }
     }
 
     private void precede(CrossStreamOrder order, Page page) {

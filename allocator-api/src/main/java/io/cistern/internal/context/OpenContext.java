@@ -31,6 +31,9 @@ public final class OpenContext implements AllocatorContext {
         public void segmentReleased(int device, long address, long byteSize) {}
     };
 
+    /// Enough for the fences between some tens of streams that are under way at a time.
+    private static final int MOST_IDLE_EVENTS = 64;
+
     private final DeviceMemory memory;
     private final SpecOptions options;
     private final Map<String, SegmentSource> ownSources;
@@ -45,7 +48,9 @@ public final class OpenContext implements AllocatorContext {
         this.memory = memory;
         this.ownSources = Map.copyOf(ownSources);
         this.options = new SpecOptions(spec);
-        this.streams = new EventOrder(memory.driver());
+        EventOrder order = new EventOrder(memory.driver(), MOST_IDLE_EVENTS);
+        this.streams = order;
+        closings.push(order::close);
     }
 
     /// Opens a plug-in, and refuses options that it did not ask for. If that fails, all that it took is closed.
