@@ -61,8 +61,9 @@ record AsyncOptions(
 
     /// Reads the options of a spec.
     ///
+    /// @param keptBytes the release threshold of an own pool without the option
     /// @throws ConfigurationException for a value that is not legal, or two that contradict each other
-    static AsyncOptions read(AllocatorOptions given) {
+    static AsyncOptions read(AllocatorOptions given, long keptBytes) {
         PoolChoice pool = AsyncOption.POOL.read(given).orElse(PoolChoice.OWN);
         if (!pool.own()) {
             refuseWithChosen(pool, given);
@@ -70,7 +71,7 @@ record AsyncOptions(
         AsyncOptions options = new AsyncOptions(
                 pool,
                 AsyncOption.PER_STREAM.read(given).orElse(false),
-                settings(pool, given),
+                settings(pool, given, keptBytes),
                 AsyncOption.LOCATION.read(given).orElse(PoolLocation.DEVICE),
                 bits(AsyncOption.HANDLE_TYPES.read(given).orElse(List.of())),
                 positive(AsyncOption.MAX_SIZE, given),
@@ -92,12 +93,12 @@ record AsyncOptions(
         }
     }
 
-    private static Map<PoolAttribute, Long> settings(PoolChoice pool, AllocatorOptions given) {
+    private static Map<PoolAttribute, Long> settings(PoolChoice pool, AllocatorOptions given, long keptBytes) {
         Map<PoolAttribute, Long> settings = new EnumMap<>(PoolAttribute.class);
         POLICIES.forEach(policy ->
                 policy.getKey().read(given).ifPresent(allowed -> settings.put(policy.getValue(), allowed ? 1L : 0L)));
         Optional<Long> threshold = AsyncOption.RELEASE_THRESHOLD.read(given);
-        threshold = pool.own() ? threshold.or(() -> Optional.of(Long.MAX_VALUE)) : threshold;
+        threshold = pool.own() ? threshold.or(() -> Optional.of(keptBytes)) : threshold;
         threshold.ifPresent(bytes -> settings.put(PoolAttribute.RELEASE_THRESHOLD, bytes));
         return settings;
     }
