@@ -39,7 +39,7 @@ public final class AsyncOption<T> {
             "release_threshold",
             "`keep_all`, `zero`, a number of bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
                     + " `pool=own`, without `per_stream` and `small_pool`",
-            "`keep_all` for own pools; what the pool has for others",
+            "`keep_all` for own pools, under `driver_pool` `zero`; what the pool has for others",
             "the bytes that a pool keeps when the host synchronises; what is more goes back to the device. `adaptive`"
                     + " keeps what the program will want again, found while it runs",
             ReleaseThreshold::read,
@@ -118,8 +118,8 @@ public final class AsyncOption<T> {
             "initial_size",
             "bytes, at least 1; at most `max_size` and `release_threshold`",
             "nothing",
-            "what each pool, but for that of small blocks, obtains when it is first used, and keeps as far as its release threshold lets it: the"
-                    + " first allocation on a device waits for that",
+            "what each pool, but for that of small blocks, obtains when it is first used, and keeps as far as its"
+                    + " release threshold lets it: the first allocation on a device waits for that",
             (options, key) -> options.bytes(key),
             AsyncOption::text);
 

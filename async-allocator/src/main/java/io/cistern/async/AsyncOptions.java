@@ -78,8 +78,9 @@ record AsyncOptions(
 
     /// Reads the options of a spec.
     ///
+    /// @param keptBytes the release threshold of an own pool without the option
     /// @throws ConfigurationException for a value that is not legal, or two that contradict each other
-    static AsyncOptions read(AllocatorOptions given) {
+    static AsyncOptions read(AllocatorOptions given, long keptBytes) {
         PoolChoice pool = AsyncOption.POOL.read(given).orElse(PoolChoice.OWN);
         if (!pool.own()) {
             refuseWithChosen(pool, given);
@@ -89,7 +90,7 @@ record AsyncOptions(
                 AsyncOption.PER_STREAM.read(given).orElse(false),
                 AsyncOption.RELEASE_THRESHOLD
                         .read(given)
-                        .or(() -> pool.own() ? Optional.of(ReleaseThreshold.keepAll()) : Optional.empty()),
+                        .or(() -> pool.own() ? Optional.of(new ReleaseThreshold.Bytes(keptBytes)) : Optional.empty()),
                 settings(given),
                 AsyncOption.LOCATION.read(given).orElse(PoolLocation.DEVICE),
                 bits(AsyncOption.HANDLE_TYPES.read(given).orElse(List.of())),

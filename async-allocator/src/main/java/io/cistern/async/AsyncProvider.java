@@ -48,7 +48,8 @@ public final class AsyncProvider implements AllocatorProvider {
     @Override
     public DeviceAllocator open(AllocatorContext context) {
         CudaDriver driver = driver(context);
-        AsyncOptions options = AsyncOptions.read(context.options()).requireSupport(driver);
+        AsyncOptions options =
+                AsyncOptions.read(context.options(), Long.MAX_VALUE).requireSupport(driver);
         return new AsyncAllocator(driver, context.devices().deviceCount(), options, context.streams());
     }
 

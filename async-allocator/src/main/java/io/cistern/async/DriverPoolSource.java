@@ -10,7 +10,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
 /// Plain ranges from the driver's pools.
 ///
 /// A range is for all streams at once. So it is allocated on a stream that does nothing else, and the host waits for
-/// that stream, which is done at once: what was freed there was not in use any more.
+/// that stream, which is done at once: what was freed there was not in use any more. After a release it waits too: then
+/// the pool gives back what is above its threshold.
 ///
 /// **Threads.** Any.
 final class DriverPoolSource implements RangeSource {
@@ -48,7 +49,13 @@ final class DriverPoolSource implements RangeSource {
 
     @Override
     public void release(Segment segment) {
-        pools.free(segment.address(), segment.byteSize(), segment.device(), stream(segment.device()));
+        long stream = stream(segment.device());
+        pools.free(segment.address(), segment.byteSize(), segment.device(), stream);
+        try {
+            driver.streams().synchronize(segment.device(), stream);
+        } catch (CudaException later) {
+            // The pool keeps the memory until the stream is waited for again.
+        }
     }
 
     private long stream(int device) {

@@ -11,7 +11,7 @@ import io.cistern.spi.SegmentSourceProvider;
 
 /// Names the segment source `driver_pool`: plain ranges from the driver's pools, with the options of `async` but for
 /// `per_stream`. So an allocator that splits ranges can build on a pool with a maximum, on one of host memory, or on
-/// one that other libraries use too, and what it gives back stays in the pool.
+/// one that other libraries use too. What it gives back goes on to the device, unless `release_threshold` keeps it.
 public final class DriverPoolSourceProvider implements SegmentSourceProvider {
     static final String NAME = "driver_pool";
 
@@ -37,7 +37,7 @@ public final class DriverPoolSourceProvider implements SegmentSourceProvider {
     @Override
     public SegmentSource open(AllocatorContext context) {
         CudaDriver driver = AsyncProvider.driver(context);
-        AsyncOptions options = AsyncOptions.read(context.options()).requireSupport(driver);
+        AsyncOptions options = AsyncOptions.read(context.options(), 0).requireSupport(driver);
         if (options.perStream()) {
             throw new ConfigurationException(
                     NAME + ": per_stream=true is not legal, since a range is for all streams; legal: per_stream=false");

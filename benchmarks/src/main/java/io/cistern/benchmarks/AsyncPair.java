@@ -95,7 +95,13 @@ public final class AsyncPair {
         long garbage = allocatedBytes() - before;
         Map<Side, List<Double>> all = rounds(byteSize, threads, pairs, nanos);
         for (Side side : Side.values()) {
-            print(side, byteSize, threads, all, threads == 1 && side == Side.RAW ? (double) garbage / pairs : 0);
+            print(
+                    side,
+                    byteSize,
+                    threads,
+                    all.getOrDefault(side, List.of()),
+                    all.getOrDefault(Side.C, List.of()),
+                    threads == 1 && side == Side.RAW ? (double) garbage / pairs : 0);
         }
     }
 
@@ -176,10 +182,11 @@ public final class AsyncPair {
                 : 0;
     }
 
-    private static void print(Side side, long byteSize, int threads, Map<Side, List<Double>> all, double garbageBytes) {
-        double[] own = sorted(all.get(side));
+    private static void print(
+            Side side, long byteSize, int threads, List<Double> rounds, List<Double> ofC, double garbageBytes) {
+        double[] own = sorted(rounds);
         double[] over = new double[own.length];
-        Arrays.setAll(over, i -> all.get(side).get(i) - all.get(Side.C).get(i));
+        Arrays.setAll(over, i -> rounds.get(i) - ofC.get(i));
         Arrays.sort(over);
         System.out.printf(
                 Locale.ROOT,

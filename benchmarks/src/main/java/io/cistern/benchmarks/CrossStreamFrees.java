@@ -78,7 +78,7 @@ public final class CrossStreamFrees {
         long workDone = nanos() - begin;
         driver.devices().synchronize(0);
         long allDone = nanos() - begin;
-        Long reserved = memory.current().memoryStatistics(0).get("reserved_bytes.all.peak");
+        long reserved = memory.current().memoryStatistics(0).getOrDefault("reserved_bytes.all.peak", 0L);
         System.out.printf(
                 Locale.ROOT,
                 "{\"measured\":\"cross-stream frees\",\"allocator\":\"%s\",\"device\":\"%s\",\"blocks\":%d,"
