@@ -22,7 +22,8 @@ final class ThresholdCharts {
     static void draw(Path raw, Path charts) throws IOException {
         Map<String, List<Rows.Row>> phases = workloads(raw, "phases");
         for (Map.Entry<String, List<Rows.Row>> workload : phases.entrySet()) {
-            if (workload.getValue().stream().allMatch(row -> row.text("turnsLost").equals("0"))) {
+            if (workload.getValue().stream()
+                    .allMatch(row -> row.text("turnsLost").equals("0"))) {
                 phases(workload.getKey(), workload.getValue(), charts);
             }
         }
