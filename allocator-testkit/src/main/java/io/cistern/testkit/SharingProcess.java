@@ -105,8 +105,7 @@ final class SharingProcess {
     }
 
     private String handOver() throws IOException {
-        Poll.readable(
-                LONG, Objects.requireNonNull(listener).descriptor().number());
+        Poll.readable(LONG, Objects.requireNonNull(listener).descriptor().number());
         try (LocalSocket socket = listener.accept().orElseThrow()) {
             socket.send(new byte[] {1}, Objects.requireNonNull(exported));
         }

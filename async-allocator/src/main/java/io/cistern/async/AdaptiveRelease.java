@@ -131,7 +131,8 @@ final class AdaptiveRelease {
         usedHighBytes = attribute(PoolAttribute.USED_CURRENT);
     }
 
-    /// The most bytes that the pool has had handed out at once since it was made, or reset; its own high-water mark tells
+    /// The most bytes that the pool has had handed out at once since it was made, or reset; its own high-water mark
+    /// tells
     /// since the last look.
     long usedHighBytes() {
         return Math.max(usedHighBytes, attribute(PoolAttribute.USED_HIGH));

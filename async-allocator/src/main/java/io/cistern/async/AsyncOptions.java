@@ -115,9 +115,8 @@ record AsyncOptions(
 
     private static Map<PoolAttribute, Long> settings(AllocatorOptions given) {
         Map<PoolAttribute, Long> settings = new EnumMap<>(PoolAttribute.class);
-        POLICIES.forEach(policy -> policy.getKey()
-                .read(given)
-                .ifPresent(allowed -> settings.put(policy.getValue(), allowed ? 1L : 0L)));
+        POLICIES.forEach(policy ->
+                policy.getKey().read(given).ifPresent(allowed -> settings.put(policy.getValue(), allowed ? 1L : 0L)));
         return settings;
     }
 
@@ -163,7 +162,10 @@ record AsyncOptions(
             throw contradiction("release_threshold=adaptive", "pool=" + pool, "it resets the pool's high-water mark");
         }
         if (!onePool()) {
-            throw contradiction("release_threshold=adaptive", perStream ? "per_stream=true" : "small_pool", "one pool a device is watched");
+            throw contradiction(
+                    "release_threshold=adaptive",
+                    perStream ? "per_stream=true" : "small_pool",
+                    "one pool a device is watched");
         }
     }
 

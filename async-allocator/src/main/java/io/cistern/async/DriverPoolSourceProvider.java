@@ -43,8 +43,9 @@ public final class DriverPoolSourceProvider implements SegmentSourceProvider {
                     NAME + ": per_stream=true is not legal, since a range is for all streams; legal: per_stream=false");
         }
         if (options.adaptive()) {
-            throw new ConfigurationException(NAME + ": release_threshold=adaptive is not legal, since ranges are kept by"
-                    + " whoever asked for them; legal: zero, keep_all, bytes, a share of the device");
+            throw new ConfigurationException(
+                    NAME + ": release_threshold=adaptive is not legal, since ranges are kept by"
+                            + " whoever asked for them; legal: zero, keep_all, bytes, a share of the device");
         }
         return new DriverPoolSource(driver, context.devices().deviceCount(), options, context.streams());
     }

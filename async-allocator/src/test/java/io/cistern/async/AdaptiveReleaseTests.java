@@ -1,8 +1,8 @@
 package io.cistern.async;
 
-import static org.mockito.Mockito.mock;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.mockito.Mockito.mock;
 
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaResult;

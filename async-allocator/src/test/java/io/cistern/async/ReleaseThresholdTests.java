@@ -37,7 +37,7 @@ final class ReleaseThresholdTests implements AllocatorProvider {
 
     @Override
     public DeviceAllocator open(AllocatorContext context) {
-        AsyncOptions options = AsyncOptions.read(context.options());
+        AsyncOptions options = AsyncOptions.read(context.options(), Long.MAX_VALUE);
         read = options.threshold().orElseThrow();
         return new AsyncAllocator(gpu, 1, options, context.streams());
     }

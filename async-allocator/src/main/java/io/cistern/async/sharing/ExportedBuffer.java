@@ -13,7 +13,7 @@ import java.util.stream.Stream;
 /// An allocation that other processes can map by its name, and what they do with it in the order of streams.
 ///
 /// ```java
-/// ExportedBuffer weights = pool.publish("weights", address, byteSize, stream);   // what stream did until now is seen
+/// ExportedBuffer weights = pool.publish("weights", address, byteSize, stream);  // importers come behind stream
 /// …
 /// weights.await(stream);                     // later work of stream comes behind what importers have recorded
 /// fill(address, stream);

@@ -46,7 +46,12 @@ final class PoolServer implements AutoCloseable {
 
     /// @param exported the pool's descriptor; the server closes it
     /// @param mayConnect says of which users
-    PoolServer(Publications publications, Path path, Descriptor exported, Message.Pool description, LongPredicate mayConnect)
+    PoolServer(
+            Publications publications,
+            Path path,
+            Descriptor exported,
+            Message.Pool description,
+            LongPredicate mayConnect)
             throws IOException {
         this.publications = publications;
         this.path = path;

@@ -15,8 +15,8 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 
-/// What a pool has published, and who uses it, under one lock: the program publishes and closes, the server's thread maps
-/// and releases for importers.
+/// What a pool has published, and who uses it, under one lock: the program publishes and closes, the server's
+/// thread maps and releases for importers.
 ///
 /// A buffer is *published*, then *withdrawn* (nobody else maps it), then forgotten, once nobody uses it.
 final class Publications {
