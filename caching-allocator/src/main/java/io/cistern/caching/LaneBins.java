@@ -130,6 +130,13 @@ final class LaneBins extends SizeStacks {
         }
     }
 
+    /// Moves the older half of a stack to the depot, because there is no room.
+    ///
+    /// @return whether it took any
+    boolean leaveHalf(Lane lane, int sizeClass) {
+        return small != null && leave(small.depot, lane, sizeClass, (depth(sizeClass) + 1) / 2) > 0;
+    }
+
     /// Moves blocks to the depot of the shard, as far as it takes them.
     private void leave(Lane lane, int sizeClass, int count, AddressBatch evicted) {
         int left = small == null ? 0 : leave(small.depot, lane, sizeClass, count);

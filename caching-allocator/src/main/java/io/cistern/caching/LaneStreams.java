@@ -81,6 +81,9 @@ final class LaneStreams {
     void keep(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
         into.makePlace(lane, sizeClass, evicted);
         boolean kept = keepIfRoom(into, address, sizeClass, mayHold);
+        if (!kept && into.leaveHalf(lane, sizeClass)) {
+            kept = keepIfRoom(into, address, sizeClass, mayHold);
+        }
         while (!kept && into.evictLargest(sizeClass, evicted)) {
             kept = keepIfRoom(into, address, sizeClass, mayHold);
         }

@@ -13,10 +13,6 @@ public enum PageFit {
     /// Pages of 1/512 of it, from 2 MiB on, and no slack unless it is given.
     TIGHT(9, 9, 2L << 20);
 
-    /// Small pages are half as large again from 32 times their number of bytes on: the pages of a program that will
-    /// use much more are mostly made while it uses little.
-    private static final int EARLY_SHIFT = 5;
-
     /// The names as they are written.
     static final List<String> NAMES =
             Arrays.stream(values()).map(PageFit::toString).toList();
@@ -36,9 +32,7 @@ public enum PageFit {
     /// @param peakBytes the most that was ever live at once
     /// @param moves whether pages move much
     long pageBytes(long peakBytes, boolean moves, long largestBytes) {
-        long share = peakBytes >> (moves ? fineShift : coarseShift);
-        long early = Math.min(peakBytes >> EARLY_SHIFT, leastBytes * 3 / 2);
-        return Math.clamp(Math.max(share, early), leastBytes(largestBytes), largestBytes);
+        return Math.clamp(peakBytes >> (moves ? fineShift : coarseShift), leastBytes(largestBytes), largestBytes);
     }
 
     /// The smallest page that is made as such; what is cut to what is needed may be smaller.

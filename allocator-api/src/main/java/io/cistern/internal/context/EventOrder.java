@@ -31,8 +31,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     @Override
     public long record(int device, long stream) {
-        long kept = take(device);
-        long event = kept != 0 ? kept : driver.events().create(device);
+        long event = idleOrNew(device);
         try {
             driver.events().record(device, event, stream);
             return event;
@@ -44,7 +43,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     @Override
     public long recordAll(int device) {
-        long event = driver.events().create(device);
+        long event = idleOrNew(device);
         try {
             driver.events().recordAll(device, event);
             return event;
@@ -76,8 +75,13 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         }
     }
 
+    private long idleOrNew(int device) {
+        long event = takeIdle(device);
+        return event != 0 ? event : driver.events().create(device);
+    }
+
     /// Returns 0 if there is none.
-    private long take(int device) {
+    private long takeIdle(int device) {
         synchronized (idle) {
             return device < idle.size() && !idle.get(device).isEmpty()
                     ? idle.get(device).removeLast()

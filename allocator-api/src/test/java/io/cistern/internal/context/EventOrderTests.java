@@ -58,6 +58,18 @@ class EventOrderTests {
     }
 
     @Test
+    void anEventThatStoodForAllStreamsStandsForOneAfterwards() {
+        order.release(0, order.recordAll(0));
+        long memory = gpu.memory().allocate(0, 1 << 20);
+        gpu.copies().fillBytes(0, memory, (byte) 1, 1 << 20, other);
+        long fence = order.record(0, stream);
+        assertThat(order.passed(0, fence)).as("the other stream is busy").isTrue();
+        order.release(0, fence);
+        gpu.devices().synchronize(0);
+        gpu.memory().free(0, memory);
+    }
+
+    @Test
     void noMoreThanSoManyAreKept() {
         long[] fences = new long[5];
         for (int i = 0; i < fences.length; i++) {
