@@ -75,7 +75,8 @@ abstract sealed class OpenAllocators permits DeviceMemory {
         return open(AllocatorSpec.parse(spec), limit);
     }
 
-    private Allocator open(AllocatorSpec spec, @Nullable MemoryLimit limit) {
+    private Allocator open(AllocatorSpec given, @Nullable MemoryLimit limit) {
+        AllocatorSpec spec = catalog.complete(given);
         OpenContext context = context(spec, Map.of());
         return open(spec, openMaker(spec, context), limit, context::close);
     }
