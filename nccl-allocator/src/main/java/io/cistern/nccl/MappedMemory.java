@@ -29,9 +29,9 @@ final class MappedMemory {
     /// A device and all others that can reach it.
     static List<MemoryLocation> accessors(CudaDriver driver, int device) {
         List<MemoryLocation> all = new ArrayList<>(List.of(MemoryLocation.device(device)));
-        for (int peer = 0; peer < driver.devices().count(); peer++) {
-            if (peer != device && driver.peers().canAccess(peer, device)) {
-                all.add(MemoryLocation.device(peer));
+        for (int other = 0; other < driver.devices().count(); other++) {
+            if (other != device && driver.peers().canAccess(other, /* peer= */ device)) {
+                all.add(MemoryLocation.device(other));
             }
         }
         return all;

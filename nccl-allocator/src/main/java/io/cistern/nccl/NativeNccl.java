@@ -112,7 +112,7 @@ final class NativeNccl implements NcclApi {
         MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG, ranks);
         Group.around(this, () -> {
             for (int i = 0; i < ranks; i++) {
-                call.make(i, out.address() + i * Long.BYTES);
+                call.make(i, out.address() + (long) i * Long.BYTES);
             }
         });
         return out.toArray(ValueLayout.JAVA_LONG);

@@ -62,7 +62,7 @@ public enum NcclResult {
 
     private static String camelCase(String name) {
         StringBuilder text = new StringBuilder();
-        for (String word : name.split("_")) {
+        for (String word : name.split("_", -1)) {
             text.append(word.charAt(0)).append(word.substring(1).toLowerCase(Locale.ROOT));
         }
         return text.toString();

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 
 /// The segments of one source, and the communicators that know them.
@@ -30,10 +31,10 @@ final class SegmentRegistry {
     private final CopyOnWriteArrayList<RegistrationBook> books = new CopyOnWriteArrayList<>();
 
     /// Grows with each change, so that a communicator sees at a glance whether it is up to date.
-    private volatile long version;
+    private final AtomicLong version = new AtomicLong();
 
     long version() {
-        return version;
+        return version.get();
     }
 
     /// A segment exists from now on.
@@ -41,7 +42,7 @@ final class SegmentRegistry {
         lock.lock();
         try {
             present.put(segment.address(), segment);
-            version++;
+            version.incrementAndGet();
         } finally {
             lock.unlock();
         }
@@ -57,7 +58,7 @@ final class SegmentRegistry {
             if (windows.containsKey(segment.address())) {
                 return false;
             }
-            version++; // also if it stays: who dropped it takes it up again
+            version.incrementAndGet(); // also if it stays: who dropped it takes it up again
             for (RegistrationBook book : books) {
                 if (!book.tryDrop(segment)) {
                     return false;
@@ -80,7 +81,7 @@ final class SegmentRegistry {
         try {
             present.remove(segment.address());
             abandoned.put(segment, free);
-            version++;
+            version.incrementAndGet();
         } finally {
             lock.unlock();
         }

@@ -1,8 +1,6 @@
 package io.cistern.nccl;
 
-import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.kernels.MemoryKernels;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -17,20 +15,21 @@ final class SimulatedClique {
     /// Sends and receives between two ranks.
     private record Channel(int from, int to) {}
 
-    private final CudaDriver driver;
+    private final SimulatedStaging staging;
     private final int[] devices;
-    private final Map<Integer, MemoryKernels> kernels = new HashMap<>();
     private final Map<Long, SimulatedExchange> collectives = new HashMap<>();
     private final Map<Channel, List<SimulatedExchange>> unsent = new HashMap<>();
     private final Map<Channel, List<SimulatedExchange>> unreceived = new HashMap<>();
     private final List<SimulatedExchange> underWay = new ArrayList<>();
     private @Nullable SimulatedSplit split;
     private NcclResult error = NcclResult.SUCCESS;
-    private int left;
 
-    SimulatedClique(CudaDriver driver, int... devices) {
-        this.driver = driver;
+    SimulatedClique(SimulatedStaging staging, int... devices) {
+        this.staging = staging;
         this.devices = devices;
+        for (int device : devices) {
+            staging.kernels(device);
+        }
     }
 
     int size() {
@@ -48,7 +47,7 @@ final class SimulatedClique {
         underWay.removeIf(SimulatedExchange::freeIfDone);
         SimulatedExchange exchange = exchange(rank, call);
         try {
-            exchange.join(rank.rank(), call, stream, latch(devices[rank.rank()]));
+            exchange.join(rank.rank(), call, stream, staging.kernels(devices[rank.rank()]));
         } catch (NcclException failure) {
             fail(failure.result());
             throw failure;
@@ -92,13 +91,9 @@ final class SimulatedClique {
     }
 
     private SimulatedExchange newExchange(int members) {
-        SimulatedExchange exchange = new SimulatedExchange(driver, devices, members);
+        SimulatedExchange exchange = new SimulatedExchange(staging, devices, members);
         underWay.add(exchange);
         return exchange;
-    }
-
-    private MemoryKernels latch(int device) {
-        return kernels.computeIfAbsent(device, _ -> MemoryKernels.load(driver, device));
     }
 
     /// Lets streams go that wait for ranks which will not come.
@@ -111,20 +106,10 @@ final class SimulatedClique {
         fail(NcclResult.REMOTE_ERROR);
     }
 
-    void finish(int device) {
-        driver.devices().synchronize(device);
-    }
-
-    /// A rank ends; the last one frees what they had.
-    void leave(int device) {
-        driver.devices().synchronize(device);
-        synchronized (this) {
-            if (++left == devices.length) {
-                underWay.forEach(SimulatedExchange::free);
-                underWay.clear();
-                kernels.values().forEach(MemoryKernels::close);
-            }
-        }
+    /// Waits for what a rank has called.
+    synchronized void finish(int device) {
+        underWay.forEach(exchange -> exchange.end(device));
+        underWay.removeIf(SimulatedExchange::freeIfDone);
     }
 
     /// Waits until all ranks have said their color.
@@ -138,7 +123,7 @@ final class SimulatedClique {
             current.wish(members.get(i).rank(), colors[i], keys[i]);
         }
         if (current.isComplete()) {
-            current.decide(driver);
+            current.decide(staging);
             split = null;
             notifyAll();
         }

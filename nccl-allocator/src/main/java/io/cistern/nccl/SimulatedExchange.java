@@ -17,7 +17,7 @@ import java.util.List;
 /// copy what it gives to the host → event → stand until the result is there → copy the result from the host → event
 /// ```
 ///
-/// The last rank to call makes its stream wait for all first events; then the host computes all results and lets all
+/// Who gets nothing does not stand. The last rank to call makes its stream wait for all first events; then the host computes all results and lets all
 /// streams go. Guarded by the [SimulatedClique].
 final class SimulatedExchange {
     private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();
@@ -46,35 +46,37 @@ final class SimulatedExchange {
         }
 
         private MemorySegment host(long byteSize) {
-            return driver.memory().allocateHost(device, Math.max(byteSize, 1));
+            return staging.take(device, byteSize);
         }
 
         void enqueue(long stream, MemoryKernels latch) {
             long gives = SimulatedExchange.this.given(rank, call);
             driver.copies().toHost(device, given, call.send(), gives, stream);
             driver.events().record(device, gave, stream);
-            latch.latch(flag.address(), stream);
             long receives = SimulatedExchange.this.received(rank, call);
-            driver.copies().toDevice(device, call.receive(), result, receives, stream);
+            if (receives > 0) {
+                latch.latch(flag.address(), stream);
+                driver.copies().toDevice(device, call.receive(), result, receives, stream);
+            }
             driver.events().record(device, done, stream);
         }
 
         void free() {
-            for (MemorySegment each : List.of(given, result, flag)) {
-                driver.memory().freeHost(device, each);
-            }
+            List.of(given, result, flag).forEach(staging::giveBack);
             driver.events().destroy(device, gave);
             driver.events().destroy(device, done);
         }
     }
 
+    private final SimulatedStaging staging;
     private final CudaDriver driver;
     private final int[] devices;
     private final int members;
     private final List<Part> parts = new ArrayList<>();
 
-    SimulatedExchange(CudaDriver driver, int[] devices, int members) {
-        this.driver = driver;
+    SimulatedExchange(SimulatedStaging staging, int[] devices, int members) {
+        this.staging = staging;
+        this.driver = staging.driver();
         this.devices = devices;
         this.members = members;
     }
@@ -95,11 +97,11 @@ final class SimulatedExchange {
             part.enqueue(stream, latch);
             return;
         }
-        finish(part, stream, latch);
+        finish(part, stream);
     }
 
     /// The last rank's stream waits for what the others give, and its host function works for all.
-    private void finish(Part last, long stream, MemoryKernels latch) {
+    private void finish(Part last, long stream) {
         long gives = given(last.rank, last.call);
         driver.copies().toHost(last.device, last.given, last.call.send(), gives, stream);
         for (Part other : parts) {
@@ -202,7 +204,7 @@ final class SimulatedExchange {
         parts.forEach(part -> FLAG.setVolatile(part.flag, 0L, 1));
     }
 
-    /// Frees what it took, if all streams are past it.
+    /// Frees what it took, if all ranks have called and all streams are past it.
     boolean freeIfDone() {
         boolean done = parts.size() == members
                 && parts.stream().allMatch(part -> driver.events().hasPassed(part.device, part.done));
@@ -212,8 +214,18 @@ final class SimulatedExchange {
         return done;
     }
 
-    void free() {
+    private void free() {
         parts.forEach(Part::free);
         parts.clear();
+    }
+
+    /// Waits until a device's part is done. What other ranks have not called by now, they won't: then it ends without.
+    void end(int device) {
+        if (parts.size() < members) {
+            letGo();
+        }
+        parts.stream()
+                .filter(part -> part.device == device)
+                .forEach(part -> driver.events().synchronize(device, part.done));
     }
 }

@@ -31,7 +31,11 @@ final class SimulatedNccl implements NcclApi {
     /// Of the ids that were made and whose ranks have not all met.
     private static final Map<UniqueId, SimulatedMeetingPoint> MEETING_POINTS = new ConcurrentHashMap<>();
 
-    private record GroupCall(Handle communicator, Collective call, long stream) {}
+    private record GroupCall(SimulatedRank rank, Collective call, long stream) {
+        void enqueue() {
+            rank.clique().enqueue(rank, call, stream);
+        }
+    }
 
     /// The calls of the group that a thread is in.
     private static final class OpenGroup {
@@ -39,14 +43,17 @@ final class SimulatedNccl implements NcclApi {
         final List<GroupCall> calls = new ArrayList<>();
     }
 
+    private static final ThreadLocal<@Nullable OpenGroup> GROUP = new ThreadLocal<>();
+
     private final CudaDriver driver;
+    private final SimulatedStaging staging;
     private final MappedMemory memory;
     private final AtomicLong numbers = new AtomicLong();
     private final Map<Long, SimulatedRank> ranks = new ConcurrentHashMap<>();
-    private final ThreadLocal<@Nullable OpenGroup> group = new ThreadLocal<>();
 
     SimulatedNccl(CudaDriver driver) {
         this.driver = driver;
+        this.staging = new SimulatedStaging(driver);
         this.memory = new MappedMemory(driver);
     }
 
@@ -94,7 +101,7 @@ final class SimulatedNccl implements NcclApi {
         if (all.length != new HashSet<>(Arrays.stream(all).boxed().toList()).size()) {
             throw refused("ncclCommInitRank", NcclResult.INVALID_USAGE, Arrays.toString(all), "duplicate GPU");
         }
-        SimulatedClique clique = point.clique(() -> new SimulatedClique(driver, all));
+        SimulatedClique clique = point.clique(() -> new SimulatedClique(staging, all));
         long[] handles = new long[devices.length];
         for (int i = 0; i < devices.length; i++) {
             handles[i] = add(clique, firstRank + i);
@@ -158,7 +165,7 @@ final class SimulatedNccl implements NcclApi {
     public void destroy(Handle communicator) {
         SimulatedRank rank = ranks.remove(communicator.value());
         if (rank != null) {
-            rank.clique().leave(communicator.device());
+            rank.clique().finish(communicator.device());
         }
     }
 
@@ -167,16 +174,15 @@ final class SimulatedNccl implements NcclApi {
         SimulatedRank rank = ranks.remove(communicator.value());
         if (rank != null) {
             rank.clique().abort();
-            rank.clique().leave(communicator.device());
         }
     }
 
     @Override
     public void groupStart() {
-        OpenGroup open = group.get();
+        OpenGroup open = GROUP.get();
         if (open == null) {
             open = new OpenGroup();
-            group.set(open);
+            GROUP.set(open);
         }
         open.depth++;
     }
@@ -184,32 +190,27 @@ final class SimulatedNccl implements NcclApi {
     /// Sends go first: those of a group are under way together, so none waits for a receive before it.
     @Override
     public void groupEnd() {
-        OpenGroup open = group.get();
+        OpenGroup open = GROUP.get();
         if (open == null) {
             throw refused("ncclGroupEnd", NcclResult.INVALID_USAGE, "", "no group was started");
         }
         if (--open.depth > 0) {
             return;
         }
-        group.remove();
-        open.calls.stream().filter(call -> call.call.kind() == Kind.SEND).forEach(this::enqueue);
-        open.calls.stream().filter(call -> call.call.kind() != Kind.SEND).forEach(this::enqueue);
+        GROUP.remove();
+        open.calls.stream().filter(call -> call.call.kind() == Kind.SEND).forEach(GroupCall::enqueue);
+        open.calls.stream().filter(call -> call.call.kind() != Kind.SEND).forEach(GroupCall::enqueue);
     }
 
     @Override
     public void enqueue(Handle communicator, Collective call, long stream) {
-        GroupCall one = new GroupCall(communicator, call, stream);
-        OpenGroup open = group.get();
+        GroupCall one = new GroupCall(rankOf(communicator), call, stream);
+        OpenGroup open = GROUP.get();
         if (open != null) {
             open.calls.add(one);
         } else {
-            enqueue(one);
+            one.enqueue();
         }
-    }
-
-    private void enqueue(GroupCall one) {
-        SimulatedRank rank = rankOf(one.communicator);
-        rank.clique().enqueue(rank, one.call, one.stream);
     }
 
     @Override

@@ -1,6 +1,5 @@
 package io.cistern.nccl;
 
-import io.cistern.cuda.CudaDriver;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -33,7 +32,7 @@ final class SimulatedSplit {
     }
 
     /// Makes the new cliques: ranks of a color by key, then by old rank.
-    void decide(CudaDriver driver) {
+    void decide(SimulatedStaging staging) {
         Map<Integer, List<Wish>> byColor = new TreeMap<>();
         wishes.stream()
                 .filter(wish -> wish.color >= 0)
@@ -42,7 +41,7 @@ final class SimulatedSplit {
                         .add(wish));
         for (List<Wish> members : byColor.values()) {
             SimulatedClique clique = new SimulatedClique(
-                    driver,
+                    staging,
                     members.stream().mapToInt(wish -> devices[wish.oldRank]).toArray());
             for (int i = 0; i < members.size(); i++) {
                 places.put(members.get(i).oldRank, new Place(clique, i));

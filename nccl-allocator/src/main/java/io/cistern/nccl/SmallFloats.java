@@ -61,7 +61,7 @@ final class SmallFloats {
         int sign = Float.floatToRawIntBits(value) < 0 ? 0x80 : 0;
         int exponent = Math.max(Math.getExponent(size), 1 - E4M3_BIAS);
         int steps = (int) Math.rint(Math.scalb((double) size, 3 - exponent));
-        int code = (exponent + E4M3_BIAS - 1 << 3) + steps;
+        int code = ((exponent + E4M3_BIAS - 1) << 3) + steps;
         return (byte) (sign | code);
     }
 }

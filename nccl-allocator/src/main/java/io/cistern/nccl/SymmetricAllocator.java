@@ -116,16 +116,13 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
         }
     }
 
-    /// A segment that a window lies on goes back with the last window.
+    /// Segments go back when the source is closed, those that a window lies on with the last window.
     @Override
     public void close() {
         for (int device = 0; device < arenas.length(); device++) {
             SymmetricArena arena = arenas.get(device);
             if (arena != null) {
                 arena.close();
-                if (!source.tryRelease(arena.segment())) {
-                    continue; // the source frees it when it is closed, or later
-                }
             }
         }
     }
