@@ -2,9 +2,11 @@ package io.cistern.nccl;
 
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.VirtualMemory;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +17,8 @@ import java.util.concurrent.ConcurrentHashMap;
 ///
 /// Allocate: create → reserve → map → setAccess; what fails takes back what was done, the last first. **Threads.** Any.
 final class MappedMemory {
+    private static final System.Logger LOG = System.getLogger(MappedMemory.class.getName());
+
     private record Range(int device, long byteSize, long handle) {}
 
     private final CudaDriver driver;
@@ -39,7 +43,7 @@ final class MappedMemory {
 
     /// Allocates whole granules.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then everything is as before
+    /// @throws CudaException if the driver refuses; then everything is as before
     long allocate(int device, long byteSize, PhysicalMemory kind) {
         long granularity = memory.granularity(kind, true);
         long size = (byteSize + granularity - 1) / granularity * granularity;
@@ -78,12 +82,18 @@ final class MappedMemory {
         }
     }
 
-    /// Frees what [#allocate] gave.
+    /// Frees what [#allocate] gave. It is gone once it is unmapped; what the driver keeps of it then is only logged.
+    ///
+    /// @throws CudaException if it can't be unmapped; then everything is as before
     void free(long address) {
         Range range = Objects.requireNonNull(ranges.get(address), "an address of this memory");
         memory.unmap(range.device, address, range.byteSize);
         ranges.remove(address);
-        memory.release(range.device, range.handle);
-        memory.freeReservation(range.device, address, range.byteSize);
+        try {
+            memory.release(range.device, range.handle);
+            memory.freeReservation(range.device, address, range.byteSize);
+        } catch (CudaException failure) {
+            LOG.log(Level.WARNING, "{0} bytes stay reserved: {1}", range.byteSize, failure.getMessage());
+        }
     }
 }

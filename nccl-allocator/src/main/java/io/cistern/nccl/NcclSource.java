@@ -56,6 +56,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
                 || driver.memory().freeBytes(device) < byteSize;
     }
 
+    /// What NCCL does not take back is there as before, too.
     @Override
     public boolean tryRelease(Segment segment) {
         if (!registry.letGo(segment)) {
@@ -63,11 +64,12 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
         }
         try {
             free(segment);
-        } catch (RuntimeException | Error failure) {
+            return true;
+        } catch (NcclException failure) {
+            LOG.log(Level.WARNING, "{0} stays reserved for now: {1}", segment, failure.getMessage());
             registry.appeared(segment);
-            throw failure;
+            return false;
         }
-        return true;
     }
 
     private void free(Segment segment) {
@@ -78,7 +80,8 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
     @Override
     public void release(Segment segment) {
         if (!tryRelease(segment)) {
-            throw new IllegalStateException(segment + " is still registered with a communicator that is in a call");
+            throw new IllegalStateException(segment + " stays: NCCL does not take it back, or it is registered with a"
+                    + " communicator that is in a call");
         }
     }
 

@@ -223,17 +223,24 @@ final class SimulatedNccl implements NcclApi {
             String why = failure.result() == CudaResult.OUT_OF_MEMORY
                     ? "Cuda failure 2 'out of memory'"
                     : String.valueOf(failure.getMessage());
-            throw refused(
-                    "ncclMemAlloc",
-                    NcclResult.UNHANDLED_CUDA_ERROR,
-                    "device=" + device + ", byteSize=" + byteSize,
-                    why);
+            throw failed("ncclMemAlloc", "device=" + device + ", byteSize=" + byteSize, why, failure);
         }
     }
 
     @Override
     public void free(int device, long address) {
-        memory.free(address);
+        try {
+            memory.free(address);
+        } catch (CudaException failure) {
+            String arguments = "address=0x" + Long.toHexString(address);
+            throw failed("ncclMemFree", arguments, String.valueOf(failure.getMessage()), failure);
+        }
+    }
+
+    private static NcclException failed(String call, String arguments, String why, CudaException cause) {
+        NcclException failure = refused(call, NcclResult.UNHANDLED_CUDA_ERROR, arguments, why);
+        failure.initCause(cause);
+        return failure;
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.cistern.nccl;
 
+import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
@@ -14,7 +15,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// Blocks at deterministic offsets: up to a size from one segment a device, a [SymmetricArena]; above it from another
-/// allocator. Which of the two, and the offset, depend on the sequence of sizes and frees on the device alone, so ranks
+/// allocator, as it does where the segment has no room. Which of the two, and the offset, depend on the sequence of sizes and frees on the device alone, so ranks
 /// that do the same have the same.
 final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemory, SegmentRegistry.Owner {
     private final StreamOrder order;
@@ -41,9 +42,20 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        return byteSize <= largest
-                ? arena(device).allocate(byteSize, stream)
-                : upstream.allocate(byteSize, device, stream);
+        long address = byteSize <= largest ? allocateInArena(byteSize, device, stream) : 0;
+        return address != 0 ? address : upstream.allocate(byteSize, device, stream);
+    }
+
+    private long allocateInArena(long byteSize, int device, long stream) {
+        try {
+            long address;
+            do {
+                address = arena(device).allocate(byteSize, stream);
+            } while (address == SymmetricArena.RETIRED);
+            return address;
+        } catch (DeviceOutOfMemoryException noSegment) {
+            return 0; // the upstream may have less to ask for; a window can't be registered then
+        }
     }
 
     @Override
@@ -100,11 +112,21 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
         return above.isEmpty() ? above : OptionalLong.of(above.getAsLong() + own);
     }
 
-    /// The segment stays: it may be registered as a window, and its offsets are agreed upon.
+    /// A segment goes whole, once nothing on it is live and no window lies on it; the next one has the same offsets.
     @Override
     public long trim(int device, long keepBytes) {
         long own = arenas.get(device) == null ? 0 : segmentBytes;
-        return upstream.trim(device, Math.max(0, keepBytes - own));
+        long returned = upstream.trim(device, Math.max(0, keepBytes - own));
+        return keepBytes < own ? returned + retire(device) : returned;
+    }
+
+    private synchronized long retire(int device) {
+        SymmetricArena arena = arenas.get(device);
+        if (arena == null || !arena.tryRetire(source)) {
+            return 0;
+        }
+        arenas.set(device, null);
+        return segmentBytes;
     }
 
     @Override

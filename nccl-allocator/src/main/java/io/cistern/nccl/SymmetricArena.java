@@ -1,8 +1,8 @@
 package io.cistern.nccl;
 
-import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
+import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
@@ -31,6 +31,9 @@ final class SymmetricArena {
     /// Sizes and offsets are multiples of this; NCCL is at its best from 16 bytes on, blocks in general from 256.
     static final long UNIT = 512;
 
+    /// What an arena answers whose segment has gone: there may be another one.
+    static final long RETIRED = -1;
+
     private static final long PER_THREAD = Streams.PER_THREAD_DEFAULT;
 
     /// Whose work may still use a range: a stream, or what it had done when it ended.
@@ -45,6 +48,7 @@ final class SymmetricArena {
     private final TreeMap<Long, Free> free = new TreeMap<>();
     private final Map<Long, Long> live = new TreeMap<>();
     private final List<Long> fences = new ArrayList<>();
+    private boolean retired;
 
     SymmetricArena(Segment segment, StreamOrder order) {
         this.segment = segment;
@@ -60,18 +64,20 @@ final class SymmetricArena {
         return address >= segment.address() && address < segment.address() + segment.byteSize();
     }
 
+    /// Allocates.
+    ///
+    /// @return the address, 0 if there is no room, or [#RETIRED]
     synchronized long allocate(long byteSize, long stream) {
+        if (retired) {
+            return RETIRED;
+        }
         long size = rounded(byteSize);
         for (Map.Entry<Long, Free> range : free.entrySet()) {
             if (range.getValue().byteSize >= size) {
                 return take(range.getKey(), range.getValue(), size, stream);
             }
         }
-        throw new DeviceOutOfMemoryException(
-                byteSize,
-                segment.device(),
-                "symmetric: no " + size + " free bytes in one piece of its " + segment.byteSize()
-                        + "; open it with more bytes, or with a smaller largest");
+        return 0;
     }
 
     private long take(long offset, Free range, long size, long stream) {
@@ -161,6 +167,25 @@ final class SymmetricArena {
 
     private static long rounded(long byteSize) {
         return (byteSize + UNIT - 1) / UNIT * UNIT;
+    }
+
+    /// Gives the segment back if it is idle and its source takes it.
+    synchronized boolean tryRetire(RangeSource source) {
+        if (!retired && live.isEmpty() && isQuiet()) {
+            retired = source.tryRelease(segment);
+        }
+        return retired;
+    }
+
+    private boolean isQuiet() {
+        for (Free range : List.copyOf(free.values())) {
+            for (Use use : range.last) {
+                if (!order.passed(segment.device(), use.fence != 0 ? use.fence : ended(use.stream).fence)) {
+                    return false;
+                }
+            }
+        }
+        return true;
     }
 
     /// Waits for all that may still use the segment; no block is live. In a context that died nothing runs any more.

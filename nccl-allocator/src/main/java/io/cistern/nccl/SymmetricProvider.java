@@ -16,7 +16,7 @@ import io.cistern.spi.SegmentSource;
 ///
 /// | option | values | meaning |
 /// |---|---|---|
-/// | `bytes` | from `2MiB`; `512MiB` | the segment of each device |
+/// | `bytes` | from `2MiB`; `512MiB` | the segment of each device; what finds no room there comes from `upstream` |
 /// | `largest` | `32MiB` | larger blocks come from `upstream`, where collectives need no window to be fast |
 /// | `source` | a source of ranges; `nccl` | where the segment comes from |
 /// | `upstream` | an allocator; `caching:source=nccl` | where larger blocks come from |

@@ -76,7 +76,7 @@ class NcclSourceTests {
     void whatNcclDoesNotTakeBackStaysRegisteredAndIsTriedAgain() {
         Segment segment = source.acquire(2 * MIB, 256, 0);
         fake.fail("ncclMemFree", 1);
-        assertThatThrownBy(() -> source.tryRelease(segment)).isInstanceOf(NcclException.class);
+        assertThat(source.tryRelease(segment)).isFalse();
         assertThat(source.registries().getFirst().present(0)).containsExactly(segment);
         fake.fail("", 0);
         source.release(segment);

@@ -8,6 +8,6 @@ import io.cistern.testkit.AllocatorConformance;
 class SymmetricConformanceTests extends AllocatorConformance {
     @Override
     protected Allocator open(DeviceMemory memory) {
-        return memory.open("symmetric:bytes=16MiB,largest=1MiB");
+        return memory.open("symmetric:bytes=64MiB,largest=4MiB");
     }
 }

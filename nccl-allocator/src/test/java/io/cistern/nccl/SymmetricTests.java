@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.ConfigurationException;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
 import io.cistern.simulated.SimulatedGpu;
@@ -129,13 +128,31 @@ class SymmetricTests {
     }
 
     @Test
-    void aFullSegmentSaysWhatToDo() {
+    void whatFindsNoRoomComesFromPlainMemory() {
         try (MemoryPool pool = memory.pool("symmetric:bytes=4MiB")) {
             long block = pool.allocate(3 * MIB, 0, streams[0]);
-            assertThatThrownBy(() -> pool.allocate(2 * MIB, 0, streams[0]))
-                    .isInstanceOf(DeviceOutOfMemoryException.class)
-                    .hasMessageContaining("open it with more bytes");
+            long other = pool.allocate(2 * MIB, 0, streams[0]);
+            long offset = other - symmetric(pool).segment(0).address();
+            assertThat(offset < 0 || offset >= 4 * MIB).isTrue();
             memory.free(block, streams[0]);
+            memory.free(other, streams[0]);
+        }
+    }
+
+    @Test
+    void anIdleSegmentGoesWithTrimUnlessAWindowLiesOnIt() {
+        try (MemoryPool pool = memory.pool("symmetric:bytes=64MiB");
+                Communicator rank = Nccl.of(memory).initAll(0).getFirst()) {
+            long block = pool.allocate(MIB, 0, streams[0]);
+            assertThat(pool.trim(0, 0)).as("a block is live").isZero();
+            memory.free(block, streams[0]);
+            gpu.streams().synchronize(0, streams[0]);
+            try (Window _ = rank.registerWindow(pool)) {
+                assertThat(pool.trim(0, 0)).as("a window lies on it").isZero();
+            }
+            assertThat(pool.trim(0, 0)).isEqualTo(64 * MIB);
+            assertThat(pool.reservedBytes(0)).hasValue(0);
+            memory.free(pool.allocate(MIB, 0, streams[0]), streams[0]);
         }
     }
 
