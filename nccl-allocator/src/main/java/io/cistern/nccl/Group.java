@@ -2,9 +2,7 @@ package io.cistern.nccl;
 
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /// The calls of one [Nccl#group], kept until its end and then made in one go: NCCL knows a group by the OS thread,
@@ -49,16 +47,11 @@ final class Group {
     }
 
     private void issue(NcclApi api) {
-        Set<Communicator> members = new LinkedHashSet<>();
-        calls.stream()
-                .map(Call::communicator)
-                .sorted(Comparator.comparingLong(Communicator::number))
-                .forEach(members::add);
-        List<Communicator> entered = new ArrayList<>();
+        List<Communicator> members = members();
+        int entered = 0;
         try {
-            for (Communicator member : members) {
-                member.enter();
-                entered.add(member);
+            for (; entered < members.size(); entered++) {
+                members.get(entered).enter();
             }
             around(api, () -> {
                 for (Call call : calls) {
@@ -66,8 +59,20 @@ final class Group {
                 }
             });
         } finally {
-            entered.forEach(Communicator::leave);
+            members.subList(0, entered).forEach(Communicator::leave);
         }
+    }
+
+    /// Without garbage to speak of: a group may be a call of microseconds.
+    private List<Communicator> members() {
+        List<Communicator> members = new ArrayList<>(calls.size());
+        for (Call call : calls) {
+            if (!members.contains(call.communicator)) {
+                members.add(call.communicator);
+            }
+        }
+        members.sort(Comparator.comparingLong(Communicator::number));
+        return members;
     }
 
     /// Makes calls between start and end of a group. The group is ended in any case; the first failure counts.

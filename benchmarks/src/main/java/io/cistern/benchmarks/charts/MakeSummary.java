@@ -42,6 +42,7 @@ public final class MakeSummary {
         checks();
         bench();
         latencies();
+        collectives();
         jmh();
     }
 
@@ -118,6 +119,13 @@ public final class MakeSummary {
             });
         }
         print("Latency, ns", List.of("", "p50", "p99", "p99.9"), cells);
+    }
+
+    private void collectives() throws IOException {
+        List<Rows.Row> rows = Rows.json(raw, "nccl.jsonl");
+        Function<Rows.Row, String> line = row -> row.text("byteSize");
+        table("All-reduce, us", rows, line, row -> number(row, "micros", "%.2f"));
+        table("All-reduce, bus GB/s", rows, line, row -> number(row, "busGigabytesPerSecond", "%.1f"));
     }
 
     private void jmh() throws IOException {
