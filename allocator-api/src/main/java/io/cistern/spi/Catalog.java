@@ -31,9 +31,7 @@ public interface Catalog {
     /// has its name. Options of such a spec are the source's.
     default AllocatorSpec complete(AllocatorSpec spec) {
         boolean ofSource = knows(Kind.SOURCE, spec.name()) && !knows(Kind.ALLOCATOR, spec.name());
-        return ofSource
-                ? new AllocatorSpec("caching", Map.of("source", List.of(spec.text())), spec.text())
-                : spec;
+        return ofSource ? new AllocatorSpec("caching", Map.of("source", List.of(spec.text())), spec.text()) : spec;
     }
 
     private boolean knows(Kind kind, String name) {

@@ -77,8 +77,8 @@ public final class GpuTests {
     }
 
     private static Optional<Class<?>> suite(String name) {
-        Stream<Class<?>> ofOthers = ServiceLoader.load(GpuSuites.class).stream()
-                .flatMap(found -> found.get().suites().stream());
+        Stream<Class<?>> ofOthers =
+                ServiceLoader.load(GpuSuites.class).stream().flatMap(found -> found.get().suites().stream());
         return Stream.concat(Stream.concat(USUAL.stream(), BY_NAME.stream()), ofOthers)
                 .filter(suite -> suite.getSimpleName().equals(name))
                 .findFirst();

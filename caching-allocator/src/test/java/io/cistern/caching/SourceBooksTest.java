@@ -23,8 +23,7 @@ class SourceBooksTest {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(256 * MIB).devices(2).build();
-    private final DeviceMemory memory =
-            DeviceMemory.open(gpu, Catalog.of(List.of(new CachingProvider()), List.of()));
+    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(new CachingProvider()), List.of()));
     private final Books books = new Books();
     private final long a = gpu.streams().create(0);
     private final long b = gpu.streams().create(0);

@@ -36,7 +36,9 @@ final class ModuleArrowsTests {
             Map.entry("io.cistern.adaptors", Set.of(API)),
             Map.entry("io.cistern.testkit", Set.of(API, DRIVER, "io.cistern.simulated")),
             Map.entry("io.cistern.cli", Set.of(API, DRIVER, "io.cistern.simulated", "io.cistern.loader")),
-            Map.entry("io.cistern.nccl.testkit", Set.of(API, DRIVER, "io.cistern.nccl", "io.cistern.caching", "io.cistern.testkit")));
+            Map.entry(
+                    "io.cistern.nccl.testkit",
+                    Set.of(API, DRIVER, "io.cistern.nccl", "io.cistern.caching", "io.cistern.testkit")));
 
     /// How an unknown name is answered: exported to the loader alone, which says so for providers as the API does
     /// for options.

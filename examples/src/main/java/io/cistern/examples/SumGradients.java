@@ -36,8 +36,8 @@ public final class SumGradients {
 
     private void run() {
         Nccl nccl = Nccl.system();
-        List<Communicator> ranks = nccl.initAll(
-                IntStream.range(0, driver.devices().count()).toArray());
+        List<Communicator> ranks =
+                nccl.initAll(IntStream.range(0, driver.devices().count()).toArray());
         ranks.forEach(rank -> streams.add(driver.streams().create(rank.device())));
         try (MemoryPool pool = MemoryPool.of("nccl");
                 Scope _ = pool.enter()) {

@@ -79,8 +79,7 @@ public abstract sealed class Collectives permits Communicator {
     /// As the other form, for whole buffers of equal size.
     ///
     /// @throws IllegalArgumentException if a buffer does not fit
-    public void reduce(
-            DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, int root, long stream) {
+    public void reduce(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, int root, long stream) {
         Operands operands = new Operands(this, Kind.REDUCE, type, stream);
         long count = operands.count(send, 1, receive, 1);
         reduce(operands.use(send), operands.use(receive), count, type, op, root, stream);
@@ -110,8 +109,7 @@ public abstract sealed class Collectives permits Communicator {
     /// @param send what this rank gives: `receiveCount` × ranks elements
     /// @param receive where its part goes: `receiveCount`; in place if it is this rank's part of `send`
     /// @throws NcclException if NCCL refuses
-    public void reduceScatter(
-            long send, long receive, long receiveCount, DataType type, ReductionOp op, long stream) {
+    public void reduceScatter(long send, long receive, long receiveCount, DataType type, ReductionOp op, long stream) {
         enqueue(new Collective(Kind.REDUCE_SCATTER, send, receive, receiveCount, type, op, 0), stream);
     }
 

@@ -71,10 +71,12 @@ final class NativeNccl implements NcclApi {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG, ordinals.length);
             MemorySegment list = arena.allocateFrom(ValueLayout.JAVA_INT, ordinals);
-            onDevice(ordinals[0], () -> initAll.check(
-                    initAll.call(out.address(), ordinals.length, list.address()),
-                    0,
-                    "devices=" + Arrays.toString(ordinals)));
+            onDevice(
+                    ordinals[0],
+                    () -> initAll.check(
+                            initAll.call(out.address(), ordinals.length, list.address()),
+                            0,
+                            "devices=" + Arrays.toString(ordinals)));
             return out.toArray(ValueLayout.JAVA_LONG);
         }
     }
@@ -83,22 +85,31 @@ final class NativeNccl implements NcclApi {
     public long[] initRanks(UniqueId id, int rankCount, int firstRank, int[] ordinals) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, id.toBytes());
-            return together(arena, ordinals.length, (i, out) -> onDevice(ordinals[i], () -> initRank.check(
-                    initRank.call(out, rankCount, bytes, firstRank + i),
-                    0,
-                    "rankCount=" + rankCount + ", rank=" + (firstRank + i) + ", device=" + ordinals[i])));
+            return together(
+                    arena,
+                    ordinals.length,
+                    (i, out) -> onDevice(
+                            ordinals[i],
+                            () -> initRank.check(
+                                    initRank.call(out, rankCount, bytes, firstRank + i),
+                                    0,
+                                    "rankCount=" + rankCount + ", rank=" + (firstRank + i) + ", device="
+                                            + ordinals[i])));
         }
     }
 
     @Override
     public long[] split(Handle[] communicators, int[] colors, int[] keys) {
         try (Arena arena = Arena.ofConfined()) {
-            return together(arena, communicators.length, (i, out) -> onDevice(communicators[i].device(), () -> {
-                long communicator = communicators[i].value();
-                int color = Math.max(-1, colors[i]); // NCCL_SPLIT_NOCOLOR
-                int code = split.call(communicator, color, keys[i], out, 0L);
-                split.check(code, communicator, "color=" + color + ", key=" + keys[i]);
-            }));
+            return together(
+                    arena,
+                    communicators.length,
+                    (i, out) -> onDevice(communicators[i].device(), () -> {
+                        long communicator = communicators[i].value();
+                        int color = Math.max(-1, colors[i]); // NCCL_SPLIT_NOCOLOR
+                        int code = split.call(communicator, color, keys[i], out, 0L);
+                        split.check(code, communicator, "color=" + color + ", key=" + keys[i]);
+                    }));
         }
     }
 
@@ -136,7 +147,8 @@ final class NativeNccl implements NcclApi {
     private static int number(NcclFunction function, Handle communicator) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
-            function.check(function.call(communicator.value(), out.address()), communicator.value(), text(communicator));
+            function.check(
+                    function.call(communicator.value(), out.address()), communicator.value(), text(communicator));
             return out.get(ValueLayout.JAVA_INT, 0);
         }
     }
@@ -158,8 +170,9 @@ final class NativeNccl implements NcclApi {
 
     private void end(NcclCall call, Handle communicator) {
         NcclFunction function = library.function(call);
-        onDevice(communicator.device(), () ->
-                function.check(function.call(communicator.value()), 0, text(communicator)));
+        onDevice(
+                communicator.device(),
+                () -> function.check(function.call(communicator.value()), 0, text(communicator)));
     }
 
     @Override
@@ -186,8 +199,10 @@ final class NativeNccl implements NcclApi {
     public long allocate(int device, long byteSize) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
-            onDevice(device, () -> memAlloc.check(
-                    memAlloc.call(out.address(), byteSize), 0, "device=" + device + ", byteSize=" + byteSize));
+            onDevice(
+                    device,
+                    () -> memAlloc.check(
+                            memAlloc.call(out.address(), byteSize), 0, "device=" + device + ", byteSize=" + byteSize));
             return out.get(ValueLayout.JAVA_LONG, 0);
         }
     }
@@ -202,10 +217,12 @@ final class NativeNccl implements NcclApi {
     public long register(Handle communicator, long address, long byteSize) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
-            onDevice(communicator.device(), () -> register.check(
-                    register.call(communicator.value(), address, byteSize, out.address()),
-                    communicator.value(),
-                    text(communicator) + ", address=" + hex(address) + ", byteSize=" + byteSize));
+            onDevice(
+                    communicator.device(),
+                    () -> register.check(
+                            register.call(communicator.value(), address, byteSize, out.address()),
+                            communicator.value(),
+                            text(communicator) + ", address=" + hex(address) + ", byteSize=" + byteSize));
             return out.get(ValueLayout.JAVA_LONG, 0);
         }
     }
@@ -218,14 +235,17 @@ final class NativeNccl implements NcclApi {
     @Override
     public long[] registerWindows(Handle[] communicators, long[] addresses, long byteSize) {
         try (Arena arena = Arena.ofConfined()) {
-            return together(arena, communicators.length, (i, out) -> onDevice(communicators[i].device(), () -> {
-                long communicator = communicators[i].value();
-                int code = windowRegister.call(communicator, addresses[i], byteSize, out, SYMMETRIC);
-                windowRegister.check(
-                        code,
-                        communicator,
-                        text(communicators[i]) + ", address=" + hex(addresses[i]) + ", byteSize=" + byteSize);
-            }));
+            return together(
+                    arena,
+                    communicators.length,
+                    (i, out) -> onDevice(communicators[i].device(), () -> {
+                        long communicator = communicators[i].value();
+                        int code = windowRegister.call(communicator, addresses[i], byteSize, out, SYMMETRIC);
+                        windowRegister.check(
+                                code,
+                                communicator,
+                                text(communicators[i]) + ", address=" + hex(addresses[i]) + ", byteSize=" + byteSize);
+                    }));
         }
     }
 
@@ -236,8 +256,10 @@ final class NativeNccl implements NcclApi {
 
     private void drop(NcclCall call, Handle communicator, long handle) {
         NcclFunction function = library.function(call);
-        onDevice(communicator.device(), () -> function.check(
-                function.call(communicator.value(), handle), communicator.value(), "handle=" + hex(handle)));
+        onDevice(
+                communicator.device(),
+                () -> function.check(
+                        function.call(communicator.value(), handle), communicator.value(), "handle=" + hex(handle)));
     }
 
     private void onDevice(int device, Runnable calls) {

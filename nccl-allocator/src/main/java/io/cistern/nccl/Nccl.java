@@ -168,5 +168,4 @@ public final class Nccl {
     public String toString() {
         return description();
     }
-
 }

@@ -31,8 +31,7 @@ final class NcclFunction {
     private static final MethodHandle LLLILL = handle("LLLILL");
     private static final MethodHandle LLLIILL = handle("LLLIILL");
     private static final MethodHandle LLLIIILL = handle("LLLIIILL");
-    private static final MethodHandle TEXT =
-            linker(FunctionDescriptor.of(ADDRESS, JAVA_LONG));
+    private static final MethodHandle TEXT = linker(FunctionDescriptor.of(ADDRESS, JAVA_LONG));
 
     /// More than any text of NCCL.
     private static final long TEXT_BYTES = 1 << 16;

@@ -52,8 +52,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
 
     /// NCCL has one result for all failures of CUDA; its text has CUDA's own.
     private boolean isOutOfMemory(NcclException failure, long byteSize, int device) {
-        return failure.lastError().contains("out of memory")
-                || driver.memory().freeBytes(device) < byteSize;
+        return failure.lastError().contains("out of memory") || driver.memory().freeBytes(device) < byteSize;
     }
 
     /// What NCCL does not take back is there as before, too.

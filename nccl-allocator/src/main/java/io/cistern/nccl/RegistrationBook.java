@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 final class RegistrationBook {
     private static final System.Logger LOG = System.getLogger(RegistrationBook.class.getName());
 
-    private static final String UNUSED = "NCCL makes no use of registered memory here: NCCL_LOCAL_REGISTER=0, or peers"
-            + " copy through the host";
+    private static final String UNUSED =
+            "NCCL makes no use of registered memory here: NCCL_LOCAL_REGISTER=0, or peers" + " copy through the host";
 
     private final Communicator communicator;
     private final SegmentRegistry registry;

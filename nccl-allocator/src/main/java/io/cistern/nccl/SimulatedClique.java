@@ -78,9 +78,7 @@ final class SimulatedClique {
     /// @param mine where the other side left what waits for this one
     /// @param theirs where this side leaves what waits for the other
     private SimulatedExchange matched(
-            Channel channel,
-            Map<Channel, List<SimulatedExchange>> mine,
-            Map<Channel, List<SimulatedExchange>> theirs) {
+            Channel channel, Map<Channel, List<SimulatedExchange>> mine, Map<Channel, List<SimulatedExchange>> theirs) {
         List<SimulatedExchange> waiting = mine.getOrDefault(channel, List.of());
         if (!waiting.isEmpty()) {
             return waiting.removeFirst();
@@ -137,5 +135,4 @@ final class SimulatedClique {
         }
         return current;
     }
-
 }

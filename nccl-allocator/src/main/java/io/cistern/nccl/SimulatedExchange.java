@@ -17,7 +17,8 @@ import java.util.List;
 /// copy what it gives to the host → event → stand until the result is there → copy the result from the host → event
 /// ```
 ///
-/// Who gets nothing does not stand. The last rank to call makes its stream wait for all first events; then the host computes all results and lets all
+/// Who gets nothing does not stand. The last rank to call makes its stream wait for all first events; then the host
+/// computes all results and lets all
 /// streams go. Guarded by the [SimulatedClique].
 final class SimulatedExchange {
     private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();

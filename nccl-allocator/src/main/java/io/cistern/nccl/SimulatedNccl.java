@@ -135,8 +135,7 @@ final class SimulatedNccl implements NcclApi {
         long[] made = new long[communicators.length];
         for (int i = 0; i < made.length; i++) {
             int index = i;
-            split.rank(members.get(i).rank())
-                    .ifPresent(place -> made[index] = add(place.clique(), place.rank()));
+            split.rank(members.get(i).rank()).ifPresent(place -> made[index] = add(place.clique(), place.rank()));
         }
         return made;
     }

@@ -15,7 +15,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// Blocks at deterministic offsets: up to a size from one segment a device, a [SymmetricArena]; above it from another
-/// allocator, as it does where the segment has no room. Which of the two, and the offset, depend on the sequence of sizes and frees on the device alone, so ranks
+/// allocator, as it does where the segment has no room. Which of the two, and the offset, depend on the sequence of
+/// sizes and frees on the device alone, so ranks
 /// that do the same have the same.
 final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemory, SegmentRegistry.Owner {
     private final StreamOrder order;
@@ -94,8 +95,8 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
 
     @Override
     public List<SegmentRegistry> registries() {
-        Stream<SegmentRegistry> above = upstream.extension(SegmentRegistry.Owner.class).stream()
-                .flatMap(owner -> owner.registries().stream());
+        Stream<SegmentRegistry> above =
+                upstream.extension(SegmentRegistry.Owner.class).stream().flatMap(owner -> owner.registries().stream());
         return Stream.concat(Stream.of(registry), above).toList();
     }
 

@@ -21,7 +21,8 @@ import io.cistern.spi.SegmentSource;
 /// | `source` | a source of ranges; `nccl` | where the segment comes from |
 /// | `upstream` | an allocator; `caching:source=nccl` | where larger blocks come from |
 public final class SymmetricProvider implements AllocatorProvider {
-    /// Between two H200 without multicast, an all-reduce of 16 MiB took 72 µs in a window and 75 in plain memory, one of
+    /// Between two H200 without multicast, an all-reduce of 16 MiB took 72 µs in a window and 75 in plain memory, one
+    /// of
     /// 256 MiB 1054 and 900: windows win while latency counts, plain memory once bandwidth does.
     static final long CROSSOVER_BYTES = 32L << 20;
 
@@ -55,8 +56,7 @@ public final class SymmetricProvider implements AllocatorProvider {
             throw new ConfigurationException("symmetric: bytes is at least 2MiB, not " + bytes);
         }
         long largest = options.bytes("largest").orElse(CROSSOVER_BYTES);
-        DeviceAllocator upstream =
-                context.upstream(options.text("upstream").orElse("caching:source=nccl"));
+        DeviceAllocator upstream = context.upstream(options.text("upstream").orElse("caching:source=nccl"));
         String source = options.text("source").orElse("nccl");
         SegmentSource segments = context.segments(source);
         if (!(segments instanceof RangeSource ranges)) {

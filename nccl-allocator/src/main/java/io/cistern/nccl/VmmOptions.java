@@ -18,11 +18,7 @@ import java.util.OptionalInt;
 /// @param rdma whether network cards reach it, or empty for wherever that is supported
 /// @param byteAlignment what sizes and addresses of physical memory are multiples of, besides the granularity
 record VmmOptions(
-        boolean onHost,
-        OptionalInt node,
-        Optional<HandleType> handle,
-        Optional<Boolean> rdma,
-        long byteAlignment) {
+        boolean onHost, OptionalInt node, Optional<HandleType> handle, Optional<Boolean> rdma, long byteAlignment) {
     private static final String HOST = "host_numa";
 
     /// Beyond it, one block would take a good part of a device.

@@ -18,7 +18,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
-/// A `libnccl.so.2` compiled from `fake_nccl.c`, whose memory is the host's and whose ranks are of this process, and the
+/// A `libnccl.so.2` compiled from `fake_nccl.c`, whose memory is the host's and whose ranks are of this process, and
+/// the
 /// functions by which a test looks into it. Where there is no compiler, the test is skipped.
 @SuppressWarnings("restricted")
 final class FakeNccl {
@@ -66,8 +67,8 @@ final class FakeNccl {
     /// The calls since the last look, each as `name(arguments)`, ranks instead of communicators, without pointers.
     List<String> calls() {
         try {
-            MemorySegment text =
-                    (MemorySegment) handle("fake_text", FunctionDescriptor.of(ValueLayout.ADDRESS)).invokeExact();
+            MemorySegment text = (MemorySegment) handle("fake_text", FunctionDescriptor.of(ValueLayout.ADDRESS))
+                    .invokeExact();
             List<String> calls = text.reinterpret(1 << 20).getString(0).lines().toList();
             handle("fake_clear", FunctionDescriptor.ofVoid()).invokeExact();
             return calls;
@@ -86,8 +87,7 @@ final class FakeNccl {
         try (Arena arena = Arena.ofConfined()) {
             handle(
                             "fake_fail",
-                            FunctionDescriptor.ofVoid(
-                                    ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT))
+                            FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT))
                     .invokeExact(arena.allocateFrom(name), code, calls);
         } catch (Throwable e) {
             throw new AssertionError(e);

@@ -18,7 +18,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 
-/// What arrives at libnccl, and what comes back: each function with its arguments in their places, groups, data, errors.
+/// What arrives at libnccl, and what comes back: each function with its arguments in their places, groups, data,
+/// errors.
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class NativeNcclTests {
     private static final long STREAM = 0x57;

@@ -33,8 +33,12 @@ class ReductionTests {
     @Test
     void smallFloatsAreRoundedToTheNearestAndEndAtTheirLargest() {
         assertThat(SmallFloats.fromE4m3(SmallFloats.toE4m3(1e9f))).isEqualTo(448);
-        assertThat(SmallFloats.fromE4m3(SmallFloats.toE4m3(17))).as("a tie, to even").isEqualTo(16);
-        assertThat(SmallFloats.fromE4m3(SmallFloats.toE4m3(19))).as("a tie, to even").isEqualTo(20);
+        assertThat(SmallFloats.fromE4m3(SmallFloats.toE4m3(17)))
+                .as("a tie, to even")
+                .isEqualTo(16);
+        assertThat(SmallFloats.fromE4m3(SmallFloats.toE4m3(19)))
+                .as("a tie, to even")
+                .isEqualTo(20);
         assertThat(SmallFloats.fromE5m2(SmallFloats.toE5m2(9))).isEqualTo(8);
         assertThat(SmallFloats.fromE4m3(SmallFloats.toE4m3(Float.NaN))).isNaN();
         assertThat(SmallFloats.fromBfloat16(SmallFloats.toBfloat16(Float.NaN))).isNaN();
@@ -44,7 +48,8 @@ class ReductionTests {
     void unsignedNumbersAreComparedAndDividedAsSuch() {
         assertThat(longs(DataType.UINT64, ReductionOp.MAX, -1, 5)).isEqualTo(-1);
         assertThat(longs(DataType.INT64, ReductionOp.MAX, -1, 5)).isEqualTo(5);
-        assertThat(longs(DataType.UINT64, ReductionOp.AVERAGE, Long.MIN_VALUE, 0)).isEqualTo(1L << 62);
+        assertThat(longs(DataType.UINT64, ReductionOp.AVERAGE, Long.MIN_VALUE, 0))
+                .isEqualTo(1L << 62);
         assertThat(longs(DataType.INT64, ReductionOp.SUM, Long.MAX_VALUE, 1)).isEqualTo(Long.MIN_VALUE);
     }
 

@@ -19,7 +19,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 
-/// In which order segments are made, registered, deregistered and freed, whatever fails and whoever ends first. Memory is
+/// In which order segments are made, registered, deregistered and freed, whatever fails and whoever ends first. Memory
+/// is
 /// from the fake `ncclMemAlloc`.
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class RegistrationTests {

@@ -106,8 +106,7 @@ class SymmetricTests {
             long large = pool.allocate(MIB + 1, 0, streams[0]);
             var segment = symmetric(pool).segment(0);
             assertThat(small).isBetween(segment.address(), segment.address() + segment.byteSize());
-            assertThat(large)
-                    .matches(at -> at < segment.address() || at >= segment.address() + segment.byteSize());
+            assertThat(large).matches(at -> at < segment.address() || at >= segment.address() + segment.byteSize());
             assertThat(pool.reservedBytes(0).orElseThrow()).isGreaterThan(64 * MIB);
             memory.free(small, streams[0]);
             memory.free(large, streams[0]);

@@ -128,8 +128,12 @@ final class CollectiveChecks implements AutoCloseable {
         DeviceBuffer[] receive = given(DataType.INT64, COUNT, _ -> _ -> -1);
         ranks.together((rank, i) ->
                 rank.reduce(send[i], receive[i], DataType.INT64, ReductionOp.SUM, root, ranks.streams.get(i)));
-        assertHolds("reduce", DataType.INT64, receive, COUNT, rank -> i ->
-                rank == root ? Values.reduced(DataType.INT64, ReductionOp.SUM, ranks.count(), i) : -1);
+        assertHolds(
+                "reduce",
+                DataType.INT64,
+                receive,
+                COUNT,
+                rank -> i -> rank == root ? Values.reduced(DataType.INT64, ReductionOp.SUM, ranks.count(), i) : -1);
         close();
     }
 
@@ -137,8 +141,12 @@ final class CollectiveChecks implements AutoCloseable {
         DeviceBuffer[] send = given(DataType.FLOAT32, COUNT, ownValues());
         DeviceBuffer[] receive = buffers((long) COUNT * ranks.count() * Float.BYTES);
         ranks.together((rank, i) -> rank.allGather(send[i], receive[i], DataType.FLOAT32, ranks.streams.get(i)));
-        assertHolds("allGather", DataType.FLOAT32, receive, COUNT * ranks.count(), _ -> i ->
-                Values.of(i / COUNT, i % COUNT));
+        assertHolds(
+                "allGather",
+                DataType.FLOAT32,
+                receive,
+                COUNT * ranks.count(),
+                _ -> i -> Values.of(i / COUNT, i % COUNT));
         close();
     }
 
@@ -148,8 +156,12 @@ final class CollectiveChecks implements AutoCloseable {
         DeviceBuffer[] receive = buffers((long) COUNT * Float.BYTES);
         ranks.together((rank, i) ->
                 rank.reduceScatter(send[i], receive[i], DataType.FLOAT32, ReductionOp.SUM, ranks.streams.get(i)));
-        assertHolds("reduceScatter", DataType.FLOAT32, receive, COUNT, rank -> i ->
-                Values.reduced(DataType.FLOAT32, ReductionOp.SUM, ranks.count(), rank * COUNT + i));
+        assertHolds(
+                "reduceScatter",
+                DataType.FLOAT32,
+                receive,
+                COUNT,
+                rank -> i -> Values.reduced(DataType.FLOAT32, ReductionOp.SUM, ranks.count(), rank * COUNT + i));
         close();
     }
 
@@ -180,8 +192,12 @@ final class CollectiveChecks implements AutoCloseable {
             rank.receive(receive[i], DataType.UINT8, before, ranks.streams.get(i));
             rank.send(send[i], DataType.UINT8, (rank.rank() + 1) % rank.rankCount(), ranks.streams.get(i));
         });
-        assertHolds("send and receive", DataType.UINT8, receive, COUNT, rank -> i ->
-                Values.of((rank + ranks.count() - 1) % ranks.count(), i));
+        assertHolds(
+                "send and receive",
+                DataType.UINT8,
+                receive,
+                COUNT,
+                rank -> i -> Values.of((rank + ranks.count() - 1) % ranks.count(), i));
         close();
     }
 

@@ -90,7 +90,9 @@ public abstract class OneGpuContract {
             }
             assertThat(patterns.mismatches()).as(spec).isEmpty();
         }
-        assertThat(free - driver.memory().freeBytes(DEVICE)).as(spec + " gave all back").isLessThan(OWN_BYTES);
+        assertThat(free - driver.memory().freeBytes(DEVICE))
+                .as(spec + " gave all back")
+                .isLessThan(OWN_BYTES);
     }
 
     @Test

@@ -47,11 +47,7 @@ final class Transfers {
                 Arena arena = Arena.ofConfined()) {
             driver.copies().fillBytes(device, counter, (byte) 0, Long.BYTES, stream);
             kernels.countMismatches(
-                    buffer.address(),
-                    buffer.byteSize() / Float.BYTES,
-                    Float.floatToRawIntBits(value),
-                    counter,
-                    stream);
+                    buffer.address(), buffer.byteSize() / Float.BYTES, Float.floatToRawIntBits(value), counter, stream);
             MemorySegment host = arena.allocate(ValueLayout.JAVA_LONG);
             driver.copies().toHost(device, host, counter, Long.BYTES, stream);
             driver.streams().synchronize(device, stream);

@@ -214,8 +214,8 @@ public abstract class TwoGpuContract {
                 Transfers.fill(ranks.driver, given[i], 1 + i, owns[i]);
                 ranks.driver.streams().synchronize(i, owns[i]);
             }
-            ranks.together((rank, i) -> rank.allReduce(
-                    given[i], sums[i], DataType.FLOAT32, ReductionOp.SUM, ranks.streams.get(i)));
+            ranks.together((rank, i) ->
+                    rank.allReduce(given[i], sums[i], DataType.FLOAT32, ReductionOp.SUM, ranks.streams.get(i)));
             for (int i = 0; i < 2; i++) {
                 given[i].close();
                 try (Scope _ = pool.enter();

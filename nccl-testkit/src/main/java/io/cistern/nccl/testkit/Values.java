@@ -6,7 +6,8 @@ import java.util.Arrays;
 import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 
-/// Small numbers as elements of any type, chosen so that every reduction of two ranks is exact in all of them: element i
+/// Small numbers as elements of any type, chosen so that every reduction of two ranks is exact in all of them: element
+/// i
 /// of rank r is 1 + r + i mod 3.
 ///
 /// ```
@@ -20,7 +21,8 @@ record Values(DataType type) {
     }
 
     static double reduced(DataType type, ReductionOp op, int ranks, int i) {
-        double[] values = IntStream.range(0, ranks).mapToDouble(rank -> of(rank, i)).toArray();
+        double[] values =
+                IntStream.range(0, ranks).mapToDouble(rank -> of(rank, i)).toArray();
         return switch (op) {
             case SUM -> Arrays.stream(values).sum();
             case PRODUCT -> Arrays.stream(values).reduce(1, (a, b) -> a * b);
