@@ -27,6 +27,13 @@ public interface StreamOrder {
     /// @return a fence, to be given to [#release] in the end; any number but 0
     long record(int device, long stream);
 
+    /// Marks the present end of all streams of a device, for work on a stream that can't be named: another thread's
+    /// default stream, or one that ended. A fence like others; it costs waiting for more than was meant.
+    ///
+    /// @throws io.cistern.cuda.CudaException where the driver can't do that: `cuCtxRecordEvent` came with
+    ///     CUDA 12.5
+    long recordAll(int device);
+
     /// Whether the stream has got past the fence. Does not wait.
     ///
     /// @param device the device that the fence was recorded on

@@ -15,7 +15,8 @@ import java.util.concurrent.ConcurrentHashMap;
 /// Streams are named by a *key*: the handle, with the two names of the legacy default stream made one, and with the
 /// per-thread default stream told apart by thread (a negative number, which no handle is). A fence is recorded where
 /// that is possible. A stream that was announced as closing, and the default stream of another thread, can't be
-/// recorded on; then the context is synchronised, which is rare and always right.
+/// recorded on; then the fence is behind all streams of the context, or, from an older driver, the context is
+/// synchronised, which is rare and always right.
 ///
 /// **Ends of streams.** A handle that comes again is another stream. So at the announced end of one
 ///
@@ -63,7 +64,7 @@ final class Fences {
         return stream == Streams.LEGACY_DEFAULT ? 0 : stream;
     }
 
-    /// Marks the present end of a stream, or waits for it if it can't be marked. An end marks itself.
+    /// Marks the present end of a stream, or that of all streams if it can't be marked. An end marks itself.
     ///
     /// @return a fence for [#passed] and [#release], maybe [#PASSED]
     long record(long key) {
@@ -77,10 +78,19 @@ final class Fences {
             try {
                 return order.record(device, key < 0 ? Streams.PER_THREAD_DEFAULT : key);
             } catch (CudaException destroyedUnannounced) {
-                return synchronizeContext();
+                return recordAll();
             }
         }
-        return synchronizeContext();
+        return recordAll();
+    }
+
+    /// A fence behind the work of all streams, or none after waiting for them, where the driver has no such fence.
+    private long recordAll() {
+        try {
+            return order.recordAll(device);
+        } catch (CudaException notSupported) {
+            return synchronizeContext();
+        }
     }
 
     private static boolean isEnd(long key) {

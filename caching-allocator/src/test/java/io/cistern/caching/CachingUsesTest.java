@@ -146,11 +146,28 @@ class CachingUsesTest {
     }
 
     @Test
-    void aFreeThatNamesAnEndedHandleMayMeanItsSuccessorSoTheContextIsAsked() {
+    void aFreeThatNamesAnEndedHandleMayMeanItsSuccessorSoAllStreamsAreFenced() {
         long block = allocate(B);
         caching.streamClosing(0, B);
         context.order.recordedOn.clear();
+        context.order.busy.add(C);
         free(block, B); // by a stream that nobody knows yet, or by the one that ended
+        caching.trim(0, 0);
+        assertThat(context.order.recordedOn).containsExactly(TestOrder.ALL);
+        assertThat(caching.reservedBytes(0).orElseThrow()).isPositive();
+        context.order.busy.clear();
+        caching.trim(0, 0);
+        assertThat(caching.reservedBytes(0)).hasValue(0);
+        verify(context.devices, never()).synchronize(0);
+    }
+
+    @Test
+    void aDriverWithoutAFenceOverAllStreamsIsSynchronised() {
+        context.order.recordsAll = false;
+        long block = allocate(B);
+        caching.streamClosing(0, B);
+        context.order.recordedOn.clear();
+        free(block, B);
         verify(context.devices, never()).synchronize(0);
         caching.trim(0, 0);
         verify(context.devices, times(1)).synchronize(0);

@@ -102,6 +102,13 @@ final class GpuContext extends OneDeviceContext {
         }
 
         @Override
+        public long recordAll(int device) {
+            long event = gpu.events().create(device);
+            gpu.events().recordAll(device, event);
+            return event;
+        }
+
+        @Override
         public boolean passed(int device, long fence) {
             return gpu.events().hasPassed(device, fence);
         }

@@ -1,5 +1,8 @@
 package io.cistern.caching;
 
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -10,10 +13,14 @@ import java.util.Set;
 
 /// Streams whose work goes on until the test says otherwise.
 final class TestOrder implements StreamOrder {
+    /// Stands for all streams in [#recordedOn].
+    static final long ALL = -1;
+
     final Set<Long> busy = new HashSet<>();
     final List<Long> recordedOn = new ArrayList<>();
     /// Which stream was waited for by which.
     final List<String> waits = new ArrayList<>();
+    boolean recordsAll = true;
     private final Map<Long, Long> streamOfFence = new HashMap<>();
     private long lastFence;
 
@@ -25,8 +32,16 @@ final class TestOrder implements StreamOrder {
     }
 
     @Override
+    public long recordAll(int device) {
+        if (!recordsAll) {
+            throw new CudaException(DriverCall.CONTEXT_RECORD_EVENT, CudaResult.NOT_SUPPORTED.code(), "in a test");
+        }
+        return record(device, ALL);
+    }
+
+    @Override
     public synchronized boolean passed(int device, long fence) {
-        return !busy.contains(streamOf(fence));
+        return streamOf(fence) == ALL ? busy.isEmpty() : !busy.contains(streamOf(fence));
     }
 
     @Override
@@ -38,6 +53,9 @@ final class TestOrder implements StreamOrder {
 
     @Override
     public synchronized void synchronize(int device, long fence) {
+        if (streamOf(fence) == ALL) {
+            busy.clear();
+        }
         busy.remove(streamOf(fence));
     }
 

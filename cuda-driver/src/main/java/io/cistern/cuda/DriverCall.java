@@ -74,6 +74,7 @@ public enum DriverCall {
     STREAM_WAIT_EVENT("cuStreamWaitEvent", STREAM),
     STREAM_GET_ID("cuStreamGetId", STREAM),
     LAUNCH_HOST_FUNC("cuLaunchHostFunc", STREAM),
+    CONTEXT_RECORD_EVENT("cuCtxRecordEvent", STREAM),
     CONTEXT_GET_STREAM_PRIORITY_RANGE("cuCtxGetStreamPriorityRange", OTHER),
 
     EVENT_CREATE("cuEventCreate", STREAM),

@@ -11,6 +11,13 @@ public interface Events {
     /// Marks the stream's present end (`cuEventRecord`); recording again forgets the earlier mark.
     void record(int device, long event, long stream);
 
+    /// Marks the present end of all streams of the device's primary context, those included that the program never
+    /// named to anybody (`cuCtxRecordEvent`, since CUDA 12.5). The event passes when all of them have passed.
+    ///
+    /// @throws CudaException [CudaResult#NOT_SUPPORTED] from a driver that is older,
+    ///     [CudaResult#STREAM_CAPTURE_UNSUPPORTED] while a stream of the context is being captured
+    void recordAll(int device, long event);
+
     /// Whether the stream has passed the mark; true if never recorded (`cuEventQuery`).
     boolean hasPassed(int device, long event);
 

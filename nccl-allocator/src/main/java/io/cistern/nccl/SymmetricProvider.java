@@ -22,8 +22,7 @@ import io.cistern.spi.SegmentSource;
 /// | `upstream` | an allocator; `caching:source=nccl` | where larger blocks come from |
 public final class SymmetricProvider implements AllocatorProvider {
     /// Between two H200 without multicast, an all-reduce of 16 MiB took 72 µs in a window and 75 in plain memory, one
-    /// of
-    /// 256 MiB 1054 and 900: windows win while latency counts, plain memory once bandwidth does.
+    /// of 256 MiB 1054 and 900: windows win while latency counts, plain memory once bandwidth does.
     static final long CROSSOVER_BYTES = 32L << 20;
 
     private static final long USUAL_BYTES = 512L << 20;

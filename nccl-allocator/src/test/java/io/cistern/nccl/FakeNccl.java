@@ -19,8 +19,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /// A `libnccl.so.2` compiled from `fake_nccl.c`, whose memory is the host's and whose ranks are of this process, and
-/// the
-/// functions by which a test looks into it. Where there is no compiler, the test is skipped.
+/// the functions by which a test looks into it. Where there is no compiler, the test is skipped.
 @SuppressWarnings("restricted")
 final class FakeNccl {
     private final Path path;

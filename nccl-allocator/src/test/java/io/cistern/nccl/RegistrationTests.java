@@ -20,8 +20,7 @@ import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 
 /// In which order segments are made, registered, deregistered and freed, whatever fails and whoever ends first. Memory
-/// is
-/// from the fake `ncclMemAlloc`.
+/// is from the fake `ncclMemAlloc`.
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class RegistrationTests {
     private static final long MIB = 1L << 20;

@@ -93,7 +93,7 @@ public record CallCosts(
     private static void order(Map<DriverCall, Cost> calls) {
         put(calls, 134, DriverCall.EVENT_CREATE);
         put(calls, 97, DriverCall.EVENT_DESTROY);
-        put(calls, 231, DriverCall.EVENT_RECORD);
+        put(calls, 231, DriverCall.EVENT_RECORD, DriverCall.CONTEXT_RECORD_EVENT);
         put(calls, 147, DriverCall.EVENT_QUERY, DriverCall.STREAM_WAIT_EVENT);
         put(calls, 327, DriverCall.EVENT_SYNCHRONIZE, DriverCall.STREAM_SYNCHRONIZE);
         put(calls, 450, DriverCall.CONTEXT_SYNCHRONIZE);

@@ -3,6 +3,7 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Events;
+import java.util.Objects;
 
 /// [Events] over the model.
 final class SimulatedEvents implements Events {
@@ -35,15 +36,29 @@ final class SimulatedEvents implements Events {
     @Override
     public void record(int device, long event, long stream) {
         machine.run(DriverCall.EVENT_RECORD, device, () -> describe(device, event), () -> {
-            EventMark mark = find(DriverCall.EVENT_RECORD, device, event);
+            EventMark mark = recordable(DriverCall.EVENT_RECORD, device, event);
             StreamQueue queue = machine.streams().find(DriverCall.EVENT_RECORD, device, stream);
-            if (mark.device() != device) {
-                throw new DriverFailure(CudaResult.INVALID_HANDLE);
-            }
             Work marker = Work.marker();
             machine.streams().enqueue(queue, marker);
             mark.record(queue, marker);
         });
+    }
+
+    @Override
+    public void recordAll(int device, long event) {
+        machine.run(DriverCall.CONTEXT_RECORD_EVENT, device, () -> describe(device, event), () -> {
+            EventMark mark = recordable(DriverCall.CONTEXT_RECORD_EVENT, device, event);
+            StreamQueue all = machine.streams().followAll(device);
+            mark.record(all, Objects.requireNonNull(all.tail()));
+        });
+    }
+
+    private EventMark recordable(DriverCall call, int device, long event) {
+        EventMark mark = find(call, device, event);
+        if (mark.device() != device) {
+            throw new DriverFailure(CudaResult.INVALID_HANDLE);
+        }
+        return mark;
     }
 
     @Override

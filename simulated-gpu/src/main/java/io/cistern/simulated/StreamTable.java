@@ -3,7 +3,9 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -23,7 +25,14 @@ final class StreamTable {
     /// All that exist, and those destroyed with work that the host has not waited for.
     private final Set<StreamQueue> all = new LinkedHashSet<>();
 
+    /// Where the end of all streams of a device is marked, by device. No program has their handles.
+    private final Map<Integer, StreamQueue> ends = new HashMap<>();
+
     private final Map<Thread, Map<Integer, StreamQueue>> perThread = new WeakHashMap<>();
+    /// Handles of streams that are gone. The next stream gets the last of them, as with the driver: a program that
+    /// remembers a handle too long meets another stream.
+    private final Deque<Long> freeHandles = new ArrayDeque<>();
+
     private long lastId = 6;
 
     StreamTable(StreamEngine engine, HandleTable handles, HazardTracker hazards) {
@@ -49,13 +58,15 @@ final class StreamTable {
     ///
     /// @return its handle
     long create(int device, boolean blocking) {
-        long handle = handles.next();
+        Long again = freeHandles.poll();
+        long handle = again != null ? again : handles.next();
         handles.put(handle, add(handle, device, blocking));
         return handle;
     }
 
     void destroy(StreamQueue stream, long handle) {
         handles.forget(handle);
+        freeHandles.push(handle);
         stream.destroy();
     }
 
@@ -76,6 +87,19 @@ final class StreamTable {
             throw new DriverFailure(CudaResult.INVALID_HANDLE);
         }
         return stream;
+    }
+
+    /// A stream whose last work follows all that any stream of the device was given until now.
+    StreamQueue followAll(int device) {
+        StreamQueue end = ends.computeIfAbsent(device, _ -> new StreamQueue(0, ++lastId, device, false));
+        List<Work> waits = new ArrayList<>();
+        for (StreamQueue stream : all) {
+            if (stream.device() == device) {
+                follow(end, stream, waits);
+            }
+        }
+        engine.add(end, Work.waitingFor(waits));
+        return end;
     }
 
     /// Shows every stream of a device whose work has all been waited for, and lets go of those that are

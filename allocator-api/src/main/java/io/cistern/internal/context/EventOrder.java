@@ -18,6 +18,18 @@ public record EventOrder(CudaDriver driver) implements StreamOrder {
     }
 
     @Override
+    public long recordAll(int device) {
+        long event = driver.events().create(device);
+        try {
+            driver.events().recordAll(device, event);
+            return event;
+        } catch (Throwable failure) {
+            driver.events().destroy(device, event);
+            throw failure;
+        }
+    }
+
+    @Override
     public boolean passed(int device, long fence) {
         return driver.events().hasPassed(device, fence);
     }

@@ -72,6 +72,51 @@ abstract class EventChapter extends DriverChapter {
     }
 
     @Test
+    void anEventOverAllStreamsPassesWhenTheLastOfThemGetsThere() {
+        StreamLatch latch = latch();
+        StreamLatch second = latch();
+        long held = stream();
+        long heldLonger = stream();
+        long event = event();
+        latch.hold(held);
+        second.hold(heldLonger);
+        driver.events().recordAll(DEVICE, event);
+        assertThat(passed(event)).isFalse();
+        latch.release();
+        synchronize(held);
+        assertThat(passed(event)).isFalse();
+        second.release();
+        driver.events().synchronize(DEVICE, event);
+        assertThat(passed(event)).isTrue();
+    }
+
+    @Test
+    void workAfterAMarkOverAllStreamsDoesNotMatter() {
+        StreamLatch latch = latch();
+        long stream = stream();
+        long event = event();
+        driver.events().recordAll(DEVICE, event);
+        latch.hold(stream);
+        driver.events().synchronize(DEVICE, event);
+        assertThat(passed(event)).isTrue();
+    }
+
+    @Test
+    void aStreamWaitsForAnEventOverAllStreamsOnTheDevice() {
+        StreamLatch latch = latch();
+        long held = stream();
+        long later = stream();
+        long event = event();
+        latch.hold(held);
+        driver.events().recordAll(DEVICE, event);
+        driver.streams().await(DEVICE, later, event);
+        assertThat(driver.streams().isIdle(DEVICE, later)).isFalse();
+        latch.release();
+        synchronize(later);
+        assertThat(driver.streams().isIdle(DEVICE, held)).isTrue();
+    }
+
+    @Test
     void theTimeBetweenTwoMarksGrowsWithTheWorkBetweenThem() {
         long stream = stream();
         long start = timedEvent();

@@ -47,9 +47,10 @@ final class DriverLibrary {
             DriverCall.DEVICE_GET_DEFAULT_MEM_POOL,
             DriverCall.DEVICE_GET_MEM_POOL,
             DriverCall.DEVICE_SET_MEM_POOL,
-            // 11.4 and 12.0
+            // 11.4, 12.0 and 12.5
             DriverCall.DEVICE_GET_UUID,
-            DriverCall.STREAM_GET_ID);
+            DriverCall.STREAM_GET_ID,
+            DriverCall.CONTEXT_RECORD_EVENT);
 
     private final String name;
     private final Map<DriverCall, MemorySegment> addresses = new EnumMap<>(DriverCall.class);

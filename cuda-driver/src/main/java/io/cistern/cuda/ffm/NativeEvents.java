@@ -14,6 +14,7 @@ final class NativeEvents implements Events {
     private final Contexts contexts;
     private final DriverFunction create;
     private final DriverFunction record;
+    private final DriverFunction recordAll;
     private final DriverFunction query;
     private final DriverFunction synchronize;
     private final DriverFunction elapsedTime;
@@ -23,6 +24,7 @@ final class NativeEvents implements Events {
         this.contexts = contexts;
         create = library.function(DriverCall.EVENT_CREATE, "LI");
         record = library.function(DriverCall.EVENT_RECORD, "LL");
+        recordAll = library.function(DriverCall.CONTEXT_RECORD_EVENT, "LL");
         query = library.function(DriverCall.EVENT_QUERY, "L");
         synchronize = library.function(DriverCall.EVENT_SYNCHRONIZE, "L");
         elapsedTime = library.function(DriverCall.EVENT_ELAPSED_TIME, "LLL");
@@ -50,6 +52,13 @@ final class NativeEvents implements Events {
     public void record(int device, long event, long stream) {
         try (Frame _ = contexts.enter(record, device)) {
             record.check(record.call(event, stream), "device, event, stream", device, event, stream);
+        }
+    }
+
+    @Override
+    public void recordAll(int device, long event) {
+        try (Frame _ = contexts.enter(recordAll, device)) {
+            recordAll.check(recordAll.call(contexts.primary(device), event), "device, event", device, event);
         }
     }
 

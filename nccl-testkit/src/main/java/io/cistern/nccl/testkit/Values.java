@@ -7,8 +7,7 @@ import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 
 /// Small numbers as elements of any type, chosen so that every reduction of two ranks is exact in all of them: element
-/// i
-/// of rank r is 1 + r + i mod 3.
+/// i of rank r is 1 + r + i mod 3.
 ///
 /// ```
 /// sums 3 5 7 · products 2 6 12 · averages 1.5 2.5 3.5 (whole for integers: 1 2 3)     at most 3 significant bits
