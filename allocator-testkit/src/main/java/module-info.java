@@ -22,4 +22,5 @@ open module io.cistern.testkit {
     uses io.cistern.spi.AllocatorProvider;
     uses io.cistern.spi.CatalogProvider;
     uses io.cistern.spi.SegmentSourceProvider;
+    uses io.cistern.testkit.GpuSuites;
 }

@@ -54,7 +54,8 @@ abstract sealed class OpenAllocators permits DeviceMemory {
                 () -> open(catalog.choose(environment).spec()));
     }
 
-    /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
+    /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It is not current
+    /// until [#setCurrent] says so.
     ///
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     public Allocator open(String spec) {
@@ -75,7 +76,8 @@ abstract sealed class OpenAllocators permits DeviceMemory {
         return open(AllocatorSpec.parse(spec), limit);
     }
 
-    private Allocator open(AllocatorSpec spec, @Nullable MemoryLimit limit) {
+    private Allocator open(AllocatorSpec given, @Nullable MemoryLimit limit) {
+        AllocatorSpec spec = catalog.complete(given);
         OpenContext context = context(spec, Map.of());
         return open(spec, openMaker(spec, context), limit, context::close);
     }

@@ -416,10 +416,9 @@ final class DeviceCache {
     private boolean dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            if (!shard.quiet(fences, false)) {
+            if (!shard.quiet(fences, false) || !growth.unmapLent(shard)) {
                 return false;
             }
-            growth.unmapLent(shard);
             order.finished(shard.timeline);
             boolean ended = shard.dispose(fences);
             if (ended) {

@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import io.cistern.cuda.AccessRights;
-import io.cistern.cuda.MemoryLocation;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -224,8 +223,7 @@ final class WindowFill {
             if (runEnds) {
                 long from = pieces.get(opened).address;
                 long byteSize = piece.address + piece.byteSize - from;
-                MemoryLocation device = MemoryLocation.device(pages.device);
-                pages.memory.setAccess(pages.device, from, byteSize, device, AccessRights.READ_WRITE);
+                pages.memory.setAccess(pages.device, from, byteSize, pages.accessors, AccessRights.READ_WRITE);
                 opened = i + 1;
             }
         }
@@ -283,6 +281,7 @@ final class WindowFill {
     private long publish(long byteSize) {
         for (Mapping mapping : made) {
             table.regions.put(mapping.arena, mapping.address, mapping.page.byteSize);
+            table.pages.mapped(mapping);
         }
         table.lock();
         try {

@@ -23,6 +23,18 @@ public interface Devices {
     /// The handle of the device's primary context, retained by this driver until it closes.
     long primaryContext(int device);
 
+    /// Makes a device's primary context current on the calling OS thread, for calls of another CUDA library that
+    /// follow at once: between this and [#leaveContext] a virtual thread must not park.
+    ///
+    /// @return the foreign context that was current, to be given to [#leaveContext]; 0 if there was none
+    long enterContext(int device);
+
+    /// Makes a foreign context current again. Without one the primary context stays current, as after every call
+    /// of the driver.
+    ///
+    /// @param foreign what [#enterContext] returned
+    void leaveContext(long foreign);
+
     /// Waits for all work of the device's primary context (`cuCtxSynchronize`).
     void synchronize(int device);
 }

@@ -106,6 +106,16 @@ class ExamplesTests {
     }
 
     @Test
+    void gradientsOfAllDevicesAreSummedInMemoryOfNccl() throws Exception {
+        assertThat(run(SumGradients.class, "-Dcistern.simulated.devices=2"))
+                .containsExactly(
+                        "device 0 has the sum 3",
+                        "device 1 has the sum 3",
+                        "in the scope: 2 blocks from ncclMemAlloc",
+                        "after it: 1 block from caching");
+    }
+
+    @Test
     void thePluginHasThirtyLinesAtMost() throws IOException {
         List<String> lines = Stream.of(
                         SOURCES.resolve("java/io/cistern/examples/ThirtyLinePlugin.java"),

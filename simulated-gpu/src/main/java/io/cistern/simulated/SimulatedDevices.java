@@ -90,6 +90,16 @@ final class SimulatedDevices implements Devices {
                 DriverCall.PRIMARY_CONTEXT_RETAIN, device, () -> "device=" + device, () -> contextOf(device));
     }
 
+    /// No other library calls a simulated GPU, so there is nothing to be made current.
+    @Override
+    public long enterContext(int device) {
+        machine.run(DriverCall.CONTEXT_GET_CURRENT, device, () -> "device=" + device, () -> {});
+        return 0;
+    }
+
+    @Override
+    public void leaveContext(long foreign) {}
+
     @Override
     public void synchronize(int device) {
         machine.run(DriverCall.CONTEXT_SYNCHRONIZE, device, () -> "device=" + device, () -> {

@@ -45,9 +45,13 @@ public final class OpenContext implements AllocatorContext {
     /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
     ///     them, before those of the catalogue; they are not closed here
     public OpenContext(DeviceMemory memory, AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
+        this(memory, new SpecOptions(spec), ownSources);
+    }
+
+    private OpenContext(DeviceMemory memory, SpecOptions options, Map<String, SegmentSource> ownSources) {
         this.memory = memory;
         this.ownSources = Map.copyOf(ownSources);
-        this.options = new SpecOptions(spec);
+        this.options = options;
         EventOrder order = new EventOrder(memory.driver(), MOST_IDLE_EVENTS);
         this.streams = order;
         closings.push(order::close);
@@ -104,7 +108,7 @@ public final class OpenContext implements AllocatorContext {
     public DeviceAllocator upstream(String spec) {
         AllocatorSpec parsed = AllocatorSpec.parse(spec);
         AllocatorProvider provider = memory.catalog().allocator(parsed.name());
-        OpenContext context = nested("allocator", parsed, provider.availability(devices()));
+        OpenContext context = nested("allocator", parsed, new SpecOptions(parsed), provider.availability(devices()));
         DeviceAllocator upstream = context.open(() -> provider.open(context));
         closings.push(context::close);
         closings.push(upstream::close);
@@ -119,18 +123,19 @@ public final class OpenContext implements AllocatorContext {
             return own;
         }
         SegmentSourceProvider provider = memory.catalog().source(parsed.name());
-        OpenContext context = nested("segment source", parsed, provider.availability(devices()));
+        OpenContext context =
+                nested("segment source", parsed, options.ofSource(parsed), provider.availability(devices()));
         SegmentSource source = context.open(() -> provider.open(context));
         closings.push(context::close);
         closings.push(source::close);
         return source;
     }
 
-    private OpenContext nested(String kind, AllocatorSpec spec, Availability availability) {
+    private OpenContext nested(String kind, AllocatorSpec spec, SpecOptions given, Availability availability) {
         if (!availability.available()) {
             throw new ConfigurationException(kind + " " + spec.name() + " can't run here: " + availability.reason());
         }
-        return new OpenContext(memory, spec, ownSources);
+        return new OpenContext(memory, given, ownSources);
     }
 
     @Override

@@ -44,6 +44,7 @@ public final class MakeSummary {
         latencies();
         async();
         thresholds();
+        collectives();
         jmh();
     }
 
@@ -159,6 +160,13 @@ public final class MakeSummary {
             });
         }
         print("Release thresholds", List.of("", "what", "took", "lowest to highest; held"), cells);
+    }
+
+    private void collectives() throws IOException {
+        List<Rows.Row> rows = Rows.json(raw, "nccl.jsonl");
+        Function<Rows.Row, String> line = row -> row.text("byteSize");
+        table("All-reduce, us", rows, line, row -> number(row, "micros", "%.2f"));
+        table("All-reduce, bus GB/s", rows, line, row -> number(row, "busGigabytesPerSecond", "%.1f"));
     }
 
     private void jmh() throws IOException {

@@ -96,6 +96,22 @@ final class Contexts {
         return frame;
     }
 
+    /// Makes a device's primary context current until [#restore].
+    ///
+    /// @return the foreign context that was current, or 0
+    long makeCurrent(int device) {
+        long wanted = primary(device);
+        try (Frame frame = Frame.acquire()) {
+            getCurrent.check(getCurrent.callBriefly(frame.contextOut()), "device", device);
+            long current = frame.context();
+            if (current == wanted) {
+                return 0;
+            }
+            setCurrent.check(setCurrent.callUncounted(wanted), "context", wanted);
+            return current;
+        }
+    }
+
     private void change(Frame frame, int codeOfGet, long wanted) {
         long current = frame.context();
         int code = codeOfGet != 0 ? codeOfGet : setCurrent.callUncounted(wanted);

@@ -92,6 +92,18 @@ final class NativeDevices implements Devices {
     }
 
     @Override
+    public long enterContext(int device) {
+        return contexts.makeCurrent(device);
+    }
+
+    @Override
+    public void leaveContext(long foreign) {
+        if (foreign != 0) {
+            contexts.restore(foreign);
+        }
+    }
+
+    @Override
     public void synchronize(int device) {
         BlockingCalls.run(() -> {
             try (Frame _ = contexts.enter(synchronize, device)) {

@@ -15,6 +15,7 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
+import java.util.List;
 
 /// The structs of `cuda.h` that calls take, each under its C name with its C members. Members that stay 0 and
 /// end a struct are padding here.
@@ -54,6 +55,9 @@ final class Structs {
     static final StructLayout HANDLE = MemoryLayout.structLayout(
                     MemoryLayout.sequenceLayout(Sharing.HANDLE_BYTES, JAVA_BYTE).withName("reserved"))
             .withName("CUipcEventHandle");
+
+    /// What a frame has room for; a host has eight devices.
+    static final int MOST_ACCESSORS = 10;
 
     /// `CU_MEM_ALLOCATION_TYPE_PINNED`
     static final int PINNED = 1;
@@ -114,6 +118,18 @@ final class Structs {
         MemorySegment memory = frame.struct();
         write(memory, 0, accessor);
         memory.set(JAVA_INT, ACCESS_FLAGS, rights.code());
+        return memory.address();
+    }
+
+    /// Writes an array of `CUmemAccessDesc` and returns its address.
+    ///
+    /// @param accessors at most [#MOST_ACCESSORS]
+    static long access(Frame frame, List<MemoryLocation> accessors, AccessRights rights) {
+        MemorySegment memory = frame.struct();
+        for (int i = 0; i < accessors.size(); i++) {
+            write(memory, i * ACCESS.byteSize(), accessors.get(i));
+            memory.set(JAVA_INT, i * ACCESS.byteSize() + ACCESS_FLAGS, rights.code());
+        }
         return memory.address();
     }
 
