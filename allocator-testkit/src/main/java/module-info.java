@@ -10,6 +10,7 @@ open module io.cistern.testkit {
     requires transitive io.cistern.simulated;
     requires transitive org.junit.jupiter.api;
     requires transitive org.junit.jupiter.params;
+    requires io.cistern.jvm;
     requires org.assertj.core;
     requires org.junit.jupiter.engine;
     requires org.junit.platform.launcher;
@@ -21,4 +22,5 @@ open module io.cistern.testkit {
     uses io.cistern.spi.AllocatorProvider;
     uses io.cistern.spi.CatalogProvider;
     uses io.cistern.spi.SegmentSourceProvider;
+    uses io.cistern.testkit.GpuSuites;
 }

@@ -1,9 +1,16 @@
-/// An allocator over the driver's own stream-ordered pools. Found by its name, `async`.
+/// An allocator over the driver's own stream-ordered pools, found by its name, `async`, and the segment source
+/// `driver_pool` over the same ([io.cistern.async.AsyncOption] lists their options); and the pools' memory for other
+/// processes and devices ([io.cistern.async.sharing]).
 @org.jspecify.annotations.NullMarked
 module io.cistern.async {
     requires static org.jspecify;
-    requires io.cistern.api;
+    requires transitive io.cistern.api;
+
+    exports io.cistern.async;
+    exports io.cistern.async.sharing;
 
     provides io.cistern.spi.AllocatorProvider with
             io.cistern.async.AsyncProvider;
+    provides io.cistern.spi.SegmentSourceProvider with
+            io.cistern.async.DriverPoolSourceProvider;
 }

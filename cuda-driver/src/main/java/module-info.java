@@ -9,7 +9,10 @@ module io.cistern.cuda {
     exports io.cistern.cuda.kernels;
     exports io.cistern.cuda.process to
             io.cistern.api,
-            io.cistern.caching;
+            io.cistern.async,
+            io.cistern.caching,
+            io.cistern.simulated,
+            io.cistern.testkit;
     exports io.cistern.cuda.settings to
             io.cistern.api,
             io.cistern.caching,

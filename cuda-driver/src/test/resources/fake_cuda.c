@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef INIT_RESULT
 #define INIT_RESULT 0
@@ -123,10 +124,28 @@ result cuMemPoolGetAttribute(u64 pool, int a, void *v) {
 }
 result cuMemPoolSetAccess(u64 pool, const void *d, size_t n) { SAY("%llx, %s, %zx", pool, bytes(d, 12 * n), n); }
 result cuMemPoolGetAccess(int *flags, u64 pool, const void *l) { GIVE(flags, 3); SAY("%llx, %s", pool, bytes(l, 8)); }
+result cuMemPoolExportToShareableHandle(void *handle, u64 pool, int type, u64 flags) {
+    if (type == 1) GIVE((int *)handle, dup(1)); else memset(handle, 0xfa, 64);
+    SAY("%llx, %d, %llx", pool, type, flags);
+}
+result cuMemPoolImportFromShareableHandle(u64 *pool, void *handle, int type, u64 flags) {
+    GIVE(pool, 0xd00000003ull);
+    if (type == 1) SAY("fd %d, %d, %llx", (int)(u64)handle, type, flags);
+    SAY("%s, %d, %llx", bytes(handle, 64), type, flags);
+}
+result cuMemPoolExportPointer(void *data, u64 p) { memset(data, 0xab, 64); SAY("%llx", p); }
+result cuMemPoolImportPointer(u64 *p, u64 pool, void *data) { GIVE(p, 0xa00000001ull); SAY("%llx, %s", pool, bytes(data, 64)); }
 result cuDeviceGetDefaultMemPool(u64 *pool, int d) { GIVE(pool, 0xd00000001ull); SAY("%d", d); }
 result cuDeviceGetMemPool(u64 *pool, int d) { GIVE(pool, 0xd00000002ull); SAY("%d", d); }
 result cuDeviceSetMemPool(int d, u64 pool) { SAY("%d, %llx", d, pool); }
 #endif
+
+// --- other processes ------------------------------------------------------------------------------------------------
+
+typedef struct { unsigned char reserved[64]; } handle64;
+result cuIpcGetEventHandle(handle64 *h, u64 e) { memset(h, 0xe1, 64); SAY("%llx", e); }
+result cuIpcOpenEventHandle(u64 *e, handle64 h) { GIVE(e, 0x400000002ull); SAY("%s", bytes(&h, 64)); }
+result cuIpcGetMemHandle(handle64 *h, u64 p) { memset(h, 0x1c, 64); SAY("%llx", p); }
 
 // --- virtual memory -------------------------------------------------------------------------------------------------
 

@@ -1,10 +1,15 @@
-/// Segment sources for collective communication. `vmm` gives physical memory by handles that other processes and
-/// network cards can be given.
+/// Memory for collective communication, and the communication itself: segment sources `nccl` (`ncclMemAlloc`) and `vmm`
+/// (physical memory by handles), the allocator `symmetric`, communicators of libnccl by FFM, registration of pools.
 @org.jspecify.annotations.NullMarked
 module io.cistern.nccl {
     requires static org.jspecify;
-    requires io.cistern.api;
+    requires transitive io.cistern.api;
+
+    exports io.cistern.nccl;
 
     provides io.cistern.spi.SegmentSourceProvider with
+            io.cistern.nccl.NcclSourceProvider,
             io.cistern.nccl.VmmSourceProvider;
+    provides io.cistern.spi.AllocatorProvider with
+            io.cistern.nccl.SymmetricProvider;
 }

@@ -10,6 +10,7 @@ public sealed class CisternException extends RuntimeException
                 UnknownAddressException,
                 UnusableStreamException,
                 MemoryMisuseException,
+                SharingException,
                 AllocatorContractException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -35,7 +35,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
 
     DeviceMemory(DeviceMemoryBuilder builder) {
         super(builder);
-        uses = new BlockUses(router, new EventOrder(driver()), driver().devices()::synchronize);
+        uses = new BlockUses(router, new EventOrder(driver(), 0), driver().devices()::synchronize);
         eventStreams = new EventStreams(driver(), environment().deviceCount());
         watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
         if (watch != null) {

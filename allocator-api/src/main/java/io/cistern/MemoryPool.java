@@ -1,5 +1,6 @@
 package io.cistern;
 
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -209,6 +210,13 @@ public final class MemoryPool implements AutoCloseable {
     /// Bytes that the pool holds from its source; empty if it can't tell.
     public OptionalLong reservedBytes(int device) {
         return allocator.reservedBytes(device);
+    }
+
+    /// Asks for an optional ability of the pool's allocator or of its source.
+    ///
+    /// @return empty if it has not got it
+    public <T> Optional<T> extension(Class<T> type) {
+        return allocator.extension(type);
     }
 
     /// Gives this pool's idle memory back to its source: see [Allocator#trim(int, long, TrimMode)].

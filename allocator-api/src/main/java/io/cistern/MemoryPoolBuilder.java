@@ -1,6 +1,5 @@
 package io.cistern;
 
-import io.cistern.spi.Catalog;
 import io.cistern.spi.Lends;
 import io.cistern.spi.SegmentSource;
 import java.util.LinkedHashMap;
@@ -145,24 +144,10 @@ public final class MemoryPoolBuilder {
 
     /// The spec with the name of a source completed, and with the options that were set.
     AllocatorSpec resolvedSpec() {
-        AllocatorSpec given = AllocatorSpec.parse(spec);
-        boolean ofSource = isKnown(Catalog.Kind.SOURCE, given.name()) && !isKnown(Catalog.Kind.ALLOCATOR, given.name());
-        Map<String, List<String>> all = new LinkedHashMap<>();
-        if (ofSource) {
-            all.put("source", List.of(spec));
-        } else {
-            all.putAll(given.options());
-        }
+        AllocatorSpec given = memory.catalog().complete(AllocatorSpec.parse(spec));
+        Map<String, List<String>> all = new LinkedHashMap<>(given.options());
         all.putAll(options);
-        String name = ofSource ? CACHING : given.name();
-        return new AllocatorSpec(name, all, text(name, all));
-    }
-
-    private boolean isKnown(Catalog.Kind kind, String name) {
-        return memory.catalog().entries().stream()
-                .anyMatch(entry -> entry.kind() == kind
-                        && entry.name().equals(name)
-                        && entry.problem().isEmpty());
+        return new AllocatorSpec(given.name(), all, text(given.name(), all));
     }
 
     private static String text(String name, Map<String, List<String>> options) {

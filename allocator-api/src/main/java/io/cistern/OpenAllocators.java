@@ -53,7 +53,8 @@ abstract sealed class OpenAllocators permits DeviceMemory {
         currents = new CurrentAllocators(currentRoutes, !builder.reportScopelessThreads, configured::get);
     }
 
-    /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
+    /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It is not current
+    /// until [#setCurrent] says so.
     ///
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     public Allocator open(String spec) {
@@ -74,7 +75,8 @@ abstract sealed class OpenAllocators permits DeviceMemory {
         return open(AllocatorSpec.parse(spec), limit);
     }
 
-    private Allocator open(AllocatorSpec spec, @Nullable MemoryLimit limit) {
+    private Allocator open(AllocatorSpec given, @Nullable MemoryLimit limit) {
+        AllocatorSpec spec = catalog.complete(given);
         OpenContext context = context(spec, Map.of());
         return open(spec, openMaker(spec, context), limit, context::close);
     }

@@ -3,6 +3,7 @@ package io.cistern.spi;
 import io.cistern.AllocatorSpec;
 import io.cistern.ConfigurationException;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 
@@ -27,6 +28,20 @@ public interface Catalog {
     ///
     /// @throws io.cistern.ConfigurationException if the configuration names one that does not exist
     Choice choose(DeviceEnvironment environment);
+
+    /// The allocator that a spec means: a segment source is an allocator too, `caching` over it, unless an allocator
+    /// has its name. Options of such a spec are the source's.
+    default AllocatorSpec complete(AllocatorSpec spec) {
+        boolean ofSource = knows(Kind.SOURCE, spec.name()) && !knows(Kind.ALLOCATOR, spec.name());
+        return ofSource ? new AllocatorSpec("caching", Map.of("source", List.of(spec.text())), spec.text()) : spec;
+    }
+
+    private boolean knows(Kind kind, String name) {
+        return entries().stream()
+                .anyMatch(entry -> entry.kind() == kind
+                        && entry.name().equals(name)
+                        && entry.problem().isEmpty());
+    }
 
     /// The allocator to be current on a device when the program names none.
     ///

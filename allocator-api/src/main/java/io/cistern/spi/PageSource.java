@@ -1,6 +1,8 @@
 package io.cistern.spi;
 
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.MemoryLocation;
+import java.util.List;
 
 /// A source of physical memory by handles, which is what page growth needs. Mapping is the allocator's business.
 public non-sealed interface PageSource extends SegmentSource {
@@ -13,6 +15,23 @@ public non-sealed interface PageSource extends SegmentSource {
     /// @return the handle
     /// @throws DeviceOutOfMemoryException when there is none
     long create(long byteSize, int device);
+
+    /// Who may read and write the memory where it is mapped: its device, and others if the source says so.
+    default List<MemoryLocation> accessors(int device) {
+        return List.of(MemoryLocation.device(device));
+    }
+
+    /// Is told that a handle was mapped, and opened to all [#accessors]. Must not throw.
+    ///
+    /// @param address where; blocks there are handed out from now on
+    default void mapped(int device, long address, long byteSize, long handle) {}
+
+    /// Is asked before a mapping that it was told of is taken away; no work uses it any more. Must not throw.
+    ///
+    /// @return false if somebody else still needs it where it is; then it stays
+    default boolean unmapping(int device, long address, long byteSize) {
+        return true;
+    }
 
     /// Drops a handle; its memory goes when no mapping of it is left.
     void release(long handle, long byteSize, int device);

@@ -13,4 +13,13 @@ public non-sealed interface RangeSource extends SegmentSource {
 
     /// Returns a range. Work on it must have finished, unless the source says otherwise.
     void release(Segment segment);
+
+    /// Returns a range as [#release] does, unless somebody else still needs it where it is: a communicator that it
+    /// is registered with and that is in a call just now, for example. Then nothing changes.
+    ///
+    /// @return whether it was returned
+    default boolean tryRelease(Segment segment) {
+        release(segment);
+        return true;
+    }
 }

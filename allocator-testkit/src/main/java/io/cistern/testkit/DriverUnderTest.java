@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /// The driver that the GPU suites run on: `cuda`, which is the default and fails without a GPU, `simulated`, or
 /// `auto` for the best there is.
-final class DriverUnderTest {
+public final class DriverUnderTest {
     static final String PROPERTY = "cistern.testkit.driver";
     static final String AUTO = "auto";
 
@@ -17,7 +17,10 @@ final class DriverUnderTest {
 
     private DriverUnderTest() {}
 
-    static synchronized CudaDriver open() {
+    /// Opens it; the caller closes it.
+    ///
+    /// @throws IllegalStateException if it can't be used here, with the reason
+    public static synchronized CudaDriver open() {
         CudaDriverProvider provider = provider(System.getProperty(PROPERTY, "cuda"));
         CudaDriver driver = provider.open();
         if (!driver.simulated() && keeper == null) {

@@ -116,7 +116,8 @@ abstract class FaultPart extends ConformancePart {
             blocks.add(allocate(byteSize, stream));
         } catch (DeviceOutOfMemoryException refused) {
             assertThat(refused.byteSize()).isEqualTo(byteSize);
-        } catch (CudaException failed) {
+        } catch (RuntimeException thrown) {
+            CudaException failed = ofDriver(thrown);
             assertThat(failed.call()).as("the call that failed").isEqualTo(call);
             assertThat(result == CudaResult.OUT_OF_MEMORY && OBTAINING.contains(call))
                     .as("out of memory must be a DeviceOutOfMemoryException, not " + failed)
@@ -124,11 +125,21 @@ abstract class FaultPart extends ConformancePart {
         }
     }
 
+    /// The driver's error, which another library may have wrapped.
+    private static CudaException ofDriver(RuntimeException thrown) {
+        for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
+            if (cause instanceof CudaException ofDriver) {
+                return ofDriver;
+            }
+        }
+        throw thrown;
+    }
+
     private void tryTrim() {
         try {
             allocator.trim(DEVICE, 0);
-        } catch (CudaException allowed) {
-            assertThat(allowed.result()).isIn(CudaResult.OUT_OF_MEMORY, CudaResult.UNKNOWN);
+        } catch (RuntimeException allowed) {
+            assertThat(ofDriver(allowed).result()).isIn(CudaResult.OUT_OF_MEMORY, CudaResult.UNKNOWN);
         }
     }
 }

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.ServiceLoader;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.platform.engine.TestExecutionResult;
@@ -25,18 +26,20 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// io.cistern.testkit.GpuTests [--driver auto|simulated|cuda] [--suite NAME]… [--list]
 /// ```
 ///
-/// A suite's name is that of its class; without any, all run but [SharedStreams], which is long, and
-/// [CarelessLibrary], which needs a library.
+/// A suite's name is that of its class; without any, all run but [SharedStreams], which is long, [SharedPools],
+/// which starts further processes, [CarelessLibrary], which needs a library, and those of
+/// [other modules][GpuSuites].
 ///
-/// Prints each failure with its stack trace and in the end `N passed, N failed, N skipped`. Exit codes: 0 when all
-/// passed, 1 when one failed or none ran, 2 for a wrong option or a driver that can't be used.
+/// Prints each failure with its stack trace and in the end `N passed, N failed, N skipped`. Exit codes: 0 when
+/// all passed, 1 when one failed or none ran, 2 for a wrong option or a driver that can't be used.
 public final class GpuTests {
     private static final String USAGE = "usage: GpuTests [--driver auto|simulated|cuda] [--suite NAME]... [--list]";
     private static final List<String> DRIVERS = List.of(DriverUnderTest.AUTO, "simulated", "cuda");
 
     private static final List<Class<?>> USUAL = List.of(
             ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class);
-    private static final List<Class<?>> BY_NAME = List.of(SharedStreams.class, CarelessLibrary.class);
+    private static final List<Class<?>> BY_NAME =
+            List.of(SharedStreams.class, SharedPools.class, CarelessLibrary.class);
 
     private final PrintWriter out;
 
@@ -76,7 +79,9 @@ public final class GpuTests {
     }
 
     private static Optional<Class<?>> suite(String name) {
-        return Stream.concat(USUAL.stream(), BY_NAME.stream())
+        Stream<Class<?>> ofOthers =
+                ServiceLoader.load(GpuSuites.class).stream().flatMap(found -> found.get().suites().stream());
+        return Stream.concat(Stream.concat(USUAL.stream(), BY_NAME.stream()), ofOthers)
                 .filter(suite -> suite.getSimpleName().equals(name))
                 .findFirst();
     }

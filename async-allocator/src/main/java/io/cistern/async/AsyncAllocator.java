@@ -1,132 +1,106 @@
 package io.cistern.async;
 
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.TrimMode;
+import io.cistern.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
-import io.cistern.cuda.MemoryPoolProperties;
-import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.spi.DetailedStatistics;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.RecordsUse;
+import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
+import io.cistern.spi.StreamOrder;
+import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.concurrent.atomic.AtomicLongArray;
 
-/// The driver's stream-ordered allocator on one pool a device. The pools belong to this allocator alone, so the
-/// settings of the devices' default pools, which other libraries may use, stay as they are.
+/// The driver's stream-ordered allocator, on pools as the options choose them: of its own, or somebody else's.
 ///
-/// Reuse, within a stream and across streams, is the driver's doing. Each call is one driver call, without garbage.
-final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
-    private static final long NO_POOL = 0;
+/// Reuse, within a stream and across streams, is the driver's doing. Each call is one driver call, without garbage;
+/// what is rare is behind a read each that says that there is none of it.
+///
+/// **Out of memory.** 1. Wait for all work of the device: only memory whose frees have completed goes to another
+/// stream or back to the device. 2. Free what had waited for that. 3. Trim all pools of the device: pages that lie
+/// in pieces between blocks go back, and come again in one. 4. Try once more. 5. Say what is held.
+final class AsyncAllocator implements DeviceAllocator, RecordsUse, ReportingTrim, ReservedPeak, DetailedStatistics {
+    private final AsyncDevice[] devices;
+    private final AsyncOptions options;
 
-    private final CudaDriver driver;
-    private final MemoryPools pools;
-    private final long releaseThreshold;
-    private final AtomicLongArray poolOfDevice;
-    private final RefusedFrees refused;
-
-    AsyncAllocator(CudaDriver driver, int deviceCount, long releaseThreshold) {
-        this.driver = driver;
-        this.pools = driver.pools();
-        this.releaseThreshold = releaseThreshold;
-        this.refused = new RefusedFrees(pools);
-        this.poolOfDevice = new AtomicLongArray(deviceCount);
+    AsyncAllocator(CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order) {
+        this.options = options;
+        this.devices = new AsyncDevice[deviceCount];
+        for (int device = 0; device < deviceCount; device++) {
+            devices[device] = new AsyncDevice(driver, device, options, order);
+        }
     }
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        long pool = poolOfDevice.get(device);
-        if (pool == NO_POOL) {
-            pool = openPool(device);
-        }
-        refused.freeAgainOn(device, stream);
+        AsyncDevice pools = devices[device];
         try {
-            return pools.allocateFrom(device, pool, byteSize, stream);
+            return pools.allocate(byteSize, stream);
         } catch (CudaException failure) {
             if (failure.result() != CudaResult.OUT_OF_MEMORY) {
                 throw failure;
             }
-            return allocateOnceMore(byteSize, device, pool, stream);
+            return allocateOnceMore(pools, byteSize, stream);
         }
     }
 
-    /// Only memory whose frees have completed can be handed to another stream or go back to the device.
-    private long allocateOnceMore(long byteSize, int device, long pool, long stream) {
-        driver.devices().synchronize(device);
-        refused.freeAgain(device);
-        long returned = trim(device, 0);
+    private static long allocateOnceMore(AsyncDevice pools, long byteSize, long stream) {
+        pools.events.retries.increment();
+        pools.synchronize();
+        long returned = PoolTrim.trim(pools, 0);
         try {
-            return pools.allocateFrom(device, pool, byteSize, stream);
+            return pools.allocate(byteSize, stream);
         } catch (CudaException failure) {
             if (failure.result() != CudaResult.OUT_OF_MEMORY) {
                 throw failure;
             }
-            String detail = "async has " + pools.attribute(device, pool, PoolAttribute.RESERVED_CURRENT)
-                    + " bytes reserved, of which " + pools.attribute(device, pool, PoolAttribute.USED_CURRENT)
-                    + " are allocated; tried: synchronising and trimming the pool (" + returned + " bytes)";
-            throw new DeviceOutOfMemoryException(byteSize, device, detail, failure);
+            pools.events.failures.increment();
+            throw new DeviceOutOfMemoryException(byteSize, pools.device, detail(pools.pools, returned), failure);
         }
+    }
+
+    private static String detail(DevicePools pools, long returned) {
+        long reserved = pools.sum(PoolAttribute.RESERVED_CURRENT);
+        long used = pools.sum(PoolAttribute.USED_CURRENT);
+        return "async has " + reserved + " bytes reserved, of which " + used + " are allocated and "
+                + Math.max(0, reserved - used) + " lie between those; tried: synchronising and trimming (" + returned
+                + " bytes)";
     }
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        refused.freeAgainOn(device, stream);
-        try {
-            pools.free(device, address, stream);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                refused.add(device, address, stream, failure);
-            }
-        }
+        devices[device].free(address, byteSize, stream);
+    }
+
+    @Override
+    public boolean recordUse(long address, int device, long stream) {
+        return devices[device].recordUse(address, stream);
     }
 
     @Override
     public void streamClosing(int device, long stream) {
-        refused.streamClosing(device, stream);
-    }
-
-    private synchronized long openPool(int device) {
-        long pool = poolOfDevice.get(device);
-        if (pool == NO_POOL) {
-            pool = createPool(device);
-            poolOfDevice.set(device, pool);
-        }
-        return pool;
-    }
-
-    private long createPool(int device) {
-        long pool = pools.create(MemoryPoolProperties.onDevice(device));
-        try {
-            pools.setAttribute(device, pool, PoolAttribute.RELEASE_THRESHOLD, releaseThreshold);
-            return pool;
-        } catch (RuntimeException | Error failure) {
-            pools.destroy(device, pool);
-            throw failure;
-        }
+        devices[device].streamClosing(stream);
     }
 
     @Override
     public OptionalLong reservedBytes(int device) {
-        return OptionalLong.of(attribute(device, PoolAttribute.RESERVED_CURRENT));
+        return OptionalLong.of(devices[device].pools.sum(PoolAttribute.RESERVED_CURRENT));
     }
 
     @Override
     public long reservedPeakBytes(int device) {
-        return attribute(device, PoolAttribute.RESERVED_HIGH);
+        return devices[device].pools.sum(PoolAttribute.RESERVED_HIGH);
     }
 
     @Override
     public void resetReservedPeak(int device) {
-        long pool = poolOfDevice.get(device);
-        if (pool != NO_POOL) {
-            pools.setAttribute(device, pool, PoolAttribute.RESERVED_HIGH, 0);
-        }
-    }
-
-    /// What a pool says; a device without one has nothing reserved.
-    private long attribute(int device, PoolAttribute attribute) {
-        long pool = poolOfDevice.get(device);
-        return pool == NO_POOL ? 0 : pools.attribute(device, pool, attribute);
+        devices[device].pools.resetMark(PoolAttribute.RESERVED_HIGH);
     }
 
     /// {@inheritDoc}
@@ -134,35 +108,44 @@ final class AsyncAllocator implements DeviceAllocator, ReservedPeak {
     /// Only memory whose frees have completed can go.
     @Override
     public long trim(int device, long keepBytes) {
-        long pool = poolOfDevice.get(device);
-        if (pool == NO_POOL) {
-            return 0;
-        }
-        long before = pools.attribute(device, pool, PoolAttribute.RESERVED_CURRENT);
-        pools.trimTo(device, pool, keepBytes);
-        return Math.max(0, before - pools.attribute(device, pool, PoolAttribute.RESERVED_CURRENT));
+        return PoolTrim.trim(devices[device], keepBytes);
+    }
+
+    @Override
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        return PoolTrim.trim(devices[device], keepBytes, mode);
+    }
+
+    @Override
+    public Map<String, Long> statistics(int device) {
+        return PoolStatistics.of(devices[device]);
+    }
+
+    @Override
+    public void resetPeaks(int device) {
+        resetReservedPeak(device);
+        devices[device].pools.resetMark(PoolAttribute.USED_HIGH);
+    }
+
+    @Override
+    public void resetTotals(int device) {
+        devices[device].events.resetTotals();
+    }
+
+    /// {@inheritDoc}
+    ///
+    /// [ReservedPeak] promises an exact peak, which several pools have not got, and a reset, which pools of
+    /// others must not see.
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        boolean exactPeak = options.pool().own() && options.onePool();
+        return type == ReservedPeak.class && !exactPeak ? Optional.empty() : DeviceAllocator.super.extension(type);
     }
 
     @Override
     public void close() {
-        for (int device = 0; device < poolOfDevice.length(); device++) {
-            long pool = poolOfDevice.getAndSet(device, NO_POOL);
-            if (pool != NO_POOL) {
-                destroy(device, pool);
-            }
-        }
-    }
-
-    /// A context that died took its pools with it.
-    private void destroy(int device, long pool) {
-        try {
-            driver.devices().synchronize(device);
-            refused.freeAgain(device);
-            pools.destroy(device, pool);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                throw failure;
-            }
+        for (AsyncDevice device : devices) {
+            device.close();
         }
     }
 }

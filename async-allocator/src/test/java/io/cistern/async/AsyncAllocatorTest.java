@@ -12,7 +12,7 @@ import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.times;
 import static org.mockito.Mockito.verify;
-import static org.mockito.Mockito.verifyNoInteractions;
+import static org.mockito.Mockito.verifyNoMoreInteractions;
 import static org.mockito.Mockito.when;
 
 import io.cistern.DeviceOutOfMemoryException;
@@ -25,6 +25,7 @@ import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Streams;
+import io.cistern.spi.StreamOrder;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.mockito.InOrder;
@@ -37,6 +38,7 @@ class AsyncAllocatorTest {
     private final CudaDriver driver = mock(CudaDriver.class);
     private final MemoryPools pools = mock(MemoryPools.class);
     private final Devices devices = mock(Devices.class);
+    private final StreamOrder order = mock(StreamOrder.class);
     private AsyncAllocator async;
 
     @BeforeEach
@@ -45,7 +47,11 @@ class AsyncAllocatorTest {
         when(driver.devices()).thenReturn(devices);
         when(pools.create(any())).thenReturn(POOL);
         when(pools.allocateFrom(anyInt(), anyLong(), anyLong(), anyLong())).thenReturn(ADDRESS);
-        async = new AsyncAllocator(driver, 2, Long.MAX_VALUE);
+        async = open(AsyncOptions.USUAL);
+    }
+
+    private AsyncAllocator open(AsyncOptions options) {
+        return new AsyncAllocator(driver, 2, options, order);
     }
 
     @Test
@@ -79,7 +85,7 @@ class AsyncAllocatorTest {
         assertThat(async.reservedPeakBytes(1)).isZero();
         assertThat(async.trim(1, 0)).isZero();
         async.close();
-        verifyNoInteractions(pools, devices);
+        verifyNoMoreInteractions(pools, devices);
     }
 
     @Test
@@ -93,6 +99,7 @@ class AsyncAllocatorTest {
     @Test
     void outOfMemorySynchronisesTrimsAndTriesOnceMore() {
         when(pools.allocateFrom(0, POOL, 100, STREAM)).thenThrow(outOfMemory()).thenReturn(ADDRESS);
+        when(pools.attribute(0, POOL, PoolAttribute.RESERVED_CURRENT)).thenReturn(64L << 20);
         assertThat(async.allocate(100, 0, STREAM)).isEqualTo(ADDRESS);
         InOrder order = inOrder(pools, devices);
         order.verify(pools).allocateFrom(0, POOL, 100, STREAM);
@@ -191,9 +198,9 @@ class AsyncAllocatorTest {
     @Test
     void trimTellsWhatWentBack() {
         async.allocate(100, 0, STREAM);
-        when(pools.attribute(0, POOL, PoolAttribute.RESERVED_CURRENT)).thenReturn(64L << 20, 32L << 20);
+        when(pools.attribute(0, POOL, PoolAttribute.RESERVED_CURRENT)).thenReturn(64L << 20, 64L << 20, 32L << 20);
         assertThat(async.trim(0, 10)).isEqualTo(32L << 20);
-        verify(pools).trimTo(0, POOL, 10);
+        verify(pools).trimTo(0, POOL, 0);
     }
 
     @Test

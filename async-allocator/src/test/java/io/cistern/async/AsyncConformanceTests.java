@@ -8,6 +8,6 @@ import io.cistern.testkit.AllocatorConformance;
 class AsyncConformanceTests extends AllocatorConformance {
     @Override
     protected Allocator open(DeviceMemory memory) {
-        return memory.open("async");
+        return memory.open("async:release_threshold=adaptive");
     }
 }

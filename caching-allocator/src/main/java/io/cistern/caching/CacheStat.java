@@ -17,7 +17,7 @@ enum CacheStat {
     /// Plain segments.
     SEGMENT(1),
     /// Bytes from the driver.
-    RESERVED_BYTES(1),
+    RESERVED_BYTES(0),
     /// Free parts of plain segments, which can't go back.
     INACTIVE_SPLIT(64),
     /// Their bytes.

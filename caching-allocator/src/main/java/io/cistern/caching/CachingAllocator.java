@@ -17,6 +17,7 @@ import io.cistern.spi.ReservedPeak;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -202,6 +203,12 @@ final class CachingAllocator extends LaneTable
         if (cache != null) {
             cache.reserved.resetPeak();
         }
+    }
+
+    /// What this allocator can't do itself, its source may.
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        return type.isInstance(this) ? Optional.of(type.cast(this)) : source.extension(type);
     }
 
     /// Opens the cache of a device that was not used yet: its figures are 0, but all there.

@@ -1,7 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.cuda.MemoryLocation;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
+import java.util.List;
 
 /// Physical memory up to a [cap][ReserveCap]. The source itself is closed by whoever opened it.
 record CappedPages(PageSource source, ReserveCap cap) implements PageSource {
@@ -13,6 +15,21 @@ record CappedPages(PageSource source, ReserveCap cap) implements PageSource {
     @Override
     public long create(long byteSize, int device) {
         return cap.obtain(byteSize, bytes -> source.create(bytes, device));
+    }
+
+    @Override
+    public List<MemoryLocation> accessors(int device) {
+        return source.accessors(device);
+    }
+
+    @Override
+    public void mapped(int device, long address, long byteSize, long handle) {
+        source.mapped(device, address, byteSize, handle);
+    }
+
+    @Override
+    public boolean unmapping(int device, long address, long byteSize) {
+        return source.unmapping(device, address, byteSize);
     }
 
     @Override

@@ -17,4 +17,11 @@ record CappedRanges(RangeSource source, ReserveCap cap) implements RangeSource {
         source.release(segment);
         cap.returned(segment.byteSize());
     }
+
+    @Override
+    public boolean tryRelease(Segment segment) {
+        boolean released = source.tryRelease(segment);
+        cap.returned(released ? segment.byteSize() : 0);
+        return released;
+    }
 }

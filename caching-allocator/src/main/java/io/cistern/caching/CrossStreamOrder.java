@@ -9,6 +9,8 @@ import java.util.List;
 /// if the other stream was made to wait for one. Pages that are covered move without a driver call.
 /// 2. Else the giver's newest fence is used if it covers `t`, or a new one is recorded; if it has not passed, the
 /// taker waits for it on the device.
+/// 3. A fence stands also for all that its stream had been made to wait for before: so a taker that waits for one
+/// stream mostly needs not wait for those whose memory that stream took.
 ///
 /// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under this
 /// object's monitor, which is never taken with a shard's short lock held.
@@ -91,6 +93,7 @@ final class CrossStreamOrder {
         if (giver.passedTime < freedAt) {
             fences.await(taker.key, giver.fence);
             taker.awaited.put(giver, giver.fenceTime);
+            giver.awaitedByFence.forEach((earlier, time) -> taker.awaited.merge(earlier, time, Math::max));
             counters.count(CacheEvent.STREAM_WAIT);
         }
     }
@@ -99,6 +102,12 @@ final class CrossStreamOrder {
         long time = clock.advance();
         long fence = fences.record(giver.key);
         replace(giver, fence, time);
+        noteAwaited(giver);
+    }
+
+    private static void noteAwaited(StreamTimeline giver) {
+        giver.awaitedByFence.clear();
+        giver.awaitedByFence.putAll(giver.awaited);
     }
 
     private void replace(StreamTimeline giver, long fence, long time) {
@@ -119,6 +128,7 @@ final class CrossStreamOrder {
     private void poll(StreamTimeline giver) {
         if (giver.fence != Fences.PASSED && fences.passed(giver.fence)) {
             replace(giver, Fences.PASSED, giver.fenceTime);
+            giver.awaitedByFence.forEach((earlier, time) -> earlier.passedTime = Math.max(earlier.passedTime, time));
         }
     }
 
@@ -126,6 +136,7 @@ final class CrossStreamOrder {
     synchronized void closing(StreamTimeline ended) {
         clock.advance();
         replace(ended, fences.record(ended.key), Long.MAX_VALUE);
+        noteAwaited(ended);
         ended.closed = true;
         ended.awaited.clear();
         poll(ended);

@@ -88,10 +88,19 @@ final class DeviceCache {
         if (byteSize > Sizes.LARGEST) {
             throw new DeviceOutOfMemoryException(byteSize, device, "more than any device has");
         }
-        long size = rounded(byteSize);
+        long address = find(shard, byteSize);
+        return address != 0 ? address : allocateAfterMiss(shard, byteSize);
+    }
+
+    /// Takes a free block of a shard for a caller who asked for so many bytes, if there is one that fits.
+    ///
+    /// @return its address, or 0
+    long find(StreamShard shard, long byteSize) {
+        if (byteSize > Sizes.LARGEST) {
+            return 0;
+        }
         settleIfDue(shard);
-        long address = shard.allocate(size, byteSize);
-        return address != 0 ? address : allocateAfterMiss(shard, size, byteSize);
+        return shard.find(rounded(byteSize), byteSize);
     }
 
     /// Takes a free block of the stream if there is one that fits; makes no memory.
@@ -224,7 +233,9 @@ final class DeviceCache {
         }
     }
 
-    private long allocateAfterMiss(StreamShard shard, long size, long asked) {
+    private long allocateAfterMiss(StreamShard shard, long asked) {
+        long size = rounded(asked);
+        shard.missed();
         exchange.pagesAreMissing();
         emptyLanes(shard, shard.small ? WORTH_EMPTYING : 1);
         collection.collect();
@@ -405,10 +416,9 @@ final class DeviceCache {
     private boolean dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            if (!shard.quiet(fences, false)) {
+            if (!shard.quiet(fences, false) || !growth.unmapLent(shard)) {
                 return false;
             }
-            growth.unmapLent(shard);
             order.finished(shard.timeline);
             boolean ended = shard.dispose(fences);
             if (ended) {

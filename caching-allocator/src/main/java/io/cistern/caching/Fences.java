@@ -204,7 +204,7 @@ final class Fences {
 
     /// Whether the calling thread can record a fence on a stream.
     boolean recordable(long key) {
-        return key < 0 ? key == ~Thread.currentThread().threadId() : !closed.contains(key);
+        return key < 0 ? key == ~Thread.currentThread().threadId() : closed.isEmpty() || !closed.contains(key);
     }
 
     private long synchronizeContext() {

@@ -26,8 +26,9 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
 
     /// Drops what a shard without work still has of memory that others use now. Under its driver lock.
     ///
+    /// @return false if somebody needs some of it where it is
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    void unmapLent(StreamShard shard);
+    boolean unmapLent(StreamShard shard);
 
     /// Keeps the memory under a range where it is, or does so no longer.
     void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned);

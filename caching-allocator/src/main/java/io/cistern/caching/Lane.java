@@ -10,17 +10,21 @@ import org.jspecify.annotations.Nullable;
 /// Whoever has [entered][LaneEntry#enter] it reads and writes it.
 ///
 /// **Useful or not.** Small blocks may hardly ever come again in their sizes; then the lane only costs, and
-/// blocks pass it by, but for a few that tell when it is of use again.
+/// blocks pass it by, for longer and longer, until it is tried again.
 final class Lane extends LastFreed {
     /// Larger blocks always go to their shard, of any device.
     static final long LARGEST_KEPT = 64L << 20;
 
-    /// A hit saves some 80 ns and a miss costs some 100, so a lane pays from about one hit in three on; the
-    /// weight is higher because while a lane is passed by, only every sixteenth block can make a hit.
-    private static final int HIT = 32;
+    /// Against a miss, which is 1: a hit saves some 80 ns and a miss costs some 60, so a lane pays from about
+    /// one hit in three on.
+    private static final int HIT = 2;
 
-    private static final int PROBE = 16;
     private static final int MOST_USEFUL = 512;
+
+    /// Requests that a useless lane is passed by before it is tried again; each time in vain, twice as many.
+    private static final int FIRST_PAUSE = 4096;
+
+    private static final int LONGEST_PAUSE = 16 * FIRST_PAUSE;
 
     final int device;
     final LaneStreams streams = new LaneStreams(this);
@@ -35,10 +39,13 @@ final class Lane extends LastFreed {
 
     private final long largestKept;
 
-    /// Hits against misses of small requests, and blocks freed while the lane was useless.
+    /// Hits against misses of small requests; below 0 by more than [#MOST_USEFUL] the lane is useless.
     private int usefulness;
 
-    private int freed;
+    /// How many requests still pass by, and how many will next time.
+    private int passing;
+
+    private int pause = FIRST_PAUSE;
 
     // Keeps the lanes of different threads out of each other's cache lines.
     @SuppressWarnings("unused")
@@ -93,26 +100,31 @@ final class Lane extends LastFreed {
     }
 
     private void noteHit() {
-        if (usefulness < MOST_USEFUL) { // a store less, most of the time
+        if (usefulness < MOST_USEFUL) { // no store, most of the time
             usefulness += HIT;
+            pause = usefulness < MOST_USEFUL ? pause : FIRST_PAUSE;
         }
     }
 
     /// Notes that a small request found nothing.
     void foundNothing() {
-        usefulness = Math.max(usefulness - 1, -2 * MOST_USEFUL);
         tryNext();
+        if (--usefulness < -MOST_USEFUL) {
+            usefulness = 0;
+            passing = pause;
+            pause = Math.min(2 * pause, LONGEST_PAUSE);
+        }
     }
 
-    /// Whether small blocks hardly ever come again in their sizes, so that the lane only costs.
+    /// A small request passed the lane by.
+    void passedBy() {
+        passing = Math.max(0, passing - 1);
+    }
+
+    /// Whether small blocks hardly ever come again in their sizes, so that the lane would only cost: they pass it
+    /// by.
     boolean isUseless() {
-        return usefulness < -MOST_USEFUL;
-    }
-
-    /// Whether a small block that is being freed passes the lane by. One in some is kept all the same, which
-    /// tells when the lane is of use again.
-    boolean passesBy() {
-        return isUseless() && (freed & PROBE - 1) != 0;
+        return passing > 0;
     }
 
     /// What is counted of small or of large blocks.
@@ -124,7 +136,7 @@ final class Lane extends LastFreed {
     ///
     /// @return false if there is no room, or it may not be one of that stream
     boolean keep(long address, long byteSize, long stream) {
-        if (stream != lastStream || (isUseless() && (++freed & PROBE - 1) != 0) || !enter()) {
+        if (stream != lastStream || isUseless() || !enter()) {
             return false;
         }
         boolean kept;
@@ -181,12 +193,13 @@ final class Lane extends LastFreed {
 
     /// Notes a miss.
     ///
-    /// @return how many blocks to fetch
-    int missed(LaneBins from, int sizeClass) {
+    /// @param mayHold the most that the lane may hold now
+    /// @return how many blocks to fetch: one for the caller, and no more than there is room for
+    int missed(LaneBins from, int sizeClass, long mayHold) {
         if (!enter()) {
             return 1;
         }
-        int batchSize = from.missed(sizeClass);
+        int batchSize = from.missed(sizeClass, streams.fitting(from, sizeClass, mayHold));
         leave();
         return batchSize;
     }
@@ -205,6 +218,12 @@ final class Lane extends LastFreed {
         if (shard == shardOfLast()) {
             evictLast(evicted);
         }
+    }
+
+    /// Takes all blocks out. Inside, or with the lane claimed.
+    void evictAll(AddressBatch evicted) {
+        streams.evictAll(evicted);
+        evictLast(evicted);
     }
 
     /// Takes all blocks of a stream that has ended out, and forgets it. Inside, or with the lane claimed.

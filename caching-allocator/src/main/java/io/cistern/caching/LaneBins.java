@@ -105,10 +105,11 @@ final class LaneBins extends SizeStacks {
 
     /// Notes that a class had no block.
     ///
-    /// @return how many to fetch
-    int missed(int sizeClass) {
+    /// @param fitting how many there is room for
+    /// @return how many to fetch, one of them for the caller
+    int missed(int sizeClass, long fitting) {
         missed[sizeClass] = true;
-        int batch = batches[sizeClass];
+        int batch = (int) Math.min(batches[sizeClass], 1 + fitting);
         batches[sizeClass] = Math.min(batch * 2, firstLimit(sizeClass));
         return batch;
     }
@@ -127,6 +128,13 @@ final class LaneBins extends SizeStacks {
         } else {
             leave(lane, sizeClass, (limit + 1) / 2, evicted);
         }
+    }
+
+    /// Moves the older half of a stack to the depot, because there is no room.
+    ///
+    /// @return whether it took any
+    boolean leaveHalf(Lane lane, int sizeClass) {
+        return small != null && leave(small.depot, lane, sizeClass, (depth(sizeClass) + 1) / 2) > 0;
     }
 
     /// Moves blocks to the depot of the shard, as far as it takes them.

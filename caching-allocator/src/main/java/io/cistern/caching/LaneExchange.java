@@ -26,6 +26,9 @@ final class LaneExchange {
     /// the cache grows again: five recorded programs reserve the same as with 8 MiB.
     private static final long LARGEST_BOUND = 32L << 20;
 
+    /// Blocks of more than an eighth of the bound go past a lane: few would fit, and fewer come again.
+    private static final int LEAST_BLOCKS = 8;
+
     /// Misses of lanes, without one of the cache, after which lanes may hold twice as much.
     private static final int QUIET = 4096;
 
@@ -77,7 +80,7 @@ final class LaneExchange {
     long allocate(Lane lane, long byteSize, long stream) {
         boolean small = SizeClasses.has(byteSize);
         StreamShard shard = cache.shard(Fences.key(stream), small);
-        if (small && lane.isUseless() && stream == lane.lastStream) {
+        if (small && stream == lane.lastStream && passesBy(lane, byteSize)) {
             return allocateBeside(lane, shard, byteSize);
         }
         LaneBins bins = select(lane, stream, shard);
@@ -91,18 +94,21 @@ final class LaneExchange {
         }
         if (bins == null || !small) {
             giveBackLarge(lane, byteSize);
-            return cache.allocate(shard, byteSize);
+            return allocateFromShard(lane, shard, byteSize);
         }
         return refill(lane, bins, shard, byteSize);
     }
 
+    /// Whether small blocks of a size pass a lane by.
+    private boolean passesBy(Lane lane, long byteSize) {
+        return lane.isUseless() || byteSize > bound() / LEAST_BLOCKS;
+    }
+
     private long allocateBeside(Lane lane, StreamShard shard, long byteSize) {
         lane.small.missed();
-        lane.foundNothing();
+        lane.passedBy();
         countQuiet();
-        cache.settleIfDue(shard);
-        long address = shard.allocate(SizeClasses.rounded(byteSize), byteSize);
-        return address != 0 ? address : growAndAllocate(lane, shard, byteSize);
+        return allocateFromShard(lane, shard, byteSize);
     }
 
     /// Makes a stream the lane's last used.
@@ -133,7 +139,7 @@ final class LaneExchange {
         long size = SizeClasses.byteSize(sizeClass);
         AddressBatch batch = lane.batch;
         cache.settleIfDue(shard);
-        int wanted = lane.missed(bins, sizeClass);
+        int wanted = lane.missed(bins, sizeClass, bound());
         shard.depot.take(lane, sizeClass, Math.max(wanted, Depot.batch(sizeClass)), batch);
         boolean fromDepot = batch.count > 0;
         if (!fromDepot) {
@@ -176,9 +182,17 @@ final class LaneExchange {
         return evicted;
     }
 
+    private long allocateFromShard(Lane lane, StreamShard shard, long byteSize) {
+        long address = cache.find(shard, byteSize);
+        return address != 0 ? address : growAndAllocate(lane, shard, byteSize);
+    }
+
+    /// Empties the lane first, of all streams, so that pages are looked for among blocks as they would be without
+    /// lanes: what a lane holds differs from one time to the next, and a program that repeats would come to rest
+    /// late. That costs a look if the lane is empty, and nothing but plain stores if it is not.
     private long growAndAllocate(Lane lane, StreamShard shard, long byteSize) {
         if (lane.enter()) {
-            lane.evict(shard, lane.batch);
+            lane.evictAll(lane.batch);
             lane.leave();
         }
         shard.depot.empty(lane.batch);
@@ -191,7 +205,7 @@ final class LaneExchange {
         Region region = cache.region(address);
         StreamShard shard = region.shard;
         long key = Fences.key(stream);
-        boolean passesBy = shard.small && lane.passesBy();
+        boolean passesBy = shard.small && passesBy(lane, byteSize);
         LaneBins bins = !passesBy && belongsInLane(address, shard, byteSize, key) ? select(lane, stream, shard) : null;
         if (bins == null || !lane.enter()) {
             cache.free(region, address, byteSize, key);

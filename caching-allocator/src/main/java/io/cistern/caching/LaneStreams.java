@@ -81,6 +81,9 @@ final class LaneStreams {
     void keep(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
         into.makePlace(lane, sizeClass, evicted);
         boolean kept = keepIfRoom(into, address, sizeClass, mayHold);
+        if (!kept && into.leaveHalf(lane, sizeClass)) {
+            kept = keepIfRoom(into, address, sizeClass, mayHold);
+        }
         while (!kept && into.evictLargest(sizeClass, evicted)) {
             kept = keepIfRoom(into, address, sizeClass, mayHold);
         }
@@ -103,6 +106,11 @@ final class LaneStreams {
             allot(into, Math.max(SizeClasses.byteSize(sizeClass), bound / 8));
         }
         return into.push(sizeClass, address);
+    }
+
+    /// How many blocks of a class more there is room for.
+    long fitting(LaneBins into, int sizeClass, long mayHold) {
+        return Math.max(0, into.room + mayHold - allotted) / SizeClasses.byteSize(sizeClass);
     }
 
     /// Keeps blocks, of which the last is to be taken first, as far as there is room.
@@ -150,6 +158,14 @@ final class LaneStreams {
                 each.evictAll(evicted);
                 takeRoom(each);
             }
+        }
+    }
+
+    /// Takes all blocks out.
+    void evictAll(AddressBatch evicted) {
+        for (LaneBins each : bins) {
+            each.evictAll(evicted);
+            takeRoom(each);
         }
     }
 

@@ -2,7 +2,6 @@ package io.cistern.caching;
 
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.RangeSource;
@@ -16,7 +15,8 @@ import java.util.concurrent.ConcurrentHashMap;
 /// export a block and nothing beside it.
 ///
 /// Acquire: reserve → create → map → setAccess; what fails takes back what was done. Release: the way back; memory
-/// is gone once its mapping and its handle are, and addresses that the driver keeps are only logged.
+/// is gone once its mapping and its handle are, and addresses that the driver keeps are only logged. A segment that the
+/// source needs where it is stays.
 ///
 /// **Threads.** Any.
 final class MappedRanges implements RangeSource {
@@ -44,6 +44,7 @@ final class MappedRanges implements RangeSource {
             memory.freeReservation(device, address, size);
             throw failure;
         }
+        source.mapped(device, address, size, Objects.requireNonNull(handles.get(address)));
         return new Segment(address, size, device);
     }
 
@@ -53,7 +54,7 @@ final class MappedRanges implements RangeSource {
         try {
             memory.map(device, address, size, handle);
             mapped = true;
-            memory.setAccess(device, address, size, MemoryLocation.device(device), AccessRights.READ_WRITE);
+            memory.setAccess(device, address, size, source.accessors(device), AccessRights.READ_WRITE);
             handles.put(address, handle);
         } catch (RuntimeException | Error failure) {
             if (mapped) {
@@ -65,7 +66,22 @@ final class MappedRanges implements RangeSource {
     }
 
     @Override
+    public boolean tryRelease(Segment segment) {
+        if (!source.unmapping(segment.device(), segment.address(), segment.byteSize())) {
+            return false;
+        }
+        unmap(segment);
+        return true;
+    }
+
+    @Override
     public void release(Segment segment) {
+        if (!tryRelease(segment)) {
+            throw new IllegalStateException(segment + " is still needed where it is");
+        }
+    }
+
+    private void unmap(Segment segment) {
         memory.unmap(segment.device(), segment.address(), segment.byteSize());
         long handle = Objects.requireNonNull(handles.remove(segment.address()), "a segment of this source");
         try {

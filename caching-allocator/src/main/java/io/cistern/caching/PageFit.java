@@ -7,26 +7,32 @@ import java.util.Locale;
 /// How closely the pages of large blocks follow what is live. The finer they are, the less is reserved that nobody
 /// asked for, and the more calls of the driver it takes until a program comes to rest.
 public enum PageFit {
-    /// Pages of 1/128 of the most that was ever live at once, from 4 MiB on.
-    USUAL(7, 4L << 20),
+    /// Pages of 1/64 of the most that was ever live at once, from 4 MiB on; of 1/128 once pages [move][Purchases]
+    /// much, since then what is left over in them is wanted elsewhere.
+    USUAL(6, 7, 4L << 20),
     /// Pages of 1/512 of it, from 2 MiB on, and no slack unless it is given.
-    TIGHT(9, 2L << 20);
+    TIGHT(9, 9, 2L << 20);
 
     /// The names as they are written.
     static final List<String> NAMES =
             Arrays.stream(values()).map(PageFit::toString).toList();
 
-    private final int shareShift;
+    private final int coarseShift;
+    private final int fineShift;
     private final long leastBytes;
 
-    PageFit(int shareShift, long leastBytes) {
-        this.shareShift = shareShift;
+    PageFit(int coarseShift, int fineShift, long leastBytes) {
+        this.coarseShift = coarseShift;
+        this.fineShift = fineShift;
         this.leastBytes = leastBytes;
     }
 
     /// The size of a page, before it is rounded to what the source gives.
-    long pageBytes(long peakBytes, long largestBytes) {
-        return Math.clamp(peakBytes >> shareShift, leastBytes(largestBytes), largestBytes);
+    ///
+    /// @param peakBytes the most that was ever live at once
+    /// @param moves whether pages move much
+    long pageBytes(long peakBytes, boolean moves, long largestBytes) {
+        return Math.clamp(peakBytes >> (moves ? fineShift : coarseShift), leastBytes(largestBytes), largestBytes);
     }
 
     /// The smallest page that is made as such; what is cut to what is needed may be smaller.

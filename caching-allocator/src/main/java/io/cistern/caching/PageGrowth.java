@@ -140,8 +140,8 @@ final class PageGrowth implements Growth {
     }
 
     @Override
-    public void unmapLent(StreamShard shard) {
-        table.unmapLent(shard);
+    public boolean unmapLent(StreamShard shard) {
+        return table.unmapLent(shard);
     }
 
     @Override

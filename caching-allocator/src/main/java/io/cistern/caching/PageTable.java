@@ -114,15 +114,14 @@ final class PageTable {
     /// Unmaps a page wherever it is mapped, and releases it. Its block is claimed, and no work uses it any
     /// more.
     ///
-    /// @return false if somebody else is unmapping one of its mappings at this moment; then it is still at home
-    /// there
+    /// @return false if somebody else is unmapping one of its mappings at this moment, or needs one where it is;
+    /// then it is still at home there
     /// @throws CudaException if the driver refuses; then too
     boolean giveBack(PageArena arena, long from, long to) {
         List<Mapping> lent = claimLent(arena, from);
-        if (lent == null) {
+        if (lent == null || !unmapLent(lent) || !pages.mayUnmap(from, to - from)) {
             return false;
         }
-        unmapLent(lent);
         pages.memory.unmap(pages.device, from, to - from);
         regions.remove(arena, from, to - from);
         Page page = leave(arena, from);
@@ -160,16 +159,23 @@ final class PageTable {
         }
     }
 
-    /// Unmaps claimed mappings of pages at home elsewhere. If the driver refuses, they are lent as before.
-    private void unmapLent(List<Mapping> claimed) {
+    /// Unmaps claimed mappings of pages at home elsewhere. If the driver refuses, or somebody needs one where it
+    /// is, they are lent as before.
+    ///
+    /// @return whether all are gone
+    private boolean unmapLent(List<Mapping> claimed) {
         int done = 0;
         try {
             for (; done < claimed.size(); done++) {
                 Mapping mapping = claimed.get(done);
+                if (!pages.mayUnmap(mapping.address, mapping.page.byteSize)) {
+                    return false;
+                }
                 pages.memory.unmap(pages.device, mapping.address, mapping.page.byteSize);
                 regions.remove(mapping.arena, mapping.address, mapping.page.byteSize);
                 unmapped(mapping);
             }
+            return true;
         } finally {
             releaseClaims(claimed.subList(done, claimed.size()));
         }
@@ -199,8 +205,9 @@ final class PageTable {
 
     /// Unmaps what a shard's arenas still have of pages at home elsewhere, after all work of its stream.
     ///
+    /// @return whether all of it that is unmapped here is gone
     /// @throws CudaException if the driver refuses
-    void unmapLent(StreamShard shard) {
+    boolean unmapLent(StreamShard shard) {
         List<Mapping> lent = new ArrayList<>();
         lock.lock();
         try {
@@ -215,7 +222,7 @@ final class PageTable {
         } finally {
             lock.unlock();
         }
-        unmapLent(lent);
+        return unmapLent(lent);
     }
 
     /// Tries again to take new pages away that a roll-back had to leave.

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
@@ -27,6 +28,8 @@ final class PhysicalPages {
     final long slotBytes;
     /// Whether the memory is the device's own, and so not more than it has.
     final boolean onDevice;
+    /// Who may use the memory.
+    final List<MemoryLocation> accessors;
     private final PageSource source;
     private final Reserved reserved;
     private final long fixedPageBytes;
@@ -42,6 +45,7 @@ final class PhysicalPages {
         this.memory = memory;
         this.source = source;
         this.reserved = reserved;
+        this.accessors = source.accessors(device);
         PageTraits traits = source.traits(device);
         this.onDevice = traits.location().equals("device");
         this.slotBytes = Sizes.roundUp(Sizes.SLOT, traits.granularity());
@@ -57,15 +61,15 @@ final class PhysicalPages {
 
     /// The size of the next page.
     ///
-    /// @param peakBytes the most that was ever live
-    long pageBytes(long peakBytes, boolean small) {
+    /// @param purchases know the most that was ever live, and whether pages move
+    long pageBytes(Purchases purchases, boolean small) {
         if (fixedPageBytes != 0) {
             return fixedPageBytes;
         }
         if (small) {
             return slotBytes;
         }
-        long page = fit.pageBytes(peakBytes, largestPageBytes);
+        long page = fit.pageBytes(purchases.peakBytes(), purchases.movesMuch(), largestPageBytes);
         return Math.max(Sizes.roundUp(fit.leastBytes(largestPageBytes), slotBytes), page / slotBytes * slotBytes);
     }
 
@@ -78,6 +82,16 @@ final class PhysicalPages {
         long handle = source.create(byteSize, device);
         reserved.created(byteSize);
         return handle;
+    }
+
+    /// A page got a mapping, which is open to all [#accessors].
+    void mapped(Mapping mapping) {
+        source.mapped(device, mapping.address, mapping.page.byteSize, mapping.page.handle);
+    }
+
+    /// Asks for leave to take a mapping away.
+    boolean mayUnmap(long address, long byteSize) {
+        return source.unmapping(device, address, byteSize);
     }
 
     /// Drops a handle, and those that the driver would not take back before.

@@ -40,7 +40,10 @@ final class PlainSegment extends Region {
     boolean giveBack(long from, long to) {
         regions.remove(this, address, byteSize); // before the addresses can come again for another shard
         try {
-            source.release(segment);
+            if (!source.tryRelease(segment)) {
+                regions.put(this, address, byteSize);
+                return false;
+            }
         } catch (RuntimeException | Error failure) {
             regions.put(this, address, byteSize);
             throw failure;

@@ -20,14 +20,20 @@ final class Purchases {
     /// Less than half of what PyTorch takes from the driver for the first block of more than 1 MiB.
     private static final long SMALL_SHARE_BYTES = 8L << 20;
 
-    /// A 128th of the peak, as a page for large blocks. With a 64th, vit_streams reserves 1 % more.
+    /// A 128th of the peak. With a 64th, vit_streams reserves 1 % more.
     private static final int SMALL_SHARE_SHIFT = 7;
+
+    /// An eighth. With a half, vit_streams reserves 1 % more; with a 32nd, gnn_sample makes a fifth more calls.
+    private static final int MUCH_SHIFT = 3;
 
     private final double slack;
     private long peakBytes;
     /// Bytes moved and not paid out in pages yet; between streams they count [#MOVES_A_PAGE] times, since there
     /// the one that takes waits for the one that gives.
     private long earnedBytes;
+
+    private long boughtBytes;
+    private long movedBytes;
 
     Purchases(double slack) {
         this.slack = slack;
@@ -56,9 +62,21 @@ final class Purchases {
         return Math.max(SMALL_SHARE_BYTES, peakBytes >> SMALL_SHARE_SHIFT);
     }
 
+    /// A page was bought.
+    void bought(long byteSize) {
+        boughtBytes += byteSize;
+    }
+
     /// A page was moved.
     void moved(long byteSize, boolean fromOtherStream) {
+        movedBytes += byteSize;
         earnedBytes += fromOtherStream ? MOVES_A_PAGE * byteSize : byteSize;
+    }
+
+    /// Whether much of what was bought had to move. Until then pages can be larger: four of five recorded
+    /// programs make a third fewer calls in their first pass and reserve as much.
+    boolean movesMuch() {
+        return movedBytes > boughtBytes >> MUCH_SHIFT;
     }
 
     /// The most that was ever live at once.

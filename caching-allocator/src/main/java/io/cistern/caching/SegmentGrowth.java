@@ -80,7 +80,9 @@ final class SegmentGrowth implements Growth {
 
     /// A segment has one address.
     @Override
-    public void unmapLent(StreamShard shard) {}
+    public boolean unmapLent(StreamShard shard) {
+        return true;
+    }
 
     /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
     /// it from every other use.

@@ -97,16 +97,26 @@ final class StreamShard extends ShardReturns {
         }
     }
 
-    /// As [#allocate], for a caller who asked for so many bytes; counted.
-    long allocate(long byteSize, long asked) {
+    /// As [#allocate], for a caller who asked for so many bytes; counted, unless there is none.
+    long find(long byteSize, long asked) {
         lock.lock();
         try {
             long address = heap.allocate(byteSize);
-            counters.searched(address != 0);
             if (address != 0) {
+                counters.searched(true);
                 counters.requested(asked);
             }
             return address;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Counts a search in vain.
+    void missed() {
+        lock.lock();
+        try {
+            counters.searched(false);
         } finally {
             lock.unlock();
         }

@@ -24,6 +24,9 @@ final class StreamTimeline {
     /// For other streams, as long as anything of them is left, the time up to which this one waits for them.
     final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();
 
+    /// What [#awaited] was when the fence was recorded: who waits for the fence waits for that too.
+    final Map<StreamTimeline, Long> awaitedByFence = new WeakHashMap<>();
+
     /// What the [look][IdlePages] under way may take of it, by the time of the free: -1 for nothing yet,
     /// [#FORBIDDEN] for nothing ever. Guarded by the lock of the [PageTable].
     long newestTakeable = FORBIDDEN;

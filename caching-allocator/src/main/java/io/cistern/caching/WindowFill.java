@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import io.cistern.cuda.AccessRights;
-import io.cistern.cuda.MemoryLocation;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -45,6 +44,9 @@ final class WindowFill {
 
     /// Pages that come back to where they are still mapped.
     private final List<Mapping> returning;
+
+    /// Pages of other streams.
+    private final List<Page> foreign = new ArrayList<>();
 
     private final List<Piece> pieces = new ArrayList<>();
     /// Mappings of the pieces made so far, in their order.
@@ -93,6 +95,15 @@ final class WindowFill {
         return true;
     }
 
+    /// Returns whether a page comes from another stream.
+    private boolean noteForeign(Page page) {
+        boolean isForeign = page.home.arena.shard.timeline != shard.timeline;
+        if (isForeign) {
+            foreign.add(page);
+        }
+        return isForeign;
+    }
+
     private boolean comeHome(long address) {
         Mapping mapping = Objects.requireNonNull(window.arena().mappingAt(address));
         Mapping home = mapping.page.home;
@@ -101,6 +112,7 @@ final class WindowFill {
         }
         idle.taken(mapping.page);
         returning.add(mapping);
+        noteForeign(mapping.page);
         return true;
     }
 
@@ -121,7 +133,7 @@ final class WindowFill {
     private Piece piece(long at, long missing, long space) {
         PhysicalPages pages = table.pages;
         long reserved = pages.reserved().bytes() + planned;
-        long whole = Math.min(pages.pageBytes(purchases.peakBytes(), shard.small), space);
+        long whole = Math.min(pages.pageBytes(purchases, shard.small), space);
         long cut = pages.cut(whole, missing);
         if (way == Way.USUAL && purchases.isNeeded(reserved)) {
             return buy(at, whole);
@@ -133,12 +145,13 @@ final class WindowFill {
         if (page == null) {
             return buy(at, cut);
         }
-        purchases.moved(page.byteSize, page.home.arena.shard.timeline != shard.timeline);
+        purchases.moved(page.byteSize, noteForeign(page));
         return new Piece(at, page.byteSize, page);
     }
 
     private Piece buy(long at, long size) {
         planned += size;
+        purchases.bought(size);
         return new Piece(at, size, null);
     }
 
@@ -174,12 +187,7 @@ final class WindowFill {
     /// @return the address of a block for the request
     long fill(CrossStreamOrder order, long byteSize) {
         try {
-            returning.forEach(mapping -> precede(order, mapping.page));
-            for (Piece piece : pieces) {
-                if (piece.taken != null) {
-                    precede(order, piece.taken);
-                }
-            }
+            precede(order);
             map();
         } catch (RuntimeException | Error failure) {
             unmap(failure);
@@ -187,6 +195,18 @@ final class WindowFill {
             throw failure;
         }
         return publish(byteSize);
+    }
+
+    /// Begins with the page that was freed last: its stream may have waited for the others.
+    private void precede(CrossStreamOrder order) {
+        Page newest = null;
+        for (Page page : foreign) {
+            newest = newest == null || page.freedAt > newest.freedAt ? page : newest;
+        }
+        if (newest != null) {
+            precede(order, newest);
+            foreign.forEach(page -> precede(order, page));
+        }
     }
 
     private void precede(CrossStreamOrder order, Page page) {
@@ -203,8 +223,7 @@ final class WindowFill {
             if (runEnds) {
                 long from = pieces.get(opened).address;
                 long byteSize = piece.address + piece.byteSize - from;
-                MemoryLocation device = MemoryLocation.device(pages.device);
-                pages.memory.setAccess(pages.device, from, byteSize, device, AccessRights.READ_WRITE);
+                pages.memory.setAccess(pages.device, from, byteSize, pages.accessors, AccessRights.READ_WRITE);
                 opened = i + 1;
             }
         }
@@ -262,6 +281,7 @@ final class WindowFill {
     private long publish(long byteSize) {
         for (Mapping mapping : made) {
             table.regions.put(mapping.arena, mapping.address, mapping.page.byteSize);
+            table.pages.mapped(mapping);
         }
         table.lock();
         try {

@@ -118,6 +118,29 @@ class PageReuseTest {
     }
 
     @Test
+    void whoWaitsForAStreamWaitsForWhatThatOneWaitedFor() {
+        long first = written(40 * MIB, a);
+        long second = written(40 * MIB, a);
+        free(first, a);
+        free(second, a);
+        free(written(40 * MIB, b), b);
+        long c = gpu.streams().create(0);
+        long target = written(80 * MIB, c);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT))
+                .as("b for a, and c for b, which is behind a")
+                .isEqualTo(2);
+        assertThat(caching.reservedBytes(0)).hasValue(80 * MIB);
+        gpu.devices().synchronize(0);
+        free(target, c);
+    }
+
+    private long written(long byteSize, long stream) {
+        long block = allocate(byteSize, stream);
+        gpu.copies().fillBytes(0, block, (byte) 1, byteSize, stream);
+        return block;
+    }
+
+    @Test
     void neverMeansThatNothingIsTaken() {
         reopen(PageReuse.NEVER, false);
         free(allocate(40 * MIB, a), a);

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.ArgumentMatchers.anyInt;
+import static org.mockito.ArgumentMatchers.anyList;
 import static org.mockito.ArgumentMatchers.anyLong;
 import static org.mockito.ArgumentMatchers.eq;
 import static org.mockito.Mockito.doThrow;
@@ -34,7 +35,7 @@ final class TestContext extends OneDeviceContext {
                 .thenAnswer(call -> next.getAndAdd(call.getArgument(1)));
         doThrow(new AssertionError("a range of 0 bytes"))
                 .when(memory)
-                .setAccess(anyInt(), anyLong(), eq(0L), any(), any());
+                .setAccess(anyInt(), anyLong(), eq(0L), anyList(), any());
         when(devices.totalBytes(0)).thenReturn(TOTAL_BYTES);
         when(driver.virtualMemory()).thenReturn(memory);
         when(driver.devices()).thenReturn(devices);

@@ -78,7 +78,7 @@ final class AllocatorChoice {
     private Optional<String> whyNot(String spec) {
         CudaDriver driver = gpu.driver();
         try (DeviceMemory memory = gpu.open(driver, catalog)) {
-            String name = AllocatorSpec.parse(spec).name();
+            String name = catalog.complete(AllocatorSpec.parse(spec)).name();
             Availability availability = catalog.allocator(name).availability(memory.environment());
             if (!availability.available()) {
                 return Optional.of(availability.reason());

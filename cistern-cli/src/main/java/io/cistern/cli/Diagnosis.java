@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.stream.IntStream;
 
 /// What this machine, this JVM and the plug-ins found can do, with the reason for each "no". Finding out never fails:
 /// what can't be had is part of the finding.
@@ -30,6 +31,7 @@ import java.util.OptionalLong;
 /// @param driver the driver in use, for people
 /// @param simulated whether its devices are simulated
 /// @param capabilities what driver and devices can do
+/// @param pools the pools of each device
 /// @param providers allocators and segment sources found
 /// @param current the allocator that is current without a program's choice, or why there is none
 /// @param currentReason why that one
@@ -43,6 +45,7 @@ record Diagnosis(
         String driver,
         boolean simulated,
         DriverCapabilities capabilities,
+        List<PoolDiagnosis> pools,
         List<Provider> providers,
         Optional<String> current,
         String currentReason,
@@ -116,6 +119,9 @@ record Diagnosis(
                 driver.description(),
                 driver.simulated(),
                 driver.capabilities(),
+                IntStream.range(0, driver.capabilities().devices().size())
+                        .mapToObj(device -> PoolDiagnosis.of(driver, device))
+                        .toList(),
                 catalog.entries().stream()
                         .map(entry -> new Provider(entry, support(entry, catalog, environment)))
                         .toList(),

@@ -1,11 +1,14 @@
 package io.cistern.cli;
 
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
+import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Support;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /// A [Diagnosis] for programs.
@@ -24,7 +27,7 @@ final class DiagnosisJson {
                 "driver", driver(diagnosis),
                 "devices",
                         diagnosis.capabilities().devices().stream()
-                                .map(DiagnosisJson::device)
+                                .map(device -> device(device, diagnosis.pools().get(device.device())))
                                 .toList(),
                 "providers",
                         diagnosis.providers().stream()
@@ -53,7 +56,7 @@ final class DiagnosisJson {
                 "environment", diagnosis.capabilities().environment());
     }
 
-    private static Map<String, @Nullable Object> device(DeviceCapabilities device) {
+    private static Map<String, @Nullable Object> device(DeviceCapabilities device, PoolDiagnosis pools) {
         List<Map<String, @Nullable Object>> features = Diagnosis.features(device).stream()
                 .map(feature -> answer(object("name", feature.name()), feature.support()))
                 .toList();
@@ -64,7 +67,20 @@ final class DiagnosisJson {
                 "totalBytes", device.totalBytes(),
                 "computeCapability", device.computeCapability() / 10 + "." + device.computeCapability() % 10,
                 "granularity", device.granularity(),
-                "features", features);
+                "features", features,
+                "defaultPool", pool(pools));
+    }
+
+    private static Map<String, @Nullable Object> pool(PoolDiagnosis pools) {
+        Map<String, @Nullable Object> fields = object("current", pools.current());
+        pools.attributes().forEach((attribute, value) -> fields.put(camelCase(attribute), value));
+        fields.put("handleTypes", pools.handleTypes().stream().map(Enum::name).toList());
+        return answer(fields, pools.support());
+    }
+
+    private static String camelCase(PoolAttribute attribute) {
+        Matcher underscore = Pattern.compile("_(.)").matcher(attribute.name().toLowerCase(Locale.ROOT));
+        return underscore.replaceAll(match -> match.group(1).toUpperCase(Locale.ROOT));
     }
 
     private static Map<String, @Nullable Object> provider(Diagnosis.Provider provider) {

@@ -17,7 +17,10 @@ final class DiagnosisText {
         DiagnosisText all = new DiagnosisText();
         all.java(diagnosis);
         all.driver(diagnosis);
-        diagnosis.capabilities().devices().forEach(all::device);
+        diagnosis
+                .capabilities()
+                .devices()
+                .forEach(device -> all.device(device, diagnosis.pools().get(device.device())));
         all.providers("Allocators", Catalog.Kind.ALLOCATOR, diagnosis.providers());
         all.providers("Segment sources", Catalog.Kind.SOURCE, diagnosis.providers());
         all.settings(diagnosis);
@@ -38,7 +41,7 @@ final class DiagnosisText {
         diagnosis.capabilities().environment().forEach(this::line);
     }
 
-    private void device(DeviceCapabilities device) {
+    private void device(DeviceCapabilities device, PoolDiagnosis pools) {
         heading("Device " + device.device());
         line(String.format(
                 Locale.ROOT,
@@ -49,6 +52,8 @@ final class DiagnosisText {
                 device.computeCapability() % 10));
         line(device.uuid());
         Diagnosis.features(device).forEach(feature -> answer(feature.name(), 22, feature.support()));
+        line("default pool           " + pools.text());
+        line("    reuse policies: " + pools.policies() + "; exportable as: " + pools.exports());
     }
 
     private void providers(String heading, Catalog.Kind kind, List<Diagnosis.Provider> providers) {

@@ -95,6 +95,57 @@ enum GeneratedTrace {
                 }
             }
         }
+    },
+
+    /// Training and evaluation in turns: steps that keep what each of 48 layers makes until it is gone through again
+    /// backwards, up to 70 percent of the device, and steps that keep one layer, over weights of 15 percent.
+    /// Batches differ in size.
+    PHASES {
+        private static final int LAYERS = 48;
+
+        @Override
+        void write(Program program) {
+            long weightBytes = program.capacityBytes() * 15 / 100 / LAYERS;
+            for (int layer = 0; layer < LAYERS; layer++) {
+                program.allocate(weightBytes, 1);
+            }
+            for (int turn = 0; turn < 3; turn++) {
+                for (int step = 0; step < 20; step++) {
+                    train(program, batch(program));
+                }
+                for (int step = 0; step < 60; step++) {
+                    evaluate(program, batch(program));
+                }
+            }
+        }
+
+        private long batch(Program program) {
+            return program.anyOf(program.capacityBytes() * 35 / 100 / LAYERS, program.capacityBytes() / 2 / LAYERS);
+        }
+
+        private void train(Program program, long layerBytes) {
+            List<Block> kept = new ArrayList<>();
+            for (int layer = 0; layer < LAYERS; layer++) {
+                Block passing = program.allocate(layerBytes / 4, 1);
+                kept.add(program.allocate(layerBytes, 1));
+                program.free(passing);
+            }
+            while (!kept.isEmpty()) {
+                Block gradient = program.allocate(layerBytes / 4, 1);
+                program.free(kept.removeLast());
+                program.free(gradient);
+            }
+        }
+
+        private void evaluate(Program program, long layerBytes) {
+            Block former = program.allocate(layerBytes, 1);
+            for (int layer = 1; layer < LAYERS; layer++) {
+                Block next = program.allocate(layerBytes, 1);
+                program.free(former);
+                former = next;
+            }
+            program.free(former);
+        }
     };
 
     /// What is made when nobody asks for another one.

@@ -113,6 +113,7 @@ record ReplayResult(
         fields.put("swaps", outcome.routed().swaps());
         fields.put("drained", outcome.routed().drained());
         fields.put("pools", outcome.routed().pools());
+        fields.put("driverPools", outcome.pools().map(PoolFigures::fields).orElse(null));
         fields.put("unreturnedBytes", orNull(unreturnedBytes));
         return Json.write(fields);
     }

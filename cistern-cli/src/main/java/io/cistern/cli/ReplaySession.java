@@ -9,6 +9,7 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -82,12 +83,12 @@ record ReplaySession(
         try (DeviceMemory memory = gpu.open(driver, catalog)) {
             Routing routing = new Routing(memory, spec, gpu.ordinal(), streams, plan);
             if (!observed) {
-                return outcome(passes(memory, routing, streams, work), OptionalLong.empty(), routing);
+                return outcome(passes(memory, routing, streams, work), OptionalLong.empty(), routing, gpu.ordinal());
             }
             ReservedMeter meter = new ReservedMeter(driver, gpu.ordinal(), routing, plan, freeBytesBefore);
             BlockWork measures = series == null ? meter : meter.then(series(series, meter));
             List<Replay.Pass> passes = passes(memory, routing, streams, work == null ? measures : measures.then(work));
-            return outcome(passes, OptionalLong.of(meter.peakBytes()), routing);
+            return outcome(passes, OptionalLong.of(meter.peakBytes()), routing, gpu.ordinal());
         }
     }
 
@@ -96,8 +97,16 @@ record ReplaySession(
         return new ReservedSeries(out, labels, trace.operations(), meter::reservedBytes);
     }
 
-    private static Outcome outcome(List<Replay.Pass> passes, OptionalLong reservedPeakBytes, Routing routing) {
-        return new Outcome(passes, reservedPeakBytes, routing.statistics(), routing.counts(), 0, 0);
+    private static Outcome outcome(
+            List<Replay.Pass> passes, OptionalLong reservedPeakBytes, Routing routing, int device) {
+        return new Outcome(
+                passes,
+                reservedPeakBytes,
+                routing.statistics(),
+                routing.counts(),
+                PoolFigures.of(routing.open(), device),
+                0,
+                0);
     }
 
     private List<Replay.Pass> passes(DeviceMemory memory, Routing routing, long[] streams, @Nullable BlockWork work) {
@@ -117,6 +126,7 @@ record ReplaySession(
     /// @param reservedPeakBytes the most bytes reserved, if they were observed
     /// @param metered what the framework counted over all of them
     /// @param routed how often allocators were exchanged, and what became of them
+    /// @param pools what the driver's pools were like in the end, if memory came from those
     /// @param unreturnedBytes bytes of the device that closing the allocator did not give back
     /// @param mismatches words of block contents found changed
     record Outcome(
@@ -124,11 +134,12 @@ record ReplaySession(
             OptionalLong reservedPeakBytes,
             AllocatorStatistics metered,
             Routing.Counts routed,
+            Optional<PoolFigures> pools,
             long unreturnedBytes,
             long mismatches) {
         /// The same, with what is known only after the allocator was closed.
         Outcome ended(long unreturned, long changed) {
-            return new Outcome(passes, reservedPeakBytes, metered, routed, unreturned, changed);
+            return new Outcome(passes, reservedPeakBytes, metered, routed, pools, unreturned, changed);
         }
     }
 }

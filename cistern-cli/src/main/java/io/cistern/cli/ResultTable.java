@@ -22,6 +22,9 @@ final class ResultTable {
             "first pass",
             "last pass",
             "failures");
+
+    private static final List<String> POOL_HEADINGS =
+            List.of("trace", "allocator", "threshold", "reserved", "used", "trims", "trimmed");
     private static final int LEFT_ALIGNED = 2;
 
     private static final String TIMED = """
@@ -42,7 +45,30 @@ final class ResultTable {
     /// The table with its explanation, ending in a newline.
     static String format(List<ReplayResult> results) {
         List<List<String>> rows = results.stream().map(ResultTable::row).toList();
-        return TextTable.format(List.of(UPPER_HEADINGS, HEADINGS), rows, LEFT_ALIGNED) + "\n" + explanation(results);
+        return TextTable.format(List.of(UPPER_HEADINGS, HEADINGS), rows, LEFT_ALIGNED) + "\n" + explanation(results)
+                + pools(results);
+    }
+
+    /// What the driver's pools were like in the end, for allocators over them.
+    private static String pools(List<ReplayResult> results) {
+        List<List<String>> rows = results.stream()
+                .flatMap(result -> result.outcome().pools().stream().map(pools -> row(result, pools)))
+                .toList();
+        return rows.isEmpty()
+                ? ""
+                : "\nThe driver's pools after the last pass:\n"
+                        + TextTable.format(List.of(POOL_HEADINGS), rows, LEFT_ALIGNED);
+    }
+
+    private static List<String> row(ReplayResult result, PoolFigures pools) {
+        return List.of(
+                result.trace(),
+                result.allocator(),
+                pools.threshold(),
+                ByteSize.format(pools.reservedBytes()),
+                ByteSize.format(pools.usedBytes()),
+                String.format(Locale.ROOT, "%,d", pools.trims()),
+                ByteSize.format(pools.trimmedBytes()));
     }
 
     private static List<String> row(ReplayResult result) {

@@ -23,7 +23,7 @@ final class TraceCommand implements Callable<Integer> {
     @Spec
     private @Nullable CommandSpec command;
 
-    @Parameters(paramLabel = "NAME", description = "long_lived, drifting, short_streams or sawtooth.")
+    @Parameters(paramLabel = "NAME", description = "long_lived, drifting, short_streams, sawtooth or phases.")
     private String name = "";
 
     @Option(

@@ -25,27 +25,20 @@ final class ModuleArrowsTests {
     private static final String API = "io.cistern";
 
     /// Every module by its package, and the modules it may use.
-    private static final Map<String, Set<String>> MAY_USE = Map.of(
-            DRIVER,
-            Set.of(),
-            "io.cistern.simulated",
-            Set.of(DRIVER),
-            API,
-            Set.of(DRIVER),
-            "io.cistern.caching",
-            Set.of(API, DRIVER),
-            "io.cistern.async",
-            Set.of(API, DRIVER),
-            "io.cistern.nccl",
-            Set.of(API, DRIVER, "io.cistern.caching"),
-            "io.cistern.loader",
-            Set.of(API, DRIVER),
-            "io.cistern.adaptors",
-            Set.of(API),
-            "io.cistern.testkit",
-            Set.of(API, DRIVER, "io.cistern.simulated"),
-            "io.cistern.cli",
-            Set.of(API, DRIVER, "io.cistern.simulated", "io.cistern.loader"));
+    private static final Map<String, Set<String>> MAY_USE = Map.ofEntries(
+            Map.entry(DRIVER, Set.of()),
+            Map.entry("io.cistern.simulated", Set.of(DRIVER)),
+            Map.entry(API, Set.of(DRIVER)),
+            Map.entry("io.cistern.caching", Set.of(API, DRIVER)),
+            Map.entry("io.cistern.async", Set.of(API, DRIVER)),
+            Map.entry("io.cistern.nccl", Set.of(API, DRIVER, "io.cistern.caching")),
+            Map.entry("io.cistern.loader", Set.of(API, DRIVER)),
+            Map.entry("io.cistern.adaptors", Set.of(API)),
+            Map.entry("io.cistern.testkit", Set.of(API, DRIVER, "io.cistern.simulated")),
+            Map.entry("io.cistern.cli", Set.of(API, DRIVER, "io.cistern.simulated", "io.cistern.loader")),
+            Map.entry(
+                    "io.cistern.nccl.testkit",
+                    Set.of(API, DRIVER, "io.cistern.nccl", "io.cistern.caching", "io.cistern.testkit")));
 
     /// How an unknown name is answered: exported to the loader and the program, which say so for providers and
     /// settings as the API does for options.

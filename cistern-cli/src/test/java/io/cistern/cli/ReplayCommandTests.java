@@ -51,7 +51,19 @@ final class ReplayCommandTests {
                 .contains("\"driverCalls\":5,", "\"firstPassDriverCalls\":5,")
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
                         + ",\"requestedPeakBytes\":" + 6 * MIB
-                        + "},\"swaps\":0,\"drained\":0,\"pools\":0,\"unreturnedBytes\":0}");
+                        + "},\"swaps\":0,\"drained\":0,\"pools\":0,\"driverPools\":null,\"unreturnedBytes\":0}");
+    }
+
+    @Test
+    void tellsWhatTheDriversPoolsWereLike() {
+        String[] specs = {"--allocator", "async:release_threshold=zero", "--allocator", "async:pool=default"};
+        assertThat(replay(specs).out())
+                .contains("The driver's pools after the last pass:")
+                .containsPattern("tiny +async:release_threshold=zero +0 B +32.0 MiB +0 B +0 +0 B\\n");
+        assertThat(replay("--allocator", "async", "--format", "json").out())
+                .contains("\"driverPools\":{\"releaseThresholdBytes\":9223372036854775807,\"reservedBytes\":33554432,"
+                        + "\"usedBytes\":0,\"trims\":0,\"trimmedBytes\":0}");
+        assertThat(replay("--allocator", "caching").out()).doesNotContain("The driver's pools");
     }
 
     @Test
@@ -94,7 +106,7 @@ final class ReplayCommandTests {
         assertThat(run.out())
                 .contains("\"reservedPeakBytes\":" + 6 * MIB)
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
-                        + ",\"requestedPeakBytes\":null},\"swaps\":10,\"drained\":10,\"pools\":0,"
+                        + ",\"requestedPeakBytes\":null},\"swaps\":10,\"drained\":10,\"pools\":0,\"driverPools\":null,"
                         + "\"unreturnedBytes\":0}");
     }
 
@@ -105,7 +117,7 @@ final class ReplayCommandTests {
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out())
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB)
-                .contains("\"swaps\":0,\"drained\":0,\"pools\":2,\"unreturnedBytes\":0}");
+                .contains("\"swaps\":0,\"drained\":0,\"pools\":2,\"driverPools\":null,\"unreturnedBytes\":0}");
     }
 
     @Test

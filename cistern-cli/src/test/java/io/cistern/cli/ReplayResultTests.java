@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.AllocatorStatistics;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 
@@ -50,7 +51,7 @@ final class ReplayResultTests {
                                 + "\"passDriverCalls\":[70,20,10],\"simulatedDriverMillis\":3.000,"
                                 + "\"mismatches\":null,"
                                 + "\"metered\":{\"allocations\":5,\"frees\":4,\"requestedTotalBytes\":4000,"
-                                + "\"requestedPeakBytes\":1000},\"swaps\":0,\"drained\":0,\"pools\":0,"
+                                + "\"requestedPeakBytes\":1000},\"swaps\":0,\"drained\":0,\"pools\":0,\"driverPools\":null,"
                                 + "\"unreturnedBytes\":0}");
     }
 
@@ -63,7 +64,8 @@ final class ReplayResultTests {
                 work,
                 10,
                 1000,
-                new ReplaySession.Outcome(passes, OptionalLong.empty(), metered, Routing.Counts.NONE, 0, 0),
+                new ReplaySession.Outcome(
+                        passes, OptionalLong.empty(), metered, Routing.Counts.NONE, Optional.empty(), 0, 0),
                 1500,
                 OptionalLong.of(0));
     }

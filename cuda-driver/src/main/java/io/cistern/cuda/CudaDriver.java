@@ -12,8 +12,8 @@ package io.cistern.cuda;
 /// device's primary context on first use and makes it current on the calling OS thread before the call. A foreign
 /// context that the caller had current is restored afterwards. Virtual threads may call.
 ///
-/// **Errors.** Each result other than success becomes a [CudaException] that carries the call, the `CUresult` with
-/// its name, and the arguments. "Not ready" of the query calls is an answer, not an error.
+/// **Errors.** Each result other than success becomes a [CudaException] that carries the call, the `CUresult`
+/// with its name, and the arguments. "Not ready" of the query calls is an answer, not an error.
 ///
 /// **Threads.** Every method of every facet may be called by any thread at any time.
 public interface CudaDriver extends AutoCloseable {
@@ -56,8 +56,17 @@ public interface CudaDriver extends AutoCloseable {
     /// Access between devices.
     Peers peers();
 
+    /// Memory and events for other processes.
+    Sharing sharing();
+
     /// How often each driver function was called through this object.
     CallCounts calls();
+
+    /// The time on which this driver's calls and device work take place, in nanoseconds from any beginning: that of
+    /// [System#nanoTime], or a simulated GPU's own. Takes tens of nanoseconds; nothing is asked of the driver.
+    default long nanoTime() {
+        return System.nanoTime();
+    }
 
     /// Releases the primary contexts that were retained. Later calls fail with [CudaResult#DEINITIALIZED].
     /// Closing twice does nothing.

@@ -91,7 +91,15 @@ public enum DriverCall {
 
     DEVICE_CAN_ACCESS_PEER("cuDeviceCanAccessPeer", OTHER),
     CONTEXT_ENABLE_PEER_ACCESS("cuCtxEnablePeerAccess", MEMORY),
-    CONTEXT_DISABLE_PEER_ACCESS("cuCtxDisablePeerAccess", MEMORY);
+    CONTEXT_DISABLE_PEER_ACCESS("cuCtxDisablePeerAccess", MEMORY),
+
+    MEM_POOL_EXPORT("cuMemPoolExportToShareableHandle", MEMORY),
+    MEM_POOL_IMPORT("cuMemPoolImportFromShareableHandle", MEMORY),
+    MEM_POOL_EXPORT_POINTER("cuMemPoolExportPointer", MEMORY),
+    MEM_POOL_IMPORT_POINTER("cuMemPoolImportPointer", MEMORY),
+    IPC_GET_EVENT_HANDLE("cuIpcGetEventHandle", STREAM),
+    IPC_OPEN_EVENT_HANDLE("cuIpcOpenEventHandle", STREAM),
+    IPC_GET_MEM_HANDLE("cuIpcGetMemHandle", MEMORY);
 
     /// What a call is counted as.
     public enum Kind {

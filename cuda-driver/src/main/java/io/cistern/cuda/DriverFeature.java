@@ -6,6 +6,12 @@ public enum DriverFeature {
     MEMORY_POOLS,
     /// Address ranges and physical handles.
     VIRTUAL_MEMORY,
+    /// Pools of host memory of whatever NUMA node; CUDA 13.0.
+    HOST_MEMORY_POOLS,
+    /// Pools of host memory of one NUMA node.
+    HOST_NUMA_MEMORY_POOLS,
+    /// Pools that the device's decompression engine may write to.
+    HARDWARE_DECOMPRESS,
     /// Physical memory on a host NUMA node.
     HOST_NUMA_MEMORY,
     /// Sharing by file descriptor.

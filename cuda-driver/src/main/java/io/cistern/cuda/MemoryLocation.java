@@ -33,6 +33,11 @@ public record MemoryLocation(Type type, int id) {
         return new MemoryLocation(Type.DEVICE, device);
     }
 
+    /// Host memory of whatever NUMA node.
+    public static MemoryLocation host() {
+        return new MemoryLocation(Type.HOST, 0);
+    }
+
     /// Memory of one host NUMA node.
     public static MemoryLocation hostNuma(int node) {
         return new MemoryLocation(Type.HOST_NUMA, node);

@@ -1,8 +1,7 @@
 package io.cistern.cuda;
 
-/// Stream-ordered allocation (`cuMemAllocAsync` and relatives, CUDA 11.2) and the pools behind it.
-///
-/// Export and import between processes belong here too and come with the sharing facet.
+/// Stream-ordered allocation (`cuMemAllocAsync` and relatives, CUDA 11.2) and the pools behind it. What other
+/// processes may see of them: [Sharing].
 public interface MemoryPools {
     /// Creates a pool (`cuMemPoolCreate`). Its release threshold starts at 0: unused memory goes back to the
     /// device at the next synchronisation.

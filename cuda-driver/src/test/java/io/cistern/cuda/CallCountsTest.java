@@ -30,6 +30,21 @@ final class CallCountsTest {
     }
 
     @Test
+    void countersOfThreadsCountWhileTheyAreUsedAndAfterwards() throws InterruptedException {
+        CallCounts.Local own = counts.local();
+        own.count(DriverCall.MEM_FREE_ASYNC);
+        for (int i = 0; i < 20; i++) {
+            Thread thread = Thread.ofPlatform().start(() -> counts.local().count(DriverCall.MEM_FREE_ASYNC));
+            thread.join();
+            System.gc(); // Some are collected, some are not; all count.
+        }
+        counts.count(DriverCall.MEM_FREE_ASYNC);
+        own.count(DriverCall.MEM_FREE_ASYNC);
+        assertThat(counts.of(DriverCall.MEM_FREE_ASYNC)).isEqualTo(23);
+        assertThat(counts.ofAllocators()).isEqualTo(23);
+    }
+
+    @Test
     void kindsAreSums() {
         counts.count(DriverCall.MEM_ALLOC);
         counts.count(DriverCall.EVENT_RECORD);

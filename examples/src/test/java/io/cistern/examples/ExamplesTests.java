@@ -16,6 +16,8 @@ import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /// Runs each example as its reader would: in a JVM of its own, with everything on the class path.
@@ -87,6 +89,22 @@ class ExamplesTests {
     }
 
     @Test
+    @EnabledOnOs(OS.LINUX)
+    void twoProcessesWorkOnTheSameMemory() throws Exception {
+        assertThat(run(TwoProcesses.class))
+                .containsExactly("importer: 1048576 bytes, the last is 42", "exporter: the last byte is 43 now");
+    }
+
+    @Test
+    void aPoolIsOpenedToAnotherDeviceAndClosedAgain() throws Exception {
+        assertThat(run(TwoDevices.class, "-Dcistern.simulated.devices=2"))
+                .containsExactly(
+                        "at first device 1 has NONE: refused",
+                        "then it has READ_WRITE: it wrote",
+                        "in the end it has NONE: refused");
+    }
+
+    @Test
     void aRecordedProgramIsReplayed() throws Exception {
         assertThat(run(RecordAndReplay.class))
                 .startsWith("recorded 400 rows of 100 allocations")
@@ -96,6 +114,15 @@ class ExamplesTests {
     }
 
     @Test
+    void gradientsOfAllDevicesAreSummedInMemoryOfNccl() throws Exception {
+        assertThat(run(SumGradients.class, "-Dcistern.simulated.devices=2"))
+                .containsExactly(
+                        "device 0 has the sum 3",
+                        "device 1 has the sum 3",
+                        "in the scope: 2 blocks from ncclMemAlloc",
+                        "after it: 1 block from caching");
+    }
+
     void aDroppedJarServesByItsName() throws Exception {
         Path plugins = Files.createDirectories(folder.resolve("plugins"));
         Path source = Files.createDirectories(folder.resolve("source")).resolve("Dropped.java");

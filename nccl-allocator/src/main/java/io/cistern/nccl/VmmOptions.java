@@ -16,12 +16,26 @@ import java.util.OptionalInt;
 /// @param node the node, or empty for the one nearest to the device
 /// @param handle how it can be exported, or empty for the widest that works
 /// @param rdma whether network cards reach it, or empty for wherever that is supported
-record VmmOptions(boolean onHost, OptionalInt node, Optional<HandleType> handle, Optional<Boolean> rdma) {
+/// @param byteAlignment what sizes and addresses of physical memory are multiples of, besides the granularity
+record VmmOptions(
+        boolean onHost, OptionalInt node, Optional<HandleType> handle, Optional<Boolean> rdma, long byteAlignment) {
     private static final String HOST = "host_numa";
+
+    /// Beyond it, one block would take a good part of a device.
+    private static final long LARGEST_ALIGNMENT = 1L << 30;
 
     static VmmOptions read(AllocatorOptions options) {
         String location = options.text("location").orElse("device");
-        return new VmmOptions(!location.equals("device"), node(location), handle(options), rdma(options));
+        return new VmmOptions(
+                !location.equals("device"), node(location), handle(options), rdma(options), alignment(options));
+    }
+
+    private static long alignment(AllocatorOptions options) {
+        long alignment = options.bytes("alignment").orElse(1L);
+        if (alignment < 1 || alignment > LARGEST_ALIGNMENT || Long.bitCount(alignment) != 1) {
+            throw new ConfigurationException("vmm: alignment is a power of two up to 1GiB, not " + alignment);
+        }
+        return alignment;
     }
 
     private static OptionalInt node(String location) {

@@ -13,15 +13,21 @@ import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
+import io.cistern.spi.Segment;
 import java.lang.System.Logger.Level;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /// Physical memory by handles. What a device's memory is like is settled once, when the device is first used: where
 /// an option says `auto`, the widest handle type that the device claims is tried with one granule, since a claim is
 /// not enough (fabric handles also need an IMEX channel).
-final class VmmSource implements PageSource {
+///
+/// **Registration.** Wherever memory is mapped is a segment of the [SegmentRegistry]: a virtual page keeps its physical
+/// page until it is unmapped, so a registration holds that long, also while the page is lent to another place.
+final class VmmSource implements PageSource, SegmentRegistry.Owner {
     private static final System.Logger LOG = System.getLogger(VmmSource.class.getName());
 
     private static final List<HandleType> WIDEST_FIRST =
@@ -34,6 +40,9 @@ final class VmmSource implements PageSource {
     private final VirtualMemory virtualMemory;
     private final VmmOptions options;
     private final AtomicReferenceArray<@Nullable Kind> kinds;
+    private final SegmentRegistry registry = new SegmentRegistry();
+    /// The handle under each segment.
+    private final Map<Segment, Long> mapped = new ConcurrentHashMap<>();
 
     VmmSource(CudaDriver driver, VmmOptions options, int deviceCount) {
         this.driver = driver;
@@ -66,6 +75,52 @@ final class VmmSource implements PageSource {
     @Override
     public void release(long handle, long byteSize, int device) {
         virtualMemory.release(device, handle);
+    }
+
+    /// The device, and all that can reach it.
+    @Override
+    public List<MemoryLocation> accessors(int device) {
+        return MappedMemory.accessors(driver, device);
+    }
+
+    @Override
+    public void mapped(int device, long address, long byteSize, long handle) {
+        Segment segment = new Segment(address, byteSize, device);
+        mapped.put(segment, handle);
+        registry.appeared(segment);
+    }
+
+    @Override
+    public boolean unmapping(int device, long address, long byteSize) {
+        Segment segment = new Segment(address, byteSize, device);
+        if (!registry.letGo(segment)) {
+            return false;
+        }
+        mapped.remove(segment);
+        return true;
+    }
+
+    @Override
+    public List<SegmentRegistry> registries() {
+        return List.of(registry);
+    }
+
+    /// What is still mapped could not be unmapped because a communicator was in a call: it goes with that.
+    @Override
+    public void close() {
+        Map.copyOf(mapped).forEach((segment, handle) -> registry.abandon(segment, () -> unmapLate(segment, handle)));
+    }
+
+    private void unmapLate(Segment segment, long handle) {
+        mapped.remove(segment);
+        try {
+            virtualMemory.unmap(segment.device(), segment.address(), segment.byteSize());
+            if (!mapped.containsValue(handle)) {
+                virtualMemory.release(segment.device(), handle);
+            }
+        } catch (CudaException failure) {
+            LOG.log(Level.WARNING, "{0} stays reserved: {1}", segment, failure.getMessage());
+        }
     }
 
     private Kind kind(int device) {
@@ -138,7 +193,7 @@ final class VmmSource implements PageSource {
 
     private PageTraits traits(PhysicalMemory memory, HandleType handle) {
         String location = options.onHost() ? "host_numa:" + memory.location().id() : "device";
-        long granularity = virtualMemory.granularity(memory, false);
+        long granularity = Math.max(virtualMemory.granularity(memory, true), options.byteAlignment());
         return new PageTraits(granularity, location, VmmOptions.word(handle), memory.rdma());
     }
 }

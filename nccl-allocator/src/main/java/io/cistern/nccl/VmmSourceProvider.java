@@ -9,7 +9,9 @@ import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 
-/// Provides the source `vmm`: physical memory from `cuMemCreate`.
+/// Provides the source `vmm`: physical memory from `cuMemCreate`, open to all devices that can reach it, and fit to be
+/// [registered][Communicator#register]. With `caching` it grows by pages, or comes in plain segments with
+/// `expandable_segments=false`.
 ///
 /// | option | values | meaning |
 /// |---|---|---|
@@ -17,6 +19,8 @@ import io.cistern.spi.SegmentSourceProvider;
 /// the device |
 /// | `handle` | `auto` (default), `none`, `posix_fd`, `fabric` | how it can be exported; `auto` is the widest that
 /// works |
+/// | `alignment` | a power of two up to `1GiB` | what sizes and addresses of physical memory are multiples of; at least
+/// the recommended granularity |
 /// | `rdma` | `auto` (default), `true`, `false` | whether network cards reach it; `auto` is true where supported |
 public final class VmmSourceProvider implements SegmentSourceProvider {
     /// For [java.util.ServiceLoader].

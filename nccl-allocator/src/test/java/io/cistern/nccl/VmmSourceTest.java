@@ -40,9 +40,9 @@ import org.junit.jupiter.api.Test;
 class VmmSourceTest {
     private static final long GRANULE = 2 << 20;
     private static final VmmOptions ON_DEVICE =
-            new VmmOptions(false, OptionalInt.empty(), Optional.empty(), Optional.empty());
+            new VmmOptions(false, OptionalInt.empty(), Optional.empty(), Optional.empty(), 1);
     private static final VmmOptions ON_HOST =
-            new VmmOptions(true, OptionalInt.empty(), Optional.empty(), Optional.empty());
+            new VmmOptions(true, OptionalInt.empty(), Optional.empty(), Optional.empty(), 1);
 
     private final CudaDriver driver = mock(CudaDriver.class);
     private final VirtualMemory memory = mock(VirtualMemory.class);
@@ -106,7 +106,7 @@ class VmmSourceTest {
 
     @Test
     void aNodeCanBeNamed() {
-        VmmOptions node = new VmmOptions(true, OptionalInt.of(1), Optional.empty(), Optional.empty());
+        VmmOptions node = new VmmOptions(true, OptionalInt.of(1), Optional.empty(), Optional.empty(), 1);
         assertThat(traits(node).location()).isEqualTo("host_numa:1");
     }
 
@@ -114,7 +114,7 @@ class VmmSourceTest {
     void whatWasAskedForByNameMustBePossible() {
         features.put(DriverFeature.FABRIC, Support.no("no IMEX channel: create one"));
         VmmOptions fabric =
-                new VmmOptions(false, OptionalInt.empty(), Optional.of(HandleType.FABRIC), Optional.empty());
+                new VmmOptions(false, OptionalInt.empty(), Optional.of(HandleType.FABRIC), Optional.empty(), 1);
         assertThatThrownBy(() -> fabric.requireSupport(capabilities()))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("handle=fabric")

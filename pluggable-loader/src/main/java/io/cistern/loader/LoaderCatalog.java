@@ -38,12 +38,12 @@ record LoaderCatalog(
 
     @Override
     public Choice choose(DeviceEnvironment environment) {
-        return startup.choose(environment);
+        return startup.choose(environment, this);
     }
 
     @Override
     public Choice choose(DeviceEnvironment environment, int device) {
-        return startup.choose(environment, device);
+        return startup.choose(environment, device, this);
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
+import io.cistern.spi.Catalog;
 import io.cistern.spi.Catalog.Choice;
 import io.cistern.spi.DeviceEnvironment;
 import java.util.List;
@@ -37,31 +38,32 @@ final class StartupChoice {
 
     /// For all devices.
     ///
+    /// @param catalog completes what was named: a segment source is an allocator too
     /// @throws ConfigurationException if what was named can't be had, nothing was named and nothing stands out,
     ///     or something is set that is no setting
-    Choice choose(DeviceEnvironment environment) {
-        return choose(settings.get(Setting.ALLOCATOR), environment);
+    Choice choose(DeviceEnvironment environment, Catalog catalog) {
+        return choose(settings.get(Setting.ALLOCATOR), environment, catalog);
     }
 
     /// For one device.
     ///
     /// @throws ConfigurationException as the other
-    Choice choose(DeviceEnvironment environment, int device) {
-        return choose(settings.get(Setting.DEVICE_ALLOCATOR, Setting.ALLOCATOR, device), environment);
+    Choice choose(DeviceEnvironment environment, int device, Catalog catalog) {
+        return choose(settings.get(Setting.DEVICE_ALLOCATOR, Setting.ALLOCATOR, device), environment, catalog);
     }
 
-    private Choice choose(Optional<Settings.Value> set, DeviceEnvironment environment) {
+    private Choice choose(Optional<Settings.Value> set, DeviceEnvironment environment, Catalog catalog) {
         List<String> problems = SettingProblems.of(settings);
         if (!problems.isEmpty()) {
             throw new ConfigurationException(String.join("; ", problems));
         }
-        return set.map(value -> named(value, environment)).orElseGet(() -> highest(environment));
+        return set.map(value -> named(value, environment, catalog)).orElseGet(() -> highest(environment));
     }
 
-    private Choice named(Settings.Value set, DeviceEnvironment environment) {
+    private Choice named(Settings.Value set, DeviceEnvironment environment, Catalog catalog) {
         String by = set.source();
         try {
-            AllocatorSpec spec = AllocatorSpec.parse(set.text());
+            AllocatorSpec spec = catalog.complete(AllocatorSpec.parse(set.text()));
             Availability availability = allocators.get(spec.name()).availability(environment);
             if (!availability.available()) {
                 throw new ConfigurationException(

@@ -9,7 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/// A Java program in a JVM of its own, of the Java that runs the test, without what the environment says of Cistern.
+/// A Java program in a JVM of its own, of the Java that runs the test, without what the environment says of
+/// Cistern.
 ///
 /// @param mainClass the name of its main class
 /// @param options for the JVM, paths included
@@ -30,11 +31,7 @@ public record JavaProgram(
     /// @throws AssertionError with what it printed, if it takes over a minute or ends with another code than 0
     public List<String> run() throws IOException, InterruptedException {
         Path output = Files.createTempFile("program", ".txt");
-        ProcessBuilder builder =
-                new ProcessBuilder(line()).redirectErrorStream(true).redirectOutput(output.toFile());
-        builder.environment().keySet().removeIf(name -> name.startsWith(ENVIRONMENT));
-        builder.environment().putAll(variables);
-        Process process = builder.start();
+        Process process = builder().redirectOutput(output.toFile()).start();
         try {
             boolean ended = process.waitFor(1, TimeUnit.MINUTES);
             List<String> printed = Files.readAllLines(output);
@@ -47,6 +44,18 @@ public record JavaProgram(
             process.destroyForcibly();
             Files.delete(output);
         }
+    }
+
+    /// Starts it, to be talked to.
+    public RunningProgram start() throws IOException {
+        return new RunningProgram(mainClass, builder().start());
+    }
+
+    private ProcessBuilder builder() {
+        ProcessBuilder builder = new ProcessBuilder(line()).redirectErrorStream(true);
+        builder.environment().keySet().removeIf(name -> name.startsWith(ENVIRONMENT));
+        builder.environment().putAll(variables);
+        return builder;
     }
 
     private List<String> line() {

@@ -9,7 +9,8 @@ import java.util.LinkedHashSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// One simulated device with its primary context: memory, default streams, pools, peers, and the error that sticks.
+/// One simulated device with its primary context: memory, default streams, pools, peers, and the error that
+/// sticks.
 final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages {
     private final int ordinal;
     private final MemoryBudget budget;
@@ -18,6 +19,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     private final StreamQueue legacy;
     private final PoolSimulation defaultPool;
     private final Set<PoolSimulation> pools = new LinkedHashSet<>();
+    private final SharedStores stores = new SharedStores();
     private PoolSimulation currentPool;
     private @Nullable CudaResult stickyError;
 
@@ -40,9 +42,9 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         return pool;
     }
 
-    void remove(PoolSimulation pool) {
-        pools.remove(pool);
+    void returnAddresses(PoolSimulation pool) {
         space.returnAddresses(pool.base(), pool.addressBytes());
+        stores.remove(pool);
     }
 
     @Override
@@ -77,8 +79,15 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     @Override
     public void map(PoolSimulation pool, long address) {
-        PhysicalBlock page = PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
+        PhysicalBlock shared = stores.page(pool, address, budget);
+        PhysicalBlock page = shared != null ? shared : newPage(pool);
         space.map(new Mapping(Mapping.Kind.POOL, address, page, 0, pool::rights));
+    }
+
+    private PhysicalBlock newPage(PoolSimulation pool) {
+        return pool.onHost()
+                ? PhysicalBlock.onHost(pool.properties().location(), PoolGrowth.PAGE_BYTES)
+                : PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
     }
 
     int ordinal() {
@@ -95,6 +104,10 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     StreamQueue legacy() {
         return legacy;
+    }
+
+    SharedStores stores() {
+        return stores;
     }
 
     PoolSimulation defaultPool() {

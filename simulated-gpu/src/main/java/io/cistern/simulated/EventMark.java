@@ -1,18 +1,32 @@
 package io.cistern.simulated;
 
+import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /// An event and its latest record.
 final class EventMark {
     private final int device;
     private final boolean timed;
+    private final @Nullable SharedEvent shared;
     private @Nullable Work work;
     private @Nullable StreamQueue stream;
     private StreamClock clock = new StreamClock();
 
     EventMark(int device, boolean timed) {
+        this(device, timed, null);
+    }
+
+    /// @param shared what other processes see of it, if they do
+    EventMark(int device, boolean timed, @Nullable SharedEvent shared) {
         this.device = device;
         this.timed = timed;
+        this.shared = shared;
+    }
+
+    @Nullable
+    SharedEvent shared() {
+        return shared;
     }
 
     int device() {
@@ -47,6 +61,34 @@ final class EventMark {
     }
 
     boolean passed() {
-        return work == null || work.done();
+        return presentRecord().getAsBoolean();
+    }
+
+    /// Holds once what is recorded now has passed, in whichever process.
+    BooleanSupplier presentRecord() {
+        if (shared != null) {
+            long record = shared.recorded();
+            return () -> shared.hasPassed(record);
+        }
+        Work present = work;
+        return () -> present == null || present.done();
+    }
+
+    /// Work that waits for what is recorded now.
+    Work waitForPresentRecord() {
+        return shared != null || work == null
+                ? Work.gated(new HeldUntil(presentRecord()))
+                : Work.waitingFor(List.of(work));
+    }
+
+    /// A gate that another process opens.
+    private record HeldUntil(BooleanSupplier opened) implements Gate {
+        @Override
+        public void begin() {}
+
+        @Override
+        public boolean isClosed() {
+            return !opened.getAsBoolean();
+        }
     }
 }

@@ -207,9 +207,20 @@ final class Machine implements AutoCloseable {
     void poolsSynchronised(int device) {
         for (PoolSimulation pool : List.copyOf(devices.get(device).pools())) {
             clock.advance(pool.synchronised(synchronisedClock) * costs.poolPageReleaseNanos());
-            if (pool.gone()) {
-                devices.get(device).remove(pool);
-            }
+            forgetIfGone(pool);
+        }
+    }
+
+    /// Lets a pool see the synchronisations of all devices: one of host memory, which any device may use.
+    void poolOfAllDevices(PoolSimulation pool) {
+        devices.forEach(device -> device.pools().add(pool));
+    }
+
+    /// Takes back the addresses of a pool that nothing is left of.
+    void forgetIfGone(PoolSimulation pool) {
+        if (pool.gone()) {
+            devices.forEach(device -> device.pools().remove(pool));
+            devices.get(pool.device()).returnAddresses(pool);
         }
     }
 

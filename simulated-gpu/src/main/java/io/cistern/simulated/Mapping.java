@@ -21,6 +21,7 @@ final class Mapping {
     enum Kind {
         LINEAR,
         POOL,
+        IMPORTED,
         HOST,
         VIRTUAL
     }

@@ -30,6 +30,11 @@ final class PhysicalBlock {
         return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, new ByteContents(byteSize), budget);
     }
 
+    /// The host's memory has no budget.
+    static PhysicalBlock onHost(MemoryLocation location, long byteSize) {
+        return new PhysicalBlock(byteSize, location, 0, new ByteContents(byteSize), null);
+    }
+
     long byteSize() {
         return byteSize;
     }

@@ -73,7 +73,9 @@ final class PoolSimulation {
         this.limitBytes = PoolGrowth.limit(properties.maxByteSize());
         this.pages = pages;
         vacant.put(base, addressBytes);
-        rights.put(device, AccessRights.READ_WRITE);
+        if (!onHost()) {
+            rights.put(device, AccessRights.READ_WRITE);
+        }
     }
 
     /// Finds memory for a stream, and says which work of other streams it must wait for.
@@ -278,6 +280,11 @@ final class PoolSimulation {
 
     MemoryPoolProperties properties() {
         return properties;
+    }
+
+    /// Whether its memory is the host's; then `device` only names a context.
+    boolean onHost() {
+        return properties.location().type() != MemoryLocation.Type.DEVICE;
     }
 
     long base() {

@@ -77,8 +77,11 @@ final class SimulatedDevices implements Devices {
                     MEMORY_POOLS_SUPPORTED,
                     GPU_DIRECT_RDMA_SUPPORTED,
                     DMA_BUF_SUPPORTED,
+                    IPC_EVENT_SUPPORTED,
                     HANDLE_TYPE_FABRIC_SUPPORTED,
                     HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                    HOST_NUMA_MEMORY_POOLS_SUPPORTED,
+                    HOST_MEMORY_POOLS_SUPPORTED,
                     HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED -> 1;
             default -> 0;
         };
@@ -92,14 +95,15 @@ final class SimulatedDevices implements Devices {
 
     @Override
     public long enterContext(int device) {
+        machine.run(DriverCall.CONTEXT_GET_CURRENT, device, () -> "device=" + device, () -> {});
         long before = current.get();
-        current.set(primaryContext(device));
+        current.set(contextOf(device));
         return before;
     }
 
     @Override
     public void leaveContext(int device, long before) {
-        current.set(before == 0 ? primaryContext(device) : before);
+        current.set(before == 0 ? contextOf(device) : before);
     }
 
     @Override

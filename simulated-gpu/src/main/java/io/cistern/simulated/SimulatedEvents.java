@@ -3,7 +3,6 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Events;
-import java.util.Objects;
 
 /// [Events] over the model.
 final class SimulatedEvents implements Events {
@@ -38,9 +37,7 @@ final class SimulatedEvents implements Events {
         machine.run(DriverCall.EVENT_RECORD, device, () -> describe(device, event), () -> {
             EventMark mark = recordable(DriverCall.EVENT_RECORD, device, event);
             StreamQueue queue = machine.streams().find(DriverCall.EVENT_RECORD, device, stream);
-            Work marker = Work.marker();
-            machine.streams().enqueue(queue, marker);
-            mark.record(queue, marker);
+            record(mark, queue);
         });
     }
 
@@ -48,9 +45,22 @@ final class SimulatedEvents implements Events {
     public void recordAll(int device, long event) {
         machine.run(DriverCall.CONTEXT_RECORD_EVENT, device, () -> describe(device, event), () -> {
             EventMark mark = recordable(DriverCall.CONTEXT_RECORD_EVENT, device, event);
-            StreamQueue all = machine.streams().followAll(device);
-            mark.record(all, Objects.requireNonNull(all.tail()));
+            record(mark, machine.streams().followAll(device));
         });
+    }
+
+    /// A record that other processes see is passed on like a host function, so that time goes on until then
+    /// though this process makes no call.
+    private void record(EventMark mark, StreamQueue queue) {
+        SharedEvent shared = mark.shared();
+        Work marker = Work.marker();
+        if (shared != null) {
+            long record = shared.record();
+            marker = Work.gated(machine.callbacks().gateFor(() -> shared.pass(record)));
+            machine.callbacks().start();
+        }
+        machine.streams().enqueue(queue, marker);
+        mark.record(queue, marker);
     }
 
     private EventMark recordable(DriverCall call, int device, long event) {
@@ -77,11 +87,8 @@ final class SimulatedEvents implements Events {
     public void synchronize(int device, long event) {
         machine.run(DriverCall.EVENT_SYNCHRONIZE, device, () -> describe(device, event), () -> {
             EventMark mark = find(DriverCall.EVENT_SYNCHRONIZE, device, event);
-            Work work = mark.work();
             StreamClock seen = mark.clock();
-            if (work != null) {
-                machine.waitUntil(device, work::done);
-            }
+            machine.waitUntil(device, mark.presentRecord());
             machine.hostSynchronised(seen);
             machine.poolsSynchronised(device);
         });
@@ -107,7 +114,10 @@ final class SimulatedEvents implements Events {
     @Override
     public void destroy(int device, long event) {
         machine.run(DriverCall.EVENT_DESTROY, device, () -> describe(device, event), () -> {
-            find(DriverCall.EVENT_DESTROY, device, event);
+            SharedEvent shared = find(DriverCall.EVENT_DESTROY, device, event).shared();
+            if (shared != null) {
+                shared.close();
+            }
             machine.handles().forget(event);
         });
     }

@@ -12,6 +12,7 @@ import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Modules;
 import io.cistern.cuda.Peers;
+import io.cistern.cuda.Sharing;
 import io.cistern.cuda.Streams;
 import io.cistern.cuda.Support;
 import io.cistern.cuda.VirtualMemory;
@@ -25,10 +26,11 @@ import java.util.Map;
 /// A machine with NVIDIA H200s in plain Java: a [CudaDriver] whose calls do what the real driver's do, on virtual
 /// time.
 ///
-/// Memory carries data but costs little heap as long as it is only filled. Streams, events and pools follow the
-/// driver's rules; return codes, placement, growth and costs are those of an H200 with driver 580. What hardware
-/// would let pass, it reports in [#misuses]. Time stands still between driver calls, except while host functions
-/// are outstanding.
+/// Memory carries data but costs little heap as long as it is only filled. Pools that can be exported carry
+/// theirs in memory that simulated GPUs of other processes of this machine map too (on Linux); all else is each
+/// process's own. Streams, events and pools follow the driver's rules; return codes, placement, growth and
+/// costs are those of an H200 with driver 580. What hardware would let pass, it reports in [#misuses]. Time
+/// stands still between driver calls, except while host functions are outstanding.
 ///
 /// Any thread may call. Blocking calls hold a virtual thread's carrier only while they run, not while they wait.
 public final class SimulatedGpu implements CudaDriver {
@@ -44,6 +46,7 @@ public final class SimulatedGpu implements CudaDriver {
     private final SimulatedEvents events;
     private final SimulatedModules modules;
     private final SimulatedPeers peers;
+    private final SimulatedSharing sharing;
     private final DriverCapabilities capabilities;
 
     private SimulatedGpu(Builder builder) {
@@ -57,6 +60,7 @@ public final class SimulatedGpu implements CudaDriver {
         events = new SimulatedEvents(machine);
         modules = new SimulatedModules(machine);
         peers = new SimulatedPeers(machine);
+        sharing = new SimulatedSharing(machine);
         capabilities = probe(builder);
     }
 
@@ -71,6 +75,7 @@ public final class SimulatedGpu implements CudaDriver {
             features.put(feature, Support.yes());
         }
         features.put(DriverFeature.FABRIC, Support.no("the simulated GPU has no IMEX channel"));
+        features.put(DriverFeature.HARDWARE_DECOMPRESS, Support.no("the simulated GPU has no decompression engine"));
         features.put(DriverFeature.MULTICAST, Support.no("the simulated GPU has no NVLink multicast"));
         List<DeviceCapabilities> devices = new ArrayList<>();
         for (int device = 0; device < builder.devices; device++) {
@@ -104,6 +109,27 @@ public final class SimulatedGpu implements CudaDriver {
     /// The clock: nanoseconds of virtual time since the machine was built.
     public long virtualNanos() {
         return machine.locked(() -> machine.clock().nanos());
+    }
+
+    /// Lets time pass in which the host does something else; work that is due runs.
+    ///
+    /// @param nanos at least 0
+    /// @throws IllegalArgumentException for less
+    public void passTime(long nanos) {
+        if (nanos < 0) {
+            throw new IllegalArgumentException("time can't pass backwards: " + nanos + " ns");
+        }
+        machine.locked(() -> {
+            machine.clock().advance(nanos);
+            machine.engine().runUntilNow();
+            return true;
+        });
+    }
+
+    /// Virtual time, as [#virtualNanos].
+    @Override
+    public long nanoTime() {
+        return virtualNanos();
     }
 
     @Override
@@ -172,6 +198,11 @@ public final class SimulatedGpu implements CudaDriver {
     }
 
     @Override
+    public Sharing sharing() {
+        return sharing;
+    }
+
+    @Override
     public CallCounts calls() {
         return machine.counts();
     }
@@ -181,6 +212,7 @@ public final class SimulatedGpu implements CudaDriver {
         machine.close();
         machine.locked(() -> {
             memory.close();
+            sharing.close();
             return true;
         });
     }

@@ -54,6 +54,11 @@ final class SimulatedLinearMemory implements LinearMemory {
                 return;
             }
             Allocation allocation = liveAt(machine, DriverCall.MEM_FREE, device, address);
+            if (allocation.kind() == Mapping.Kind.IMPORTED) {
+                machine.drain(device);
+                SimulatedSharing.unmap(machine, allocation);
+                return;
+            }
             if (allocation.pool() != null) {
                 SimulatedMemoryPools.freeNow(machine, allocation);
                 return;

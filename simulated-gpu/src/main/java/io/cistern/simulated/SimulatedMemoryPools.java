@@ -5,6 +5,7 @@ import static io.cistern.simulated.DriverFailure.require;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.MemoryPools;
@@ -25,14 +26,29 @@ final class SimulatedMemoryPools implements MemoryPools {
         MemoryLocation location = properties.location();
         int device = location.type() == MemoryLocation.Type.DEVICE ? location.id() : 0;
         return machine.call(DriverCall.MEM_POOL_CREATE, device, properties::toString, () -> {
-            if (location.type() != MemoryLocation.Type.DEVICE) {
-                throw new DriverFailure(CudaResult.NOT_SUPPORTED);
-            }
-            require(properties.maxByteSize() >= 0);
+            check(properties);
             long handle = machine.handles().next();
-            machine.handles().put(handle, machine.device(device).newPool(handle, properties));
+            PoolSimulation pool = machine.device(device).newPool(handle, properties);
+            machine.handles().put(handle, pool);
+            if (pool.onHost()) {
+                machine.poolOfAllDevices(pool);
+            }
             return handle;
         });
+    }
+
+    /// One NUMA node, no IMEX channel, no decompression engine.
+    private static void check(MemoryPoolProperties properties) {
+        MemoryLocation location = properties.location();
+        require(properties.maxByteSize() >= 0);
+        require(location.type() != MemoryLocation.Type.HOST_NUMA_CURRENT);
+        require(location.type() != MemoryLocation.Type.HOST_NUMA || location.id() == 0);
+        if ((properties.handleTypes() & HandleType.FABRIC.bit()) != 0) {
+            throw new DriverFailure(CudaResult.NOT_PERMITTED);
+        }
+        if (properties.hardwareDecompress()) {
+            throw new DriverFailure(CudaResult.NOT_SUPPORTED);
+        }
     }
 
     @Override
@@ -46,9 +62,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             found.destroy();
             machine.handles().forget(pool);
             found.synchronised(machine.synchronisedClock());
-            if (found.gone()) {
-                state.remove(found);
-            }
+            machine.forgetIfGone(found);
         });
     }
 
@@ -101,8 +115,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (byteSize == 0) {
                 return 0L;
             }
-            if (byteSize < 0
-                    || byteSize > machine.device(pool.device()).budget().totalBytes()) {
+            if (byteSize < 0 || byteSize > mostBytes(pool)) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
             machine.streams().order(queue);
@@ -129,6 +142,12 @@ final class SimulatedMemoryPools implements MemoryPools {
         });
     }
 
+    private long mostBytes(PoolSimulation pool) {
+        return pool.onHost()
+                ? pool.addressBytes()
+                : machine.device(pool.device()).budget().totalBytes();
+    }
+
     @Override
     public void free(int device, long address, long stream) {
         DriverCall call = DriverCall.MEM_FREE_ASYNC;
@@ -140,6 +159,10 @@ final class SimulatedMemoryPools implements MemoryPools {
             Allocation allocation = SimulatedLinearMemory.liveAt(machine, call, device, address);
             machine.streams().order(queue);
             machine.hazards().free(call, queue, allocation);
+            if (allocation.kind() == Mapping.Kind.IMPORTED) {
+                SimulatedSharing.free(machine, allocation, queue);
+                return;
+            }
             if (allocation.pool() == null) {
                 machine.space().remove(allocation);
                 machine.streams().enqueue(queue, Work.of(0, () -> SimulatedLinearMemory.release(machine, allocation)));
@@ -192,7 +215,8 @@ final class SimulatedMemoryPools implements MemoryPools {
     @Override
     public void setAccess(int device, long pool, int peer, AccessRights rights) {
         run(DriverCall.MEM_POOL_SET_ACCESS, device, pool, found -> {
-            if (peer < 0 || peer >= machine.deviceCount() || (peer == found.device() && rights == AccessRights.NONE)) {
+            boolean own = !found.onHost() && peer == found.device();
+            if (peer < 0 || peer >= machine.deviceCount() || (own && rights == AccessRights.NONE)) {
                 throw new DriverFailure(CudaResult.INVALID_DEVICE);
             }
             if (rights == AccessRights.READ) {

@@ -67,9 +67,8 @@ final class SimulatedStreams implements Streams {
             EventMark mark = machine.handles()
                     .find(EventMark.class, event, CudaResult.INVALID_HANDLE, DriverCall.STREAM_WAIT_EVENT, device);
             queue.clock().include(mark.clock());
-            Work work = mark.work();
-            if (work != null && !work.done()) {
-                machine.streams().enqueue(queue, Work.waitingFor(List.of(work)));
+            if (!mark.passed()) {
+                machine.streams().enqueue(queue, mark.waitForPresentRecord());
             }
         });
     }

@@ -33,6 +33,10 @@ final class Work {
         return new Work(0, () -> {}, null, others);
     }
 
+    static Work gated(Gate gate) {
+        return new Work(0, () -> {}, gate, List.of());
+    }
+
     static Work of(long durationNanos, Runnable effect) {
         return new Work(durationNanos, effect, null, List.of());
     }

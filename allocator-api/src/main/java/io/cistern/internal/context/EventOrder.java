@@ -1,13 +1,37 @@
 package io.cistern.internal.context;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.spi.StreamOrder;
+import java.util.ArrayList;
+import java.util.List;
 
 /// Fences as events of the driver, without timing.
-public record EventOrder(CudaDriver driver) implements StreamOrder {
+///
+/// Events of fences that were released are kept, up to a number a device, and recorded again: streams that were
+/// made to wait for an event wait for what it had recorded when they were told to. So a fence costs the call that
+/// records it, and not three.
+///
+/// **Threads.** Any; the lists of idle events are locked for a few instructions, not across calls of the driver.
+public final class EventOrder implements StreamOrder, AutoCloseable {
+    private final CudaDriver driver;
+    private final int mostIdle;
+    /// By device. Guarded by itself, as `closed`.
+    private final List<List<Long>> idle = new ArrayList<>();
+
+    private boolean closed;
+
+    /// Prepares for a driver.
+    ///
+    /// @param mostIdle how many events a device are kept
+    public EventOrder(CudaDriver driver, int mostIdle) {
+        this.driver = driver;
+        this.mostIdle = mostIdle;
+    }
+
     @Override
     public long record(int device, long stream) {
-        long event = driver.events().create(device);
+        long event = idleOrNew(device);
         try {
             driver.events().record(device, event, stream);
             return event;
@@ -19,7 +43,7 @@ public record EventOrder(CudaDriver driver) implements StreamOrder {
 
     @Override
     public long recordAll(int device) {
-        long event = driver.events().create(device);
+        long event = idleOrNew(device);
         try {
             driver.events().recordAll(device, event);
             return event;
@@ -46,6 +70,56 @@ public record EventOrder(CudaDriver driver) implements StreamOrder {
 
     @Override
     public void release(int device, long fence) {
-        driver.events().destroy(device, fence);
+        if (!keep(device, fence)) {
+            driver.events().destroy(device, fence);
+        }
+    }
+
+    private long idleOrNew(int device) {
+        long event = takeIdle(device);
+        return event != 0 ? event : driver.events().create(device);
+    }
+
+    /// Returns 0 if there is none.
+    private long takeIdle(int device) {
+        synchronized (idle) {
+            return device < idle.size() && !idle.get(device).isEmpty()
+                    ? idle.get(device).removeLast()
+                    : 0;
+        }
+    }
+
+    private boolean keep(int device, long event) {
+        synchronized (idle) {
+            while (idle.size() <= device) {
+                idle.add(new ArrayList<>());
+            }
+            List<Long> events = idle.get(device);
+            return !closed && events.size() < mostIdle && events.add(event);
+        }
+    }
+
+    /// Destroys what was kept; from now on nothing is. Those of a context that failed went with it.
+    @Override
+    public void close() {
+        synchronized (idle) {
+            closed = true;
+            for (int device = 0; device < idle.size(); device++) {
+                for (long event : idle.get(device)) {
+                    destroy(device, event);
+                }
+            }
+            idle.clear();
+        }
+    }
+
+    private void destroy(int device, long event) {
+        try {
+            driver.events().destroy(device, event);
+        } catch (CudaException failure) {
+            if (!failure.result().endsContext()) {
+                throw failure;
+            }
+        }
     }
 }

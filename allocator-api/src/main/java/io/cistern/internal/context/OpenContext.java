@@ -31,6 +31,9 @@ public final class OpenContext implements AllocatorContext {
         public void segmentReleased(int device, long address, long byteSize) {}
     };
 
+    /// Enough for the fences between some tens of streams that are under way at a time.
+    private static final int MOST_IDLE_EVENTS = 64;
+
     private final DeviceMemory memory;
     private final SpecOptions options;
     private final Map<String, SegmentSource> ownSources;
@@ -42,10 +45,16 @@ public final class OpenContext implements AllocatorContext {
     /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
     ///     them, before those of the catalogue; they are not closed here
     public OpenContext(DeviceMemory memory, AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
+        this(memory, new SpecOptions(spec), ownSources);
+    }
+
+    private OpenContext(DeviceMemory memory, SpecOptions options, Map<String, SegmentSource> ownSources) {
         this.memory = memory;
         this.ownSources = Map.copyOf(ownSources);
-        this.options = new SpecOptions(spec);
-        this.streams = new EventOrder(memory.driver());
+        this.options = options;
+        EventOrder order = new EventOrder(memory.driver(), MOST_IDLE_EVENTS);
+        this.streams = order;
+        closings.push(order::close);
     }
 
     /// Opens a plug-in, and refuses options that it did not ask for. If that fails, all that it took is closed.
@@ -99,7 +108,7 @@ public final class OpenContext implements AllocatorContext {
     public DeviceAllocator upstream(String spec) {
         AllocatorSpec parsed = AllocatorSpec.parse(spec);
         AllocatorProvider provider = memory.catalog().allocator(parsed.name());
-        OpenContext context = nested("allocator", parsed, provider.availability(devices()));
+        OpenContext context = nested("allocator", parsed, new SpecOptions(parsed), provider.availability(devices()));
         DeviceAllocator upstream = context.open(() -> provider.open(context));
         closings.push(context::close);
         closings.push(upstream::close);
@@ -114,18 +123,19 @@ public final class OpenContext implements AllocatorContext {
             return own;
         }
         SegmentSourceProvider provider = memory.catalog().source(parsed.name());
-        OpenContext context = nested("segment source", parsed, provider.availability(devices()));
+        OpenContext context =
+                nested("segment source", parsed, options.ofSource(parsed), provider.availability(devices()));
         SegmentSource source = context.open(() -> provider.open(context));
         closings.push(context::close);
         closings.push(source::close);
         return source;
     }
 
-    private OpenContext nested(String kind, AllocatorSpec spec, Availability availability) {
+    private OpenContext nested(String kind, AllocatorSpec spec, SpecOptions given, Availability availability) {
         if (!availability.available()) {
             throw new ConfigurationException(kind + " " + spec.name() + " can't run here: " + availability.reason());
         }
-        return new OpenContext(memory, spec, ownSources);
+        return new OpenContext(memory, given, ownSources);
     }
 
     @Override

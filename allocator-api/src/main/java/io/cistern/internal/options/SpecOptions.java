@@ -12,6 +12,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /// The options of a spec, which remember what was asked for, so that a key nobody asked for is an error and not a
 /// silence.
@@ -22,12 +23,27 @@ public final class SpecOptions implements AllocatorOptions {
             Map.of("true", true, "True", true, "false", false, "False", false);
 
     private final AllocatorSpec spec;
+    /// Where a key is looked for that this spec has not got, or null.
+    private final @Nullable SpecOptions outer;
+
     private final Set<String> asked = new TreeSet<>();
+    private final Set<String> fromOuter = new TreeSet<>();
     private final List<SpecOptions> nested = new ArrayList<>();
 
     /// The options of a spec, none of them asked for yet.
     public SpecOptions(AllocatorSpec spec) {
+        this(spec, null);
+    }
+
+    private SpecOptions(AllocatorSpec spec, @Nullable SpecOptions outer) {
         this.spec = spec;
+        this.outer = outer;
+    }
+
+    /// The options of a segment source: its own, and those of this spec that were not asked for until then. So
+    /// `caching:source=vmm,location=host_numa` gives `vmm` what `caching` does not know.
+    public SpecOptions ofSource(AllocatorSpec source) {
+        return new SpecOptions(source, this);
     }
 
     /// Called when the provider has opened.
@@ -119,7 +135,14 @@ public final class SpecOptions implements AllocatorOptions {
     @Override
     public Optional<List<String>> list(String key) {
         asked.add(key);
-        return Optional.ofNullable(spec.options().get(key));
+        List<String> own = spec.options().get(key);
+        if (own != null || outer == null) {
+            return Optional.ofNullable(own);
+        }
+        if (!outer.asked.contains(key)) {
+            fromOuter.add(key);
+        }
+        return fromOuter.contains(key) ? outer.list(key) : Optional.empty();
     }
 
     @Override

@@ -104,14 +104,14 @@ final class Tally extends LinePadding {
         ALLOCATIONS.setRelease(this, allocations + 1);
     }
 
-    /// Counts a free, and keeps its bytes as credit.
+    /// Keeps the bytes of a free as credit, and counts it: last, so that whoever sees the count sees the bytes.
     void freed(long byteSize) {
         long more = credit + byteSize;
-        FREES.setRelease(this, frees + 1);
         CREDIT.setOpaque(this, more);
         if (more > Meter.MAX_CREDIT) {
             move(Meter.CHUNK - more);
         }
+        FREES.setRelease(this, frees + 1);
     }
 
     private long lease(long byteSize) {
@@ -137,7 +137,7 @@ final class Tally extends LinePadding {
     /// Adds these counters to a sum; for any thread.
     void addTo(TallySum sum) {
         // Frees first: a block freed in between then counts as live rather than as freed but never allocated.
-        sum.frees += (long) FREES.getOpaque(this);
+        sum.frees += (long) FREES.getAcquire(this);
         sum.allocations += (long) ALLOCATIONS.getOpaque(this);
         sum.totalBytes += (long) TOTAL_BYTES.getOpaque(this);
         sum.credit += (long) CREDIT.getOpaque(this);

@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Nested;
 /// ```
 ///
 /// Whatever spoils a real device for the rest of the process (an access to unmapped memory, a write without the
-/// right to) is left to the simulated GPU's own tests. What needs two devices is skipped with a reason where there
-/// is one.
+/// right to) is left to the simulated GPU's own tests. What needs two devices is skipped with a reason where
+/// there is one.
 public abstract class DriverContract {
     /// For subclasses.
     protected DriverContract() {}
@@ -116,6 +116,13 @@ public abstract class DriverContract {
     }
 
     @Nested
+    final class PoolLocationTests extends PoolLocationChapter {
+        PoolLocationTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
     final class PhysicalMemoryTests extends PhysicalMemoryChapter {
         PhysicalMemoryTests() {
             super(DriverContract.this);
@@ -146,6 +153,20 @@ public abstract class DriverContract {
     @Nested
     final class PeerTests extends PeerChapter {
         PeerTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
+    final class PoolAccessTests extends PoolAccessChapter {
+        PoolAccessTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
+    final class SharingTests extends SharingChapter {
+        SharingTests() {
             super(DriverContract.this);
         }
     }

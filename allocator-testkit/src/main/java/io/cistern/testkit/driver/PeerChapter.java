@@ -7,6 +7,7 @@ import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryLocation;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -84,5 +85,26 @@ abstract class PeerChapter extends VirtualMemoryChapter {
         driver.copies().fillBytes(PEER, address, (byte) 4, page, stream);
         driver.streams().synchronize(PEER, stream);
         assertThat(host(page).readFrom(address, stream()).holdsOnly(4)).isTrue();
+    }
+
+    @Test
+    void aMappingIsOpenedToSeveralDevicesAtOnce() {
+        long address = reserve(1);
+        map(address, 1, create(1));
+        List<MemoryLocation> both = List.of(MemoryLocation.device(DEVICE), MemoryLocation.device(PEER));
+        driver.virtualMemory().setAccess(DEVICE, address, page, both, AccessRights.READ_WRITE);
+        for (MemoryLocation each : both) {
+            assertThat(driver.virtualMemory().access(DEVICE, address, each)).isEqualTo(AccessRights.READ_WRITE);
+        }
+    }
+
+    @Test
+    void anotherLibraryFindsTheContextOfTheDeviceThatWasEntered() {
+        long before = driver.devices().enterContext(DEVICE);
+        long own = driver.devices().enterContext(PEER);
+        linear(DEVICE, MIB);
+        driver.devices().leaveContext(PEER, own);
+        driver.devices().leaveContext(DEVICE, before);
+        linear(PEER, MIB);
     }
 }

@@ -2,6 +2,10 @@ package io.cistern.testkit.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.BeforeEach;
@@ -157,6 +161,36 @@ abstract class PoolReuseChapter extends DriverChapter {
         freeBehindLatch();
         assertThat(grows(second)).isTrue();
         assertThat(driver.streams().isIdle(DEVICE, second)).isTrue();
+    }
+
+    /// The allocation returns at once; its stream then waits for the other one's free.
+    @Test
+    void internalDependenciesAreMadeWhereThePoolCannotGrow() {
+        usePoolOfOneBlock();
+        allowOnly(PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES);
+        freeBehindLatch();
+        assertThat(grows(second)).isFalse();
+        assertThat(driver.streams().isIdle(DEVICE, second)).isFalse();
+        latch.release();
+        synchronize(second);
+    }
+
+    @Test
+    void withoutInternalDependenciesAFullPoolIsOutOfMemory() {
+        usePoolOfOneBlock();
+        allowOnly(PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES, PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC);
+        freeBehindLatch();
+        assertFails(
+                () -> driver.pools().allocateFrom(DEVICE, pool, BLOCK, second),
+                DriverCall.MEM_ALLOC_FROM_POOL_ASYNC,
+                CudaResult.OUT_OF_MEMORY);
+    }
+
+    private void usePoolOfOneBlock() {
+        long small = driver.pools().create(new MemoryPoolProperties(MemoryLocation.device(DEVICE), 0, BLOCK));
+        afterwards(() -> driver.pools().destroy(DEVICE, small));
+        driver.pools().setAttribute(DEVICE, small, PoolAttribute.RELEASE_THRESHOLD, UNLIMITED);
+        pool = small;
     }
 
     @Test

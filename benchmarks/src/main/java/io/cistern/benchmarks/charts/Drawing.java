@@ -91,6 +91,14 @@ final class Drawing {
         return this;
     }
 
+    /// Adds points that no line connects.
+    Drawing points(String name, List<Double> x, List<Double> y) {
+        XYSeries series = add(name, x, y, INK);
+        series.setXYSeriesRenderStyle(XYSeries.XYSeriesRenderStyle.Scatter);
+        series.setMarker(SeriesMarkers.DIAMOND);
+        return this;
+    }
+
     /// Adds a line that the others are compared with.
     Drawing dashed(String name, List<Double> x, List<Double> y) {
         XYSeries series = add(name, x, y, INK);

@@ -42,11 +42,14 @@ public final class MakeSummary {
         checks();
         bench();
         latencies();
+        async();
+        thresholds();
+        collectives();
         jmh();
     }
 
     private void replays() throws IOException {
-        List<Rows.Row> rows = Rows.json(raw, "replay.jsonl", "replay-{peers,cupy}.jsonl");
+        List<Rows.Row> rows = Rows.json(raw, "replay.jsonl", "replay-{peers,cupy}.jsonl", "threshold-replay.jsonl");
         Function<Rows.Row, String> line = row -> row.text("work") + ' ' + row.text("trace");
         table("Replay: reserved / requested at the peak", rows, line, row -> number(row, "ratio", "%.3f"));
         ratios(rows);
@@ -118,6 +121,52 @@ public final class MakeSummary {
             });
         }
         print("Latency, ns", List.of("", "p50", "p99", "p99.9"), cells);
+    }
+
+    private void async() throws IOException {
+        table(
+                "Pairs of async beside C: ns a pair (tenths of the rounds below and above; over C's round)",
+                Rows.json(raw, "async-pair.jsonl"),
+                row -> row.text("byteSize") + " B, threads " + row.text("threads"),
+                row -> number(row, "nanosPerPair", "%.0f") + " (" + number(row, "p10", "%.0f") + "-"
+                        + number(row, "p90", "%.0f") + "; " + number(row, "overC", "%+.1f") + ")");
+        table(
+                "Allocate, kernel, free, synchronise: us (least of the rounds)",
+                Rows.json(raw, "async-steady.jsonl"),
+                row -> row.text("byteSize") + " B",
+                row -> number(row, "micros", "%.1f") + " (" + number(row, "least", "%.1f") + ")");
+        table(
+                "Frees of blocks that other streams use: host ns, ms until the first stream and all are done, GiB reserved",
+                Rows.json(raw, "async-uses.jsonl"),
+                row -> row.text("blocks") + " blocks",
+                row -> number(row, "nanosPerFree", "%.0f") + ", " + number(row, "workMillis", "%.1f") + ", "
+                        + number(row, "allMillis", "%.1f") + ", "
+                        + number(row, "reservedPeakBytes", 1.0 / (1 << 30), "%.2f"));
+    }
+
+    private void thresholds() throws IOException {
+        List<Rows.Row> rows = Rows.json(raw, "threshold-steps.jsonl");
+        List<String[]> cells = new ArrayList<>();
+        for (Rows.Row row : rows) {
+            boolean steady = row.text("measured").equals("steady");
+            cells.add(new String[] {
+                row.text("allocator"),
+                steady ? "steady, " + row.text("byteSize") + " B" : "phases",
+                steady ? number(row, "nanos", 1e-3, "%.2f us a turn") : number(row, "millis", "%.0f ms"),
+                steady
+                        ? number(row, "lowestNanos", 1e-3, "%.2f") + " to " + number(row, "highestNanos", 1e-3, "%.2f")
+                        : number(row, "heldBytes", 1.0 / (1 << 30), "%.2f GiB held, small after ")
+                                + row.text("smallStepsUntilFallen")
+            });
+        }
+        print("Release thresholds", List.of("", "what", "took", "lowest to highest; held"), cells);
+    }
+
+    private void collectives() throws IOException {
+        List<Rows.Row> rows = Rows.json(raw, "nccl.jsonl");
+        Function<Rows.Row, String> line = row -> row.text("byteSize");
+        table("All-reduce, us", rows, line, row -> number(row, "micros", "%.2f"));
+        table("All-reduce, bus GB/s", rows, line, row -> number(row, "busGigabytesPerSecond", "%.1f"));
     }
 
     private void jmh() throws IOException {

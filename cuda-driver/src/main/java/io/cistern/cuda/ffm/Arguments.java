@@ -24,7 +24,9 @@ final class Arguments {
             "locationId",
             "handleTypes",
             "rights",
-            "recommended");
+            "recommended",
+            "fileDescriptor",
+            "handleType");
 
     private Arguments() {}
 

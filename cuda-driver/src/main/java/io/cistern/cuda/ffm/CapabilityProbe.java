@@ -2,7 +2,10 @@ package io.cistern.cuda.ffm;
 
 import static io.cistern.cuda.DriverFeature.DMA_BUF;
 import static io.cistern.cuda.DriverFeature.FABRIC;
+import static io.cistern.cuda.DriverFeature.HARDWARE_DECOMPRESS;
+import static io.cistern.cuda.DriverFeature.HOST_MEMORY_POOLS;
 import static io.cistern.cuda.DriverFeature.HOST_NUMA_MEMORY;
+import static io.cistern.cuda.DriverFeature.HOST_NUMA_MEMORY_POOLS;
 import static io.cistern.cuda.DriverFeature.MEMORY_POOLS;
 import static io.cistern.cuda.DriverFeature.MULTICAST;
 import static io.cistern.cuda.DriverFeature.POSIX_FILE_DESCRIPTOR;
@@ -99,6 +102,12 @@ final class CapabilityProbe {
         Support virtual = virtualMemory(device);
         features.put(VIRTUAL_MEMORY, virtual);
         features.put(MEMORY_POOLS, pools(device));
+        features.put(HOST_MEMORY_POOLS, pools(device, DeviceAttribute.HOST_MEMORY_POOLS_SUPPORTED, "CUDA 13.0"));
+        features.put(
+                HOST_NUMA_MEMORY_POOLS, pools(device, DeviceAttribute.HOST_NUMA_MEMORY_POOLS_SUPPORTED, "CUDA 12.2"));
+        features.put(
+                HARDWARE_DECOMPRESS,
+                pools(device, DeviceAttribute.MEM_DECOMPRESS_ALGORITHM_MASK, "a decompression engine and CUDA 12.8"));
         features.put(STREAM_ID, symbol(DriverCall.STREAM_GET_ID, 12000));
         features.put(DMA_BUF, attribute(device, DeviceAttribute.DMA_BUF_SUPPORTED, "take the open kernel module"));
         features.put(
@@ -135,6 +144,12 @@ final class CapabilityProbe {
         return attribute.supported()
                 ? tried(() -> pools.tryCreate(MemoryPoolProperties.onDevice(device)), "vGPU profiles may refuse pools")
                 : attribute;
+    }
+
+    /// Pools of a special kind.
+    private Support pools(int device, DeviceAttribute attribute, String needed) {
+        Support pools = symbol(DriverCall.MEM_ALLOC_ASYNC, 11020);
+        return pools.supported() ? attribute(device, attribute, "it needs " + needed + " or later") : pools;
     }
 
     private Support virtualMemory(int device) {

@@ -13,14 +13,15 @@ import java.lang.invoke.MethodHandle;
 
 /// One function of the loaded library: its address, its calls counted, its results checked.
 ///
-/// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes), `I`
-/// for 32 (`int`, `unsigned`, enums). All driver functions return an `int`, so few shapes serve them all. Each
-/// shape has one handle that takes the function's address as its first argument: the handles are constants to the
-/// compiler, which inlines them, while the addresses belong to a library and another library can be loaded beside
-/// it.
+/// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes),
+/// `I` for 32 (`int`, `unsigned`, enums), `H` for a handle of 64 bytes by value. All driver functions return an
+/// `int`, so few shapes serve them all. Each shape has one handle that takes the function's address as its
+/// first argument: the handles are constants to the compiler, which inlines them, while the addresses belong to
+/// a library and another library can be loaded beside it.
 ///
-/// `assert` compares the shape that a caller's argument types choose with the one given at binding, since an `int`
-/// passed where C reads 64 bits leaves half of them undefined; the tests compare the latter with `cuda.h`.
+/// `assert` compares the shape that a caller's argument types choose with the one given at binding, since an
+/// `int` passed where C reads 64 bits leaves half of them undefined; the tests compare the latter with
+/// `cuda.h`.
 final class DriverFunction {
     private static final MethodHandle NOTHING = handle("");
     private static final MethodHandle I = handle("I");
@@ -29,10 +30,12 @@ final class DriverFunction {
     private static final MethodHandle LI = handle("LI");
     private static final MethodHandle LL = handle("LL");
     private static final MethodHandle LII = handle("LII");
+    private static final MethodHandle LH = handle("LH");
     private static final MethodHandle LIL = handle("LIL");
     private static final MethodHandle LLI = handle("LLI");
     private static final MethodHandle LLL = handle("LLL");
     private static final MethodHandle LILL = handle("LILL");
+    private static final MethodHandle LLIL = handle("LLIL");
     private static final MethodHandle LLLL = handle("LLLL");
     private static final MethodHandle LLLLL = handle("LLLLL");
     private static final MethodHandle LLLLLL = handle("LLLLLL");
@@ -58,7 +61,11 @@ final class DriverFunction {
     @SuppressWarnings("restricted")
     private static MethodHandle handle(String shape, Linker.Option... options) {
         MemoryLayout[] parameters = shape.chars()
-                .mapToObj(c -> c == 'L' ? ValueLayout.JAVA_LONG : ValueLayout.JAVA_INT)
+                .mapToObj(c -> switch (c) {
+                    case 'L' -> ValueLayout.JAVA_LONG;
+                    case 'I' -> ValueLayout.JAVA_INT;
+                    default -> Structs.HANDLE;
+                })
                 .toArray(MemoryLayout[]::new);
         return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(ValueLayout.JAVA_INT, parameters), options);
     }
@@ -170,6 +177,15 @@ final class DriverFunction {
         }
     }
 
+    int call(long a, long b, int c, long d) {
+        assert shape.equals("LLIL") : this;
+        try {
+            return counted((int) LLIL.invokeExact(address, a, b, c, d));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
     int call(long a, long b, long c, long d) {
         assert shape.equals("LLLL") : this;
         try {
@@ -194,6 +210,45 @@ final class DriverFunction {
             return counted((int) LLLLLL.invokeExact(address, a, b, c, d, e, f));
         } catch (Throwable t) {
             throw notCalled(t);
+        }
+    }
+
+    /// @param handle as long as [Structs#HANDLE]
+    int call(long a, MemorySegment handle) {
+        assert shape.equals("LH") : this;
+        try {
+            return counted((int) LH.invokeExact(address, a, handle));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    // Calls that programs make most: counted in their frame, which is cheaper.
+
+    int call(Frame frame, long a, long b) {
+        assert shape.equals("LL") : this;
+        try {
+            return counted(frame, (int) LL.invokeExact(address, a, b));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(Frame frame, long a, long b, long c) {
+        assert shape.equals("LLL") : this;
+        try {
+            return counted(frame, (int) LLL.invokeExact(address, a, b, c));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(Frame frame, long a, long b, long c, long d) {
+        assert shape.equals("LLLL") : this;
+        try {
+            return counted(frame, (int) LLLL.invokeExact(address, a, b, c, d));
+        } catch (Throwable e) {
+            throw notCalled(e);
         }
     }
 
@@ -230,6 +285,11 @@ final class DriverFunction {
 
     private int counted(int code) {
         counts.count(call);
+        return code;
+    }
+
+    private int counted(Frame frame, int code) {
+        frame.count(counts, call);
         return code;
     }
 

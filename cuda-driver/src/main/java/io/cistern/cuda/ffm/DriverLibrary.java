@@ -49,6 +49,10 @@ final class DriverLibrary {
             DriverCall.DEVICE_GET_DEFAULT_MEM_POOL,
             DriverCall.DEVICE_GET_MEM_POOL,
             DriverCall.DEVICE_SET_MEM_POOL,
+            DriverCall.MEM_POOL_EXPORT,
+            DriverCall.MEM_POOL_IMPORT,
+            DriverCall.MEM_POOL_EXPORT_POINTER,
+            DriverCall.MEM_POOL_IMPORT_POINTER,
             // 11.4, 12.0 and 12.5
             DriverCall.DEVICE_GET_UUID,
             DriverCall.STREAM_GET_ID,

@@ -4,6 +4,8 @@ import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.cistern.cuda.CallCounts;
+import io.cistern.cuda.DriverCall;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -43,6 +45,11 @@ final class Frame implements AutoCloseable {
     private @Nullable Contexts contexts;
     private long foreign;
     private boolean inUse;
+
+    /// Those of the driver that was called last in this frame; a process hardly ever has two.
+    private CallCounts.@Nullable Local counters;
+
+    private @Nullable CallCounts countersOf;
 
     private Frame(int slot) {
         this.slot = slot;
@@ -89,6 +96,17 @@ final class Frame implements AutoCloseable {
         if (slot >= 0) {
             OF_VIRTUAL_THREADS.setRelease(slot, this);
         }
+    }
+
+    /// Counts a call of a driver.
+    void count(CallCounts counts, DriverCall call) {
+        CallCounts.Local local = counters;
+        if (local == null || countersOf != counts) {
+            local = counts.local();
+            counters = local;
+            countersOf = counts;
+        }
+        local.count(call);
     }
 
     /// Address of the word that `cuCtxGetCurrent` writes.

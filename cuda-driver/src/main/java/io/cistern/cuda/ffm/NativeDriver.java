@@ -11,6 +11,7 @@ import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Modules;
 import io.cistern.cuda.Peers;
+import io.cistern.cuda.Sharing;
 import io.cistern.cuda.Streams;
 import io.cistern.cuda.VirtualMemory;
 import java.util.Map;
@@ -31,6 +32,7 @@ final class NativeDriver implements CudaDriver {
     private final NativeEvents events;
     private final NativeModules modules;
     private final NativePeers peers;
+    private final NativeSharing sharing;
     private volatile @Nullable DriverCapabilities capabilities;
 
     NativeDriver(Startup startup) {
@@ -46,6 +48,7 @@ final class NativeDriver implements CudaDriver {
         events = new NativeEvents(library, contexts);
         modules = new NativeModules(library, contexts);
         peers = new NativePeers(library, contexts);
+        sharing = new NativeSharing(library, contexts);
     }
 
     @Override
@@ -117,6 +120,11 @@ final class NativeDriver implements CudaDriver {
     @Override
     public Peers peers() {
         return peers;
+    }
+
+    @Override
+    public Sharing sharing() {
+        return sharing;
     }
 
     @Override

@@ -106,7 +106,7 @@ final class NativeMemoryPools implements MemoryPools {
     @Override
     public long allocate(int device, long byteSize, long stream) {
         try (Frame frame = contexts.enter(alloc, device)) {
-            int code = alloc.call(frame.out(), byteSize, stream);
+            int code = alloc.call(frame, frame.out(), byteSize, stream);
             alloc.check(code, "device, byteSize, stream", device, byteSize, stream);
             return frame.outLong();
         }
@@ -115,7 +115,7 @@ final class NativeMemoryPools implements MemoryPools {
     @Override
     public long allocateFrom(int device, long pool, long byteSize, long stream) {
         try (Frame frame = contexts.enter(allocFrom, device)) {
-            int code = allocFrom.call(frame.out(), byteSize, pool, stream);
+            int code = allocFrom.call(frame, frame.out(), byteSize, pool, stream);
             allocFrom.check(code, "device, pool, byteSize, stream", device, pool, byteSize, stream);
             return frame.outLong();
         }
@@ -123,8 +123,8 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public void free(int device, long address, long stream) {
-        try (Frame _ = contexts.enter(free, device)) {
-            free.check(free.call(address, stream), "device, address, stream", device, address, stream);
+        try (Frame frame = contexts.enter(free, device)) {
+            free.check(free.call(frame, address, stream), "device, address, stream", device, address, stream);
         }
     }
 

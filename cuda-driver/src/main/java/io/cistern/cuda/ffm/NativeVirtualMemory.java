@@ -5,6 +5,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.VirtualMemory;
+import java.util.List;
 
 /// Address ranges, physical handles, mappings. Flags and offsets of these functions must be 0.
 final class NativeVirtualMemory implements VirtualMemory {
@@ -146,6 +147,26 @@ final class NativeVirtualMemory implements VirtualMemory {
                     accessor.type().code(),
                     accessor.id(),
                     rights.code());
+        }
+    }
+
+    @Override
+    public void setAccess(
+            int device, long address, long byteSize, List<MemoryLocation> accessors, AccessRights rights) {
+        for (int from = 0; from < accessors.size(); from += Structs.MOST_ACCESSORS) {
+            int to = Math.min(accessors.size(), from + Structs.MOST_ACCESSORS);
+            try (Frame frame = contexts.enter(setAccess, device)) {
+                long descriptors = Structs.access(frame, accessors.subList(from, to), rights);
+                int code = setAccess.call(address, byteSize, descriptors, (long) to - from);
+                setAccess.check(
+                        code,
+                        "device, address, byteSize, count, rights",
+                        device,
+                        address,
+                        byteSize,
+                        to - from,
+                        rights.code());
+            }
         }
     }
 

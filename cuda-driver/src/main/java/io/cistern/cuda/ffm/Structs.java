@@ -10,13 +10,15 @@ import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PhysicalMemory;
+import io.cistern.cuda.Sharing;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
+import java.util.List;
 
-/// The structs of `cuda.h` that calls take, each under its C name with its C members. Members that stay 0 and end a
-/// struct are padding here.
+/// The structs of `cuda.h` that calls take, each under its C name with its C members. Members that stay 0 and
+/// end a struct are padding here.
 final class Structs {
     static final StructLayout LOCATION = MemoryLayout.structLayout(JAVA_INT.withName("type"), JAVA_INT.withName("id"))
             .withName("CUmemLocation");
@@ -49,13 +51,25 @@ final class Structs {
                     LOCATION.withName("location"), JAVA_INT.withName("flags"))
             .withName("CUmemAccessDesc");
 
+    /// `CUipcEventHandle`, and the other handles of as many bytes.
+    static final StructLayout HANDLE = MemoryLayout.structLayout(
+                    MemoryLayout.sequenceLayout(Sharing.HANDLE_BYTES, JAVA_BYTE).withName("reserved"))
+            .withName("CUipcEventHandle");
+
+    /// What a frame has room for; a host has eight devices.
+    static final int MOST_ACCESSORS = 10;
+
     /// `CU_MEM_ALLOCATION_TYPE_PINNED`
     static final int PINNED = 1;
+
+    /// `CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS`
+    static final short HARDWARE_DECOMPRESS = 2;
 
     private static final long LOCATION_ID = offset(LOCATION, "id");
     private static final long POOL_HANDLE_TYPES = offset(POOL_PROPERTIES, "handleTypes");
     private static final long POOL_LOCATION = offset(POOL_PROPERTIES, "location");
     private static final long POOL_MAX_SIZE = offset(POOL_PROPERTIES, "maxSize");
+    private static final long POOL_USAGE = offset(POOL_PROPERTIES, "usage");
     private static final long ALLOCATION_HANDLE_TYPES = offset(ALLOCATION_PROPERTIES, "requestedHandleTypes");
     private static final long ALLOCATION_LOCATION = offset(ALLOCATION_PROPERTIES, "location");
     private static final long ALLOCATION_RDMA = offset(ALLOCATION_PROPERTIES, "allocFlags", "gpuDirectRDMACapable");
@@ -85,6 +99,7 @@ final class Structs {
         memory.set(JAVA_INT, POOL_HANDLE_TYPES, properties.handleTypes());
         write(memory, POOL_LOCATION, properties.location());
         memory.set(JAVA_LONG, POOL_MAX_SIZE, properties.maxByteSize());
+        memory.set(JAVA_SHORT, POOL_USAGE, properties.hardwareDecompress() ? HARDWARE_DECOMPRESS : 0);
         return memory.address();
     }
 
@@ -103,6 +118,18 @@ final class Structs {
         MemorySegment memory = frame.struct();
         write(memory, 0, accessor);
         memory.set(JAVA_INT, ACCESS_FLAGS, rights.code());
+        return memory.address();
+    }
+
+    /// Writes an array of `CUmemAccessDesc` and returns its address.
+    ///
+    /// @param accessors at most [#MOST_ACCESSORS]
+    static long access(Frame frame, List<MemoryLocation> accessors, AccessRights rights) {
+        MemorySegment memory = frame.struct();
+        for (int i = 0; i < accessors.size(); i++) {
+            write(memory, i * ACCESS.byteSize(), accessors.get(i));
+            memory.set(JAVA_INT, i * ACCESS.byteSize() + ACCESS_FLAGS, rights.code());
+        }
         return memory.address();
     }
 

@@ -74,6 +74,19 @@ final class ContextTests {
     }
 
     @Test
+    void anotherLibraryFindsThePrimaryContextAndTheForeignOneIsGivenBack() {
+        library.setContext(FOREIGN);
+        long foreign = driver.devices().enterContext(1);
+        assertThat(library.context()).isEqualTo(0xc1);
+        driver.devices().leaveContext(1, foreign);
+        assertThat(library.context()).isEqualTo(FOREIGN);
+
+        library.setContext(0);
+        driver.devices().leaveContext(1, driver.devices().enterContext(1));
+        assertThat(library.context()).isEqualTo(0xc1);
+    }
+
+    @Test
     void aForeignContextIsGivenBack() {
         driver.memory().free(0, 0x10);
         library.setContext(FOREIGN);

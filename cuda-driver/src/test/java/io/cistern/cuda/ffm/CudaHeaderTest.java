@@ -11,6 +11,7 @@ import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.cuda.Sharing;
 import io.cistern.cuda.Streams;
 import java.io.IOException;
 import java.lang.foreign.GroupLayout;
@@ -89,7 +90,7 @@ final class CudaHeaderTest {
                 #include <cstdio>
                 #include <string>
                 template <class R, class... A> std::string shape(R (*)(A...)) {
-                    return (std::string() + ... + (sizeof(A) == 8 ? "L" : sizeof(A) == 16 ? "?" : "I"));
+                    return (std::string() + ... + (sizeof(A) == 8 ? "L" : sizeof(A) == 64 ? "H" : sizeof(A) == 16 ? "?" : "I"));
                 }
                 int main() {
                 """);
@@ -120,8 +121,12 @@ final class CudaHeaderTest {
 
     private static SortedMap<String, Long> layouts() {
         SortedMap<String, Long> layouts = new TreeMap<>();
-        for (StructLayout struct :
-                List.of(Structs.LOCATION, Structs.POOL_PROPERTIES, Structs.ALLOCATION_PROPERTIES, Structs.ACCESS)) {
+        for (StructLayout struct : List.of(
+                Structs.LOCATION,
+                Structs.POOL_PROPERTIES,
+                Structs.ALLOCATION_PROPERTIES,
+                Structs.ACCESS,
+                Structs.HANDLE)) {
             String name = struct.name().orElseThrow();
             layouts.put(name, struct.byteSize());
             addMembers(layouts, name, struct, struct, List.of());
@@ -170,6 +175,7 @@ final class CudaHeaderTest {
         names.put("CU_MEM_ACCESS_FLAGS_PROT_READ", (long) AccessRights.READ.code());
         names.put("CU_MEM_ACCESS_FLAGS_PROT_READWRITE", (long) AccessRights.READ_WRITE.code());
         names.put("CU_MEM_ALLOCATION_TYPE_PINNED", (long) Structs.PINNED);
+        names.put("CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS", (long) Structs.HARDWARE_DECOMPRESS);
         names.put("CU_MEM_ALLOC_GRANULARITY_MINIMUM", (long) NativeVirtualMemory.MINIMUM);
         names.put("CU_MEM_ALLOC_GRANULARITY_RECOMMENDED", (long) NativeVirtualMemory.RECOMMENDED);
         names.put("(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)", (long)
@@ -179,6 +185,11 @@ final class CudaHeaderTest {
         names.put("CU_STREAM_NON_BLOCKING", (long) NativeStreams.NON_BLOCKING);
         names.put("CU_STREAM_LEGACY", Streams.LEGACY_DEFAULT);
         names.put("CU_STREAM_PER_THREAD", Streams.PER_THREAD_DEFAULT);
+        names.put("(CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING)", (long) NativeSharing.INTERPROCESS);
+        for (String handle :
+                List.of("CUipcEventHandle", "CUipcMemHandle", "CUmemPoolPtrExportData", "CUmemFabricHandle")) {
+            names.put("sizeof(" + handle + ")", (long) Sharing.HANDLE_BYTES);
+        }
         names.put("CU_EVENT_DISABLE_TIMING", (long) NativeEvents.DISABLE_TIMING);
         return names;
     }

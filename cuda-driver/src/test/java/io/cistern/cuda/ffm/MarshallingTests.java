@@ -25,6 +25,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -170,7 +171,7 @@ final class MarshallingTests {
     @Test
     void poolsThemselves() {
         MemoryPools pools = driver.pools();
-        assertThat(pools.create(new MemoryPoolProperties(MemoryLocation.device(1), 9, SIZE)))
+        assertThat(pools.create(new MemoryPoolProperties(MemoryLocation.device(1), 9, SIZE, true)))
                 .isEqualTo(0xd00000000L);
         pools.destroy(0, POOL);
         pools.trimTo(0, POOL, SIZE);
@@ -181,7 +182,7 @@ final class MarshallingTests {
         assertThat(pools.access(0, POOL, 1)).isEqualTo(AccessRights.READ_WRITE);
         assertCalls(
                 "cuMemPoolCreate(" + "01000000" + "09000000" + "0100000001000000" + "00".repeat(8) + "8967452301000000"
-                        + "00".repeat(56) + ")",
+                        + "0200" + "00".repeat(54) + ")",
                 "cuMemPoolDestroy(d00000005)",
                 "cuMemPoolTrimTo(d00000005, 123456789)",
                 "cuDeviceGetDefaultMemPool(1)",
@@ -216,6 +217,8 @@ final class MarshallingTests {
         assertThat(virtual.reserve(0, SIZE, 0x200000000L, ADDRESS)).isEqualTo(0xe00000000L);
         virtual.map(0, ADDRESS, SIZE, 0xf00000000L);
         virtual.setAccess(0, ADDRESS, SIZE, MemoryLocation.device(1), AccessRights.READ_WRITE);
+        virtual.setAccess(
+                0, ADDRESS, SIZE, List.of(MemoryLocation.device(0), MemoryLocation.device(1)), AccessRights.READ_WRITE);
         assertThat(virtual.access(0, ADDRESS, MemoryLocation.device(1))).isEqualTo(AccessRights.READ);
         assertThat(virtual.retainHandle(0, ADDRESS)).isEqualTo(0xf00000001L);
         virtual.unmap(0, ADDRESS, SIZE);
@@ -227,6 +230,7 @@ final class MarshallingTests {
                 "cuMemAddressReserve(123456789, 200000000, 7f1234567800, 0)",
                 "cuMemMap(7f1234567800, 123456789, 0, f00000000, 0)",
                 "cuMemSetAccess(7f1234567800, 123456789, 010000000100000003000000, 1)",
+                "cuMemSetAccess(7f1234567800, 123456789," + " 010000000000000003000000010000000100000003000000, 2)",
                 "cuMemGetAccess(0100000001000000, 7f1234567800)",
                 "cuMemRetainAllocationHandle(7f1234567800)",
                 "cuMemUnmap(7f1234567800, 123456789)",

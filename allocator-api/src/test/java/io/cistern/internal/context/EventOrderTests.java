@@ -1,0 +1,91 @@
+package io.cistern.internal.context;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.SimulatedGpu;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class EventOrderTests {
+    private final SimulatedGpu gpu = SimulatedGpu.builder().build();
+    private final EventOrder order = new EventOrder(gpu, 2);
+    private final long stream = gpu.streams().create(0);
+    private final long other = gpu.streams().create(0);
+
+    @AfterEach
+    void noEventIsLeft() {
+        order.close();
+        assertThat(calls(DriverCall.EVENT_CREATE)).isEqualTo(calls(DriverCall.EVENT_DESTROY));
+        assertThat(gpu.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    private long calls(DriverCall call) {
+        return gpu.calls().of(call);
+    }
+
+    @Test
+    void theEventOfAReleasedFenceIsRecordedAgain() {
+        for (int i = 0; i < 10; i++) {
+            order.release(0, order.record(0, stream));
+        }
+        assertThat(calls(DriverCall.EVENT_CREATE)).isOne();
+        assertThat(calls(DriverCall.EVENT_RECORD)).isEqualTo(10);
+    }
+
+    @Test
+    void fencesThatAreHeldAreDifferentEvents() {
+        long first = order.record(0, stream);
+        long second = order.record(0, other);
+        assertThat(second).isNotEqualTo(first);
+        order.release(0, first);
+        order.release(0, second);
+    }
+
+    @Test
+    void aStreamWaitsForWhatTheEventHadRecordedThen() {
+        long memory = gpu.memory().allocate(0, 1 << 20);
+        gpu.copies().fillBytes(0, memory, (byte) 1, 1 << 20, stream);
+        long fence = order.record(0, stream);
+        order.await(0, other, fence);
+        order.release(0, fence);
+        assertThat(order.record(0, other)).isEqualTo(fence);
+        gpu.copies().fillBytes(0, memory, (byte) 2, 1 << 20, other);
+        gpu.devices().synchronize(0);
+        order.release(0, fence);
+        gpu.memory().free(0, memory);
+    }
+
+    @Test
+    void anEventThatStoodForAllStreamsStandsForOneAfterwards() {
+        order.release(0, order.recordAll(0));
+        long memory = gpu.memory().allocate(0, 1 << 20);
+        gpu.copies().fillBytes(0, memory, (byte) 1, 1 << 20, other);
+        long fence = order.record(0, stream);
+        assertThat(order.passed(0, fence)).as("the other stream is busy").isTrue();
+        order.release(0, fence);
+        gpu.devices().synchronize(0);
+        gpu.memory().free(0, memory);
+    }
+
+    @Test
+    void noMoreThanSoManyAreKept() {
+        long[] fences = new long[5];
+        for (int i = 0; i < fences.length; i++) {
+            fences[i] = order.record(0, stream);
+        }
+        for (long fence : fences) {
+            order.release(0, fence);
+        }
+        assertThat(calls(DriverCall.EVENT_DESTROY)).isEqualTo(3);
+    }
+
+    @Test
+    void afterTheEndNothingIsKept() {
+        long fence = order.record(0, stream);
+        order.close();
+        order.release(0, fence);
+        assertThat(calls(DriverCall.EVENT_DESTROY)).isOne();
+    }
+}

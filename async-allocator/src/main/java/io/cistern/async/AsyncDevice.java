@@ -1,0 +1,117 @@
+package io.cistern.async;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.MemoryPools;
+import io.cistern.cuda.Streams;
+import io.cistern.spi.StreamOrder;
+
+/// What `async` has of one device: pools, blocks that other streams may still use, and counts of the rare things.
+///
+/// **Threads.** Any.
+final class AsyncDevice {
+    final int device;
+    final DevicePools pools;
+    final LaterFrees later;
+    final PoolEvents events = new PoolEvents();
+    private final RecordedUses uses = new RecordedUses();
+    private final RefusedFrees refused;
+    private final CudaDriver driver;
+    private final MemoryPools memory;
+    private final StreamOrder order;
+
+    AsyncDevice(CudaDriver driver, int device, AsyncOptions options, StreamOrder order) {
+        this.driver = driver;
+        this.memory = driver.pools();
+        this.device = device;
+        this.order = order;
+        this.pools = new DevicePools(driver, device, options);
+        this.refused = new RefusedFrees(memory, device);
+        this.later = new LaterFrees(device, order, this::freeNow, this::waitForAllWork);
+    }
+
+    /// Allocates from the stream's pool; fails if the driver does.
+    long allocate(long byteSize, long stream) {
+        refused.freeAgainOn(stream);
+        later.freePassed();
+        long pool = pools.handle(byteSize, stream);
+        pools.called(byteSize);
+        return memory.allocateFrom(device, pool, byteSize, stream);
+    }
+
+    void free(long address, long byteSize, long stream) {
+        pools.called(byteSize);
+        RecordedUses.Uses others = uses.any() ? uses.take(address) : null;
+        if (others == null) {
+            freeNow(address, stream);
+        } else {
+            later.add(address, byteSize, oneName(stream), others);
+        }
+    }
+
+    private void freeNow(long address, long stream) {
+        refused.freeAgainOn(stream);
+        try {
+            memory.free(device, address, stream);
+        } catch (CudaException failure) {
+            if (!failure.result().endsContext()) {
+                refused.add(address, stream, failure);
+            }
+        }
+    }
+
+    /// Notes a use, unless it is on a stream that only the calling thread can name.
+    boolean recordUse(long address, long stream) {
+        if (stream == Streams.PER_THREAD_DEFAULT) {
+            return false;
+        }
+        uses.add(address, oneName(stream));
+        return true;
+    }
+
+    /// The legacy default stream has two.
+    private static long oneName(long stream) {
+        return stream == Streams.LEGACY_DEFAULT ? 0 : stream;
+    }
+
+    void streamClosing(long stream) {
+        long name = oneName(stream);
+        later.streamClosing(name);
+        uses.streamClosing(name, () -> order.record(device, name));
+        refused.streamClosing(stream);
+        pools.streamClosing(name);
+    }
+
+    /// Waits for all work, so that every free completes: also those that the driver had not heard of, which a
+    /// second wait is for, since pools see frees when the host waits for them.
+    void synchronize() {
+        events.synchronisations.increment();
+        driver.devices().synchronize(device);
+        boolean some = later.freeAll();
+        some |= refused.freeAgain();
+        if (some) {
+            driver.devices().synchronize(device);
+        }
+    }
+
+    private void waitForAllWork() {
+        try {
+            driver.devices().synchronize(device);
+        } catch (CudaException dead) {
+            // Nothing runs any more in a context that failed.
+        }
+    }
+
+    void close() {
+        if (!pools.all().isEmpty()) {
+            try {
+                synchronize();
+            } catch (CudaException failure) {
+                if (!failure.result().endsContext()) {
+                    throw failure;
+                }
+            }
+            pools.close();
+        }
+    }
+}

@@ -1,0 +1,260 @@
+package io.cistern.async;
+
+import io.cistern.ConfigurationException;
+import io.cistern.cuda.HandleType;
+import io.cistern.spi.AllocatorOptions;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+
+/// One option of `async` and of the segment source `driver_pool`: its key, what it takes, and what it means.
+/// Declared once; specs, code, messages and the reference table all read it here.
+///
+/// @param <T> the type of its value
+public final class AsyncOption<T> {
+    private static final String FLAG = "`true`, `false`";
+
+    /// Which pool memory comes from.
+    public static final AsyncOption<PoolChoice> POOL = new AsyncOption<>(
+            "pool",
+            "`own`, `default`, `current`, a handle `0x…`, or a list of handles, one a device",
+            "`own`",
+            "which of the driver's pools memory comes from: one of its own for each device; the one that each device"
+                    + " has from the start; the one that is current when the device is first served; or those that"
+                    + " somebody else made. What is not its own keeps its settings, but for those that an option here"
+                    + " names, which are set back in the end",
+            AsyncOption::pool,
+            PoolChoice::texts);
+
+    /// Whether each stream has a pool.
+    public static final AsyncOption<Boolean> PER_STREAM = flag(
+            "per_stream",
+            FLAG + "; `true` only with `pool=own`",
+            "`false`",
+            "whether each stream has a pool of its own, so that no memory goes from one stream to another; the pool"
+                    + " of a stream that ended serves the next new one");
+
+    /// What stays over a synchronisation.
+    public static final AsyncOption<ReleaseThreshold> RELEASE_THRESHOLD = new AsyncOption<>(
+            "release_threshold",
+            "`keep_all`, `zero`, a number of bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
+                    + " `pool=own`, without `per_stream` and `small_pool`",
+            "`keep_all` for own pools, under `driver_pool` `zero`; what the pool has for others",
+            "the bytes that a pool keeps when the host synchronises; what is more goes back to the device. `adaptive`"
+                    + " keeps what the program will want again, found while it runs",
+            ReleaseThreshold::read,
+            threshold -> List.of(threshold.text()));
+
+    /// Reuse behind events.
+    public static final AsyncOption<Boolean> REUSE_FOLLOW_EVENT_DEPENDENCIES = flag(
+            "reuse_follow_event_dependencies",
+            FLAG,
+            "`true` for own pools; what the pool has for others",
+            "whether a stream that waited for a free by events is given that memory");
+
+    /// Reuse of what has completed.
+    public static final AsyncOption<Boolean> REUSE_ALLOW_OPPORTUNISTIC = flag(
+            "reuse_allow_opportunistic",
+            FLAG,
+            "`true` for own pools; what the pool has for others",
+            "whether any stream is given memory whose free happens to have completed; without it, who gets what does"
+                    + " not depend on how fast the device was");
+
+    /// Waits that the driver inserts.
+    public static final AsyncOption<Boolean> REUSE_ALLOW_INTERNAL_DEPENDENCIES = flag(
+            "reuse_allow_internal_dependencies",
+            FLAG,
+            "`true` for own pools; what the pool has for others",
+            "whether the driver may let a stream wait for another one's free, when the pool can't grow");
+
+    /// The most that a pool reserves.
+    public static final AsyncOption<Long> MAX_SIZE = new AsyncOption<>(
+            "max_size",
+            "bytes, at least 1; only with `pool=own`",
+            "the driver's own limit",
+            "the most that each pool reserves; the driver rounds it up to whole pages (32 MiB on an H200). A limit on"
+                    + " what programs ask for is the framework's, and exact",
+            (options, key) -> options.bytes(key),
+            AsyncOption::text);
+
+    /// How memory can be handed to other processes.
+    public static final AsyncOption<List<HandleType>> HANDLE_TYPES = new AsyncOption<>(
+            "handle_types",
+            "`none`, `posix_fd`, `fabric`, or a list of the last two; only with `pool=own`",
+            "`none`",
+            "how the pools can be exported to other processes",
+            AsyncOption::handleTypes,
+            types -> types.stream().map(AsyncOption::word).toList());
+
+    /// Where memory lives.
+    public static final AsyncOption<PoolLocation> LOCATION = new AsyncOption<>(
+            "location",
+            "`device`, `host`, `host_numa`, `host_numa:N`; only with `pool=own`",
+            "`device`",
+            "where the memory lives: on the device; on the host; on the host's NUMA node nearest to the device, or on"
+                    + " node N. Its device reaches it there too",
+            AsyncOption::location,
+            AsyncOption::text);
+
+    /// For the decompression engine.
+    public static final AsyncOption<Boolean> HARDWARE_DECOMPRESS = flag(
+            "hardware_decompress",
+            FLAG + "; `true` only with `pool=own` and `location=device`",
+            "`false`",
+            "whether the device's decompression engine may write to the memory");
+
+    /// A pool for small blocks.
+    public static final AsyncOption<Long> SMALL_POOL = new AsyncOption<>(
+            "small_pool",
+            "bytes, at least 1; not with `per_stream=true`, only with `pool=own`",
+            "no such pool",
+            "blocks up to this size come from a second pool: so small ones that live long can't keep the pages of large"
+                    + " ones, which then go back whole when memory runs out",
+            (options, key) -> options.bytes(key),
+            AsyncOption::text);
+
+    /// What each pool obtains at once.
+    public static final AsyncOption<Long> INITIAL_SIZE = new AsyncOption<>(
+            "initial_size",
+            "bytes, at least 1; at most `max_size` and `release_threshold`",
+            "nothing",
+            "what each pool, but for that of small blocks, obtains when it is first used, and keeps as far as its"
+                    + " release threshold lets it: the first allocation on a device waits for that",
+            (options, key) -> options.bytes(key),
+            AsyncOption::text);
+
+    /// All of them, in the order of the reference.
+    public static final List<AsyncOption<?>> ALL = List.of(
+            POOL,
+            PER_STREAM,
+            RELEASE_THRESHOLD,
+            REUSE_FOLLOW_EVENT_DEPENDENCIES,
+            REUSE_ALLOW_OPPORTUNISTIC,
+            REUSE_ALLOW_INTERNAL_DEPENDENCIES,
+            MAX_SIZE,
+            HANDLE_TYPES,
+            LOCATION,
+            HARDWARE_DECOMPRESS,
+            SMALL_POOL,
+            INITIAL_SIZE);
+
+    /// Those that say what a new pool is made of.
+    static final List<AsyncOption<?>> OF_OWN_POOLS =
+            List.of(PER_STREAM, MAX_SIZE, HANDLE_TYPES, LOCATION, HARDWARE_DECOMPRESS, SMALL_POOL);
+
+    /// Reads the value of a key.
+    interface Reader<T> {
+        Optional<T> read(AllocatorOptions options, String key);
+    }
+
+    private final String key;
+    private final String legal;
+    private final String usual;
+    private final String meaning;
+    private final Reader<T> reader;
+    private final Function<T, List<String>> writer;
+
+    private AsyncOption(
+            String key,
+            String legal,
+            String usual,
+            String meaning,
+            Reader<T> reader,
+            Function<T, List<String>> writer) {
+        this.key = key;
+        this.legal = legal;
+        this.usual = usual;
+        this.meaning = meaning;
+        this.reader = reader;
+        this.writer = writer;
+    }
+
+    private static AsyncOption<Boolean> flag(String key, String legal, String usual, String meaning) {
+        return new AsyncOption<>(key, legal, usual, meaning, AllocatorOptions::flag, AsyncOption::text);
+    }
+
+    private static List<String> text(Object value) {
+        return List.of(value.toString());
+    }
+
+    private static Optional<PoolChoice> pool(AllocatorOptions options, String key) {
+        return options.list(key).map(texts -> PoolChoice.parse(texts).orElseThrow(() -> POOL.illegal(texts)));
+    }
+
+    private static Optional<PoolLocation> location(AllocatorOptions options, String key) {
+        return options.text(key).map(text -> PoolLocation.parse(text).orElseThrow(() -> LOCATION.illegal(text)));
+    }
+
+    private static Optional<List<HandleType>> handleTypes(AllocatorOptions options, String key) {
+        return options.list(key).map(words -> {
+            if (words.equals(List.of("none"))) {
+                return List.of();
+            }
+            return words.stream()
+                    .map(word -> handleType(word, words))
+                    .distinct()
+                    .toList();
+        });
+    }
+
+    private static HandleType handleType(String word, List<String> words) {
+        for (HandleType type : List.of(HandleType.POSIX_FILE_DESCRIPTOR, HandleType.FABRIC)) {
+            if (word(type).equals(word)) {
+                return type;
+            }
+        }
+        throw HANDLE_TYPES.illegal(words);
+    }
+
+    private static String word(HandleType type) {
+        return switch (type) {
+            case NONE -> "none";
+            case POSIX_FILE_DESCRIPTOR -> "posix_fd";
+            case FABRIC -> "fabric";
+        };
+    }
+
+    /// The key.
+    public String key() {
+        return key;
+    }
+
+    /// What it takes, for people.
+    public String legal() {
+        return legal;
+    }
+
+    /// What holds where it is not given, for people.
+    public String usual() {
+        return usual;
+    }
+
+    /// What it does, for people.
+    public String meaning() {
+        return meaning;
+    }
+
+    /// Reads the value, if there is one.
+    ///
+    /// @throws ConfigurationException if it is of another type
+    Optional<T> read(AllocatorOptions options) {
+        return reader.read(options, key);
+    }
+
+    /// A value as a spec has it.
+    List<String> write(T value) {
+        return writer.apply(value);
+    }
+
+    /// What to throw for a value that is not legal.
+    ConfigurationException illegal(Object value) {
+        return new ConfigurationException(
+                "option '" + key + "' of 'async': " + value + " is not legal; legal: " + legal.replace("`", ""));
+    }
+
+    /// The key.
+    @Override
+    public String toString() {
+        return key;
+    }
+}

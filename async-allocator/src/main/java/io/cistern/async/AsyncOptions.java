@@ -1,0 +1,225 @@
+package io.cistern.async;
+
+import io.cistern.ConfigurationException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.DeviceAttribute;
+import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
+import io.cistern.cuda.DriverFeature;
+import io.cistern.cuda.HandleType;
+import io.cistern.cuda.MemoryPoolProperties;
+import io.cistern.cuda.PoolAttribute;
+import io.cistern.cuda.Support;
+import io.cistern.spi.AllocatorOptions;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/// The options of one `async`, read and checked against each other.
+///
+/// @param pool which pools
+/// @param perStream whether each stream has one
+/// @param threshold what pools keep; empty for what a pool of others has
+/// @param settings further attributes to set, and to set back in pools of others
+/// @param location where the memory of own pools lives
+/// @param handleTypes bits of [HandleType]
+/// @param maxBytes the most that an own pool reserves, or 0 for the driver's own limit
+/// @param hardwareDecompress whether own pools are for the decompression engine
+/// @param smallBytes the largest block of the pool for small ones, or 0 if there is none
+/// @param initialBytes what each pool obtains when it is first used
+record AsyncOptions(
+        PoolChoice pool,
+        boolean perStream,
+        Optional<ReleaseThreshold> threshold,
+        Map<PoolAttribute, Long> settings,
+        PoolLocation location,
+        int handleTypes,
+        long maxBytes,
+        boolean hardwareDecompress,
+        long smallBytes,
+        long initialBytes) {
+    /// Every option as it usually is.
+    static final AsyncOptions USUAL = new AsyncOptions(
+            PoolChoice.OWN,
+            false,
+            Optional.of(ReleaseThreshold.keepAll()),
+            Map.of(),
+            PoolLocation.DEVICE,
+            0,
+            0,
+            false,
+            0,
+            0);
+
+    private static final List<Map.Entry<AsyncOption<Boolean>, PoolAttribute>> POLICIES = List.of(
+            Map.entry(AsyncOption.REUSE_FOLLOW_EVENT_DEPENDENCIES, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES),
+            Map.entry(AsyncOption.REUSE_ALLOW_OPPORTUNISTIC, PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC),
+            Map.entry(AsyncOption.REUSE_ALLOW_INTERNAL_DEPENDENCIES, PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES));
+
+    /// The same with another threshold.
+    AsyncOptions withThreshold(ReleaseThreshold other) {
+        return new AsyncOptions(
+                pool,
+                perStream,
+                Optional.of(other),
+                settings,
+                location,
+                handleTypes,
+                maxBytes,
+                hardwareDecompress,
+                smallBytes,
+                initialBytes);
+    }
+
+    /// Copies the settings.
+    AsyncOptions {
+        settings = Map.copyOf(settings);
+    }
+
+    /// Reads the options of a spec.
+    ///
+    /// @param keptBytes the release threshold of an own pool without the option
+    /// @throws ConfigurationException for a value that is not legal, or two that contradict each other
+    static AsyncOptions read(AllocatorOptions given, long keptBytes) {
+        PoolChoice pool = AsyncOption.POOL.read(given).orElse(PoolChoice.OWN);
+        if (!pool.own()) {
+            refuseWithChosen(pool, given);
+        }
+        AsyncOptions options = new AsyncOptions(
+                pool,
+                AsyncOption.PER_STREAM.read(given).orElse(false),
+                AsyncOption.RELEASE_THRESHOLD
+                        .read(given)
+                        .or(() -> pool.own() ? Optional.of(new ReleaseThreshold.Bytes(keptBytes)) : Optional.empty()),
+                settings(given),
+                AsyncOption.LOCATION.read(given).orElse(PoolLocation.DEVICE),
+                bits(AsyncOption.HANDLE_TYPES.read(given).orElse(List.of())),
+                positive(AsyncOption.MAX_SIZE, given),
+                AsyncOption.HARDWARE_DECOMPRESS.read(given).orElse(false),
+                positive(AsyncOption.SMALL_POOL, given),
+                positive(AsyncOption.INITIAL_SIZE, given));
+        options.check();
+        return options;
+    }
+
+    private static void refuseWithChosen(PoolChoice pool, AllocatorOptions given) {
+        for (AsyncOption<?> option : AsyncOption.OF_OWN_POOLS) {
+            if (option.read(given).isPresent()) {
+                throw contradiction(
+                        option.key(),
+                        "pool=" + pool,
+                        "a pool of others is what it is; legal: " + option + " with pool=own");
+            }
+        }
+    }
+
+    private static Map<PoolAttribute, Long> settings(AllocatorOptions given) {
+        Map<PoolAttribute, Long> settings = new EnumMap<>(PoolAttribute.class);
+        POLICIES.forEach(policy ->
+                policy.getKey().read(given).ifPresent(allowed -> settings.put(policy.getValue(), allowed ? 1L : 0L)));
+        return settings;
+    }
+
+    private static int bits(List<HandleType> types) {
+        return types.stream().mapToInt(HandleType::bit).reduce(0, (one, other) -> one | other);
+    }
+
+    private static long positive(AsyncOption<Long> option, AllocatorOptions given) {
+        Optional<Long> bytes = option.read(given);
+        if (bytes.isPresent() && bytes.get() == 0) {
+            throw option.illegal(0);
+        }
+        return bytes.orElse(0L);
+    }
+
+    private void check() {
+        checkThreshold();
+        if (threshold.orElse(ReleaseThreshold.keepAll()) instanceof ReleaseThreshold.Bytes(long keeps)
+                && initialBytes > keeps) {
+            throw contradiction(
+                    "initial_size=" + initialBytes,
+                    "release_threshold=" + keeps,
+                    "what is more goes back at the next synchronisation; legal: at most the threshold");
+        }
+        if (maxBytes != 0 && initialBytes > maxBytes) {
+            throw contradiction("initial_size=" + initialBytes, "max_size=" + maxBytes, "legal: at most max_size");
+        }
+        if (smallBytes != 0 && perStream) {
+            throw contradiction(
+                    "small_pool", "per_stream=true", "pools go by size or by stream; leave one of them out");
+        }
+        if (hardwareDecompress && !location.onDevice()) {
+            throw contradiction(
+                    "hardware_decompress=true", "location=" + location, "the engine writes to the device's memory");
+        }
+    }
+
+    private void checkThreshold() {
+        if (!adaptive()) {
+            return;
+        }
+        if (!pool.own()) {
+            throw contradiction("release_threshold=adaptive", "pool=" + pool, "it resets the pool's high-water mark");
+        }
+        if (!onePool()) {
+            throw contradiction(
+                    "release_threshold=adaptive",
+                    perStream ? "per_stream=true" : "small_pool",
+                    "one pool a device is watched");
+        }
+    }
+
+    /// Whether the threshold is found while the program runs.
+    boolean adaptive() {
+        return threshold.orElse(ReleaseThreshold.keepAll()) instanceof ReleaseThreshold.Adaptive;
+    }
+
+    private static ConfigurationException contradiction(String one, String other, String why) {
+        return new ConfigurationException("async: " + one + " contradicts " + other + ": " + why);
+    }
+
+    /// Checks what was asked for against what the devices can do.
+    ///
+    /// @throws ConfigurationException if a device can't; with the reason
+    AsyncOptions requireSupport(CudaDriver driver) {
+        for (DeviceCapabilities device : driver.capabilities().devices()) {
+            if (!location.onDevice()) {
+                require(device, location.feature(), "location=" + location);
+            }
+            if (hardwareDecompress) {
+                require(device, DriverFeature.HARDWARE_DECOMPRESS, "hardware_decompress=true");
+            }
+            requireHandleTypes(driver, device.device());
+        }
+        return this;
+    }
+
+    private static void require(DeviceCapabilities device, DriverFeature feature, String option) {
+        Support support = device.supports(feature);
+        if (!support.supported()) {
+            throw new ConfigurationException(
+                    "async: " + option + " is not possible on device " + device.device() + ": " + support.reason());
+        }
+    }
+
+    private void requireHandleTypes(CudaDriver driver, int device) {
+        int possible = handleTypes == 0
+                ? 0
+                : driver.devices().attribute(device, DeviceAttribute.MEMPOOL_SUPPORTED_HANDLE_TYPES);
+        if ((handleTypes & ~possible) != 0) {
+            throw new ConfigurationException("async: handle_types with bits " + handleTypes
+                    + " are not possible on device " + device + ", whose pools have bits " + possible
+                    + " (posix_fd is 1, fabric 8)");
+        }
+    }
+
+    /// Whether one pool serves all of a device.
+    boolean onePool() {
+        return !perStream && smallBytes == 0;
+    }
+
+    /// What a new pool for a device is made of.
+    MemoryPoolProperties properties(CudaDriver driver, int device) {
+        return new MemoryPoolProperties(location.of(driver, device), handleTypes, maxBytes, hardwareDecompress);
+    }
+}

@@ -1,0 +1,113 @@
+package io.cistern.async;
+
+import io.cistern.ConfigurationException;
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.MemoryPools;
+import io.cistern.cuda.PoolAttribute;
+import java.util.EnumMap;
+import java.util.Map;
+
+/// One pool of the driver in use: made here, or somebody else's.
+///
+/// Of somebody else's only the attributes that options name are set. When it closes each goes back to what it was,
+/// unless another value than ours is there by then: then somebody else has set it meanwhile, and wins.
+///
+/// **Threads.** Opened and closed once; all else by any thread at any time.
+final class DriverPool {
+    final long handle;
+    private final MemoryPools pools;
+    private final int device;
+    private final boolean own;
+    private final Map<PoolAttribute, Change> changes = new EnumMap<>(PoolAttribute.class);
+
+    private record Change(long from, long to) {}
+
+    private DriverPool(MemoryPools pools, int device, long handle, boolean own) {
+        this.pools = pools;
+        this.device = device;
+        this.handle = handle;
+        this.own = own;
+    }
+
+    /// Makes or looks up the pool of a device.
+    ///
+    /// @throws ConfigurationException if the options name none for this device
+    /// @throws CudaException if the driver refuses; then nothing has changed
+    static DriverPool open(CudaDriver driver, int device, AsyncOptions options) {
+        MemoryPools pools = driver.pools();
+        long handle = options.pool().own()
+                ? pools.create(options.properties(driver, device))
+                : options.pool().of(pools, device);
+        if (handle == 0) {
+            throw new ConfigurationException("async: pool=" + options.pool() + " names no pool for device " + device
+                    + "; legal: a list of handles, one for each device that is used");
+        }
+        DriverPool pool = new DriverPool(pools, device, handle, options.pool().own());
+        try {
+            pool.set(driver, options);
+            return pool;
+        } catch (RuntimeException | Error failure) {
+            pool.close();
+            throw failure;
+        }
+    }
+
+    private void set(CudaDriver driver, AsyncOptions options) {
+        options.settings().forEach(this::set);
+        options.threshold()
+                .ifPresent(threshold -> set(PoolAttribute.RELEASE_THRESHOLD, threshold.initialBytes(driver, device)));
+        if (!options.location().onDevice()) {
+            pools.setAccess(device, handle, device, AccessRights.READ_WRITE);
+        }
+    }
+
+    private void set(PoolAttribute attribute, long value) {
+        if (!own) {
+            changes.put(attribute, new Change(attribute(attribute), value));
+        }
+        pools.setAttribute(device, handle, attribute, value);
+    }
+
+    /// Has the pool obtain memory: allocates and frees it under a threshold that keeps everything, so that the
+    /// synchronisation, without which only this stream could use it, leaves it there.
+    void prime(CudaDriver driver, long byteSize, long stream) {
+        long threshold = attribute(PoolAttribute.RELEASE_THRESHOLD);
+        pools.setAttribute(device, handle, PoolAttribute.RELEASE_THRESHOLD, Long.MAX_VALUE);
+        try {
+            pools.free(device, pools.allocateFrom(device, handle, byteSize, stream), stream);
+            driver.streams().synchronize(device, stream);
+        } finally {
+            pools.setAttribute(device, handle, PoolAttribute.RELEASE_THRESHOLD, threshold);
+        }
+    }
+
+    long attribute(PoolAttribute attribute) {
+        return pools.attribute(device, handle, attribute);
+    }
+
+    /// Lets a high-water mark begin at the present value. Those of somebody else's pool are left alone.
+    void resetMark(PoolAttribute high) {
+        if (own) {
+            pools.setAttribute(device, handle, high, 0);
+        }
+    }
+
+    void trimTo(long keepBytes) {
+        pools.trimTo(device, handle, keepBytes);
+    }
+
+    /// Ends an own pool; memory alive in it stays valid. Sets back what was changed of another one.
+    void close() {
+        if (own) {
+            pools.destroy(device, handle);
+            return;
+        }
+        changes.forEach((attribute, change) -> {
+            if (attribute(attribute) == change.to) {
+                pools.setAttribute(device, handle, attribute, change.from);
+            }
+        });
+    }
+}

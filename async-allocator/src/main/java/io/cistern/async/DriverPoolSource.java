@@ -1,0 +1,93 @@
+package io.cistern.async;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+import io.cistern.spi.StreamOrder;
+import java.util.concurrent.atomic.AtomicLongArray;
+
+/// Plain ranges from the driver's pools.
+///
+/// A range is for all streams at once. So it is allocated on a stream that does nothing else, and the host waits for
+/// that stream, which is done at once: what was freed there was not in use any more. After a release it waits too: then
+/// the pool gives back what is above its threshold.
+///
+/// **Threads.** Any.
+final class DriverPoolSource implements RangeSource {
+    /// What the driver promises.
+    private static final long ALIGNMENT = 256;
+    /// 0 is the legacy default stream, never one of ours.
+    private static final long NO_STREAM = 0;
+
+    private final CudaDriver driver;
+    private final AsyncAllocator pools;
+    private final AtomicLongArray streams;
+
+    DriverPoolSource(CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order) {
+        this.driver = driver;
+        this.pools = new AsyncAllocator(driver, deviceCount, options, order);
+        this.streams = new AtomicLongArray(deviceCount);
+    }
+
+    @Override
+    public Segment acquire(long byteSize, long byteAlignment, int device) {
+        if (byteAlignment > ALIGNMENT) {
+            throw new UnsupportedOperationException("segment source " + DriverPoolSourceProvider.NAME + " aligns to "
+                    + ALIGNMENT + " bytes, as cuMemAllocAsync does, not to " + byteAlignment);
+        }
+        long stream = stream(device);
+        long address = pools.allocate(byteSize, device, stream);
+        try {
+            driver.streams().synchronize(device, stream);
+            return new Segment(address, byteSize, device);
+        } catch (RuntimeException | Error failure) {
+            pools.free(address, byteSize, device, stream);
+            throw failure;
+        }
+    }
+
+    @Override
+    public void release(Segment segment) {
+        long stream = stream(segment.device());
+        pools.free(segment.address(), segment.byteSize(), segment.device(), stream);
+        try {
+            driver.streams().synchronize(segment.device(), stream);
+        } catch (CudaException later) {
+            // The pool keeps the memory until the stream is waited for again.
+        }
+    }
+
+    private long stream(int device) {
+        long stream = streams.get(device);
+        return stream != NO_STREAM ? stream : newStream(device);
+    }
+
+    private synchronized long newStream(int device) {
+        if (streams.get(device) == NO_STREAM) {
+            streams.set(device, driver.streams().create(device));
+        }
+        return streams.get(device);
+    }
+
+    @Override
+    public void close() {
+        pools.close();
+        for (int device = 0; device < streams.length(); device++) {
+            long stream = streams.getAndSet(device, NO_STREAM);
+            if (stream != NO_STREAM) {
+                destroy(device, stream);
+            }
+        }
+    }
+
+    private void destroy(int device, long stream) {
+        try {
+            driver.streams().destroy(device, stream);
+        } catch (CudaException failure) {
+            if (!failure.result().endsContext()) {
+                throw failure;
+            }
+        }
+    }
+}

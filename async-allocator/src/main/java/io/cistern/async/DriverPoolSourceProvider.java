@@ -1,0 +1,52 @@
+package io.cistern.async;
+
+import io.cistern.ConfigurationException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.SegmentSourceProvider;
+
+/// Names the segment source `driver_pool`: plain ranges from the driver's pools, with the options of `async` but for
+/// `per_stream`. So an allocator that splits ranges can build on a pool with a maximum, on one of host memory, or on
+/// one that other libraries use too. What it gives back goes on to the device, unless `release_threshold` keeps it.
+public final class DriverPoolSourceProvider implements SegmentSourceProvider {
+    static final String NAME = "driver_pool";
+
+    /// For [java.util.ServiceLoader].
+    public DriverPoolSourceProvider() {}
+
+    @Override
+    public int spiVersion() {
+        return AllocatorProvider.SPI_VERSION;
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    /// No, with the reason, if a device has no pools.
+    @Override
+    public Availability availability(DeviceEnvironment environment) {
+        return AsyncProvider.poolsOf(environment);
+    }
+
+    @Override
+    public SegmentSource open(AllocatorContext context) {
+        CudaDriver driver = AsyncProvider.driver(context);
+        AsyncOptions options = AsyncOptions.read(context.options(), 0).requireSupport(driver);
+        if (options.perStream()) {
+            throw new ConfigurationException(
+                    NAME + ": per_stream=true is not legal, since a range is for all streams; legal: per_stream=false");
+        }
+        if (options.adaptive()) {
+            throw new ConfigurationException(
+                    NAME + ": release_threshold=adaptive is not legal, since ranges are kept by"
+                            + " whoever asked for them; legal: zero, keep_all, bytes, a share of the device");
+        }
+        return new DriverPoolSource(driver, context.devices().deviceCount(), options, context.streams());
+    }
+}

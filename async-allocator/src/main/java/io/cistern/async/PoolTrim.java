@@ -1,0 +1,70 @@
+package io.cistern.async;
+
+import io.cistern.TrimMode;
+import io.cistern.TrimResult;
+import io.cistern.TrimResult.Left;
+import io.cistern.TrimResult.Reason;
+import io.cistern.cuda.PoolAttribute;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/// Gives idle memory of one device's pools back, and tells what stayed and why.
+///
+/// The driver knows no more than what is reserved and what is used, so the rest is told by what is known of it: if
+/// the target is reached it was kept; if all work was waited for it shares a page with a block in use; else it is
+/// taken for memory whose free has not completed, though some of it may share pages too.
+///
+/// `Σ left = reserved`, if nobody allocates meanwhile.
+final class PoolTrim {
+    /// What the driver gives back at a time on an H200. It leaves at least what it is told to keep, and so up to a
+    /// page more: to leave at most that it is told a page less, but for a byte.
+    private static final long PAGE_BYTES = 32L << 20;
+
+    private PoolTrim() {}
+
+    static TrimResult trim(AsyncDevice device, long keepBytes, TrimMode mode) {
+        if (mode == TrimMode.SYNCHRONIZE && !device.pools.all().isEmpty()) {
+            device.synchronize();
+        }
+        long returned = trim(device, keepBytes);
+        long reserved = device.pools.sum(PoolAttribute.RESERVED_CURRENT);
+        long used = Math.min(reserved, device.pools.sum(PoolAttribute.USED_CURRENT));
+        long waiting = Math.min(used, device.later.waitingBytes());
+        List<Left> left = new ArrayList<>();
+        add(left, Reason.IN_USE, used - waiting);
+        add(left, Reason.USED_BY_OTHER_STREAM, waiting);
+        Reason ofRest = mode == TrimMode.SYNCHRONIZE ? Reason.SHARED_WITH_USED : Reason.IN_FLIGHT;
+        add(left, reserved <= keepBytes ? Reason.KEPT : ofRest, reserved - used);
+        return new TrimResult(returned, OptionalLong.of(reserved), left);
+    }
+
+    private static void add(List<Left> left, Reason reason, long byteSize) {
+        if (byteSize > 0) {
+            left.add(new Left(reason, OptionalLong.empty(), byteSize));
+        }
+    }
+
+    /// Gives back what is idle until at most `keepBytes` are reserved, pool after pool; waits for nothing. With the
+    /// adaptive threshold, what is not held any more goes too.
+    static long trim(AsyncDevice device, long keepBytes) {
+        device.later.freePassed();
+        long excess = device.pools.sum(PoolAttribute.RESERVED_CURRENT) - device.pools.worthKeeping(keepBytes);
+        long returned = 0;
+        for (DriverPool pool : device.pools.all()) {
+            if (excess > returned) {
+                returned += trim(pool, excess - returned);
+            }
+        }
+        device.events.trims.increment();
+        device.events.trimmedBytes.add(returned);
+        return returned;
+    }
+
+    private static long trim(DriverPool pool, long excess) {
+        long before = pool.attribute(PoolAttribute.RESERVED_CURRENT);
+        long target = before - excess;
+        pool.trimTo(Math.max(0, target - PAGE_BYTES + 1));
+        return Math.max(0, before - pool.attribute(PoolAttribute.RESERVED_CURRENT));
+    }
+}

@@ -1,0 +1,79 @@
+package io.cistern.async;
+
+import java.util.Arrays;
+
+/// Finds the pool of a stream: a table that is replaced whenever a stream comes or goes, and read without a lock.
+///
+/// ```
+/// table   stream | pool | stream | pool | …      open addressing, a power of two of entries, half of them empty
+/// ```
+///
+/// **Threads.** [#find] by any; the others one at a time.
+final class StreamPools {
+    private static final long NONE = 0;
+    private static final int FEWEST = 16;
+    /// 2^64 divided by the golden ratio: handles are addresses, equal in their low bits.
+    private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
+
+    private volatile long[] table = new long[2 * FEWEST];
+    private int count;
+
+    /// The handle of a stream's pool, or 0 if it has none.
+    long find(long stream) {
+        long[] entries = table;
+        int at = slot(stream, entries.length);
+        while (entries[at + 1] != NONE) {
+            if (entries[at] == stream) {
+                return entries[at + 1];
+            }
+            at = (at + 2) & (entries.length - 1);
+        }
+        return NONE;
+    }
+
+    private static int slot(long stream, int length) {
+        int spread = (int) ((stream * SPREAD) >>> 32);
+        return (spread << 1) & (length - 1);
+    }
+
+    /// Gives a stream without a pool one.
+    void put(long stream, long pool) {
+        long[] entries = Arrays.copyOf(table, table.length);
+        if (++count > entries.length / 4) {
+            entries = rebuilt(2 * entries.length, NONE);
+        }
+        put(entries, stream, pool);
+        table = entries;
+    }
+
+    private static void put(long[] entries, long stream, long pool) {
+        int at = slot(stream, entries.length);
+        while (entries[at + 1] != NONE) {
+            at = (at + 2) & (entries.length - 1);
+        }
+        entries[at] = stream;
+        entries[at + 1] = pool;
+    }
+
+    /// Takes a stream's pool away from it.
+    ///
+    /// @return the pool, or 0 if it had none
+    long remove(long stream) {
+        long pool = find(stream);
+        if (pool != NONE) {
+            count--;
+            table = rebuilt(table.length, pool);
+        }
+        return pool;
+    }
+
+    private long[] rebuilt(int length, long without) {
+        long[] entries = new long[length];
+        for (int at = 0; at < table.length; at += 2) {
+            if (table[at + 1] != NONE && table[at + 1] != without) {
+                put(entries, table[at], table[at + 1]);
+            }
+        }
+        return entries;
+    }
+}

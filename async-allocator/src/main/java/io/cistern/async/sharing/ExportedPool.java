@@ -1,0 +1,256 @@
+package io.cistern.async.sharing;
+
+import io.cistern.SharingException;
+import io.cistern.SharingException.Reason;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.HandleType;
+import io.cistern.cuda.LinearMemory.AddressRange;
+import io.cistern.cuda.PointerAttribute;
+import io.cistern.cuda.process.Descriptor;
+import java.io.IOException;
+import java.lang.System.Logger.Level;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/// A memory pool of the driver that this process serves to others of the same user, at the path of a socket.
+///
+/// ```java
+/// try (ExportedPool pool = ExportedPool.builder(driver, device).serve(Path.of("/run/user/1000/model"))) {
+///     long address = driver.pools().allocateFrom(device, pool.handle(), byteSize, stream);
+///     fill(address, stream);
+///     try (ExportedBuffer weights = pool.publish("weights", address, byteSize, stream)) {
+///         …                                              // others map it: ImportedPool
+///     }
+///     driver.pools().free(device, address, stream);
+/// }
+/// ```
+///
+/// A pool of the program's own, and with it any allocator over one, can be served too, if it was created for it.
+///
+/// **Who may connect:** processes of the same user, on this machine. They can write to what they map.
+///
+/// **A process that ends** without letting go, or is killed, is noticed; it uses nothing any more once its
+/// process is gone.
+///
+/// **Threads.** Any, at any time. One thread of the factory serves.
+public final class ExportedPool implements AutoCloseable {
+    private static final System.Logger LOG = System.getLogger(ExportedPool.class.getName());
+
+    private final CudaDriver driver;
+    private final int device;
+    private final long pool;
+    private final boolean own;
+    private final Duration patience;
+    private final long keeper;
+    private final Publications publications;
+    private final PoolServer server;
+    private final Thread thread;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    /// Opens a pool, or takes the program's.
+    ExportedPool(ExportedPoolBuilder builder, Path path) {
+        driver = builder.driver;
+        device = builder.device;
+        patience = builder.patience;
+        own = builder.pool == 0;
+        pool = own ? builder.createPool() : builder.pool;
+        long made = 0;
+        try {
+            made = driver.streams().create(device);
+            keeper = made;
+            publications = new Publications(keeper);
+            server = serverAt(path, builder);
+            thread = startServing(builder.threads);
+        } catch (RuntimeException | Error failure) {
+            if (made != 0) {
+                driver.streams().destroy(device, made);
+            }
+            if (own) {
+                driver.pools().destroy(device, pool);
+            }
+            throw failure;
+        }
+    }
+
+    private Thread startServing(ThreadFactory threads) {
+        try {
+            Thread serving = threads.newThread(server::serve);
+            serving.start();
+            return serving;
+        } catch (RuntimeException | Error failure) {
+            server.free();
+            throw failure;
+        }
+    }
+
+    private PoolServer serverAt(Path path, ExportedPoolBuilder builder) {
+        Descriptor exported = export(builder.handleType);
+        try {
+            DriverHandle fabric = builder.handleType == HandleType.FABRIC
+                    ? new DriverHandle(driver.sharing().exportPoolToFabric(device, pool))
+                    : DriverHandle.NONE;
+            Message.Pool description = new Message.Pool(
+                    driver.devices().uuid(device), builder.handleType.bit(), exported.number(), fabric);
+            return new PoolServer(publications, path, exported, description, builder.mayConnect);
+        } catch (IOException refused) {
+            exported.close();
+            throw new SharingException(
+                    Reason.UNREACHABLE, "can't serve at " + path + ": " + refused.getMessage(), refused);
+        } catch (RuntimeException | Error failure) {
+            exported.close();
+            throw failure;
+        }
+    }
+
+    /// The descriptor that goes to importers: the pool's, or for fabric handles one that means nothing.
+    private Descriptor export(HandleType type) {
+        try {
+            return type == HandleType.FABRIC
+                    ? Descriptor.ofMemory("cistern-no-pool")
+                    : new Descriptor(driver.sharing().exportPool(device, pool));
+        } catch (CudaException refused) {
+            if (refused.result() == CudaResult.INVALID_VALUE) {
+                throw new SharingException(
+                        Reason.NOT_SHAREABLE,
+                        "the pool was not created to be shared; create it with HandleType." + type,
+                        refused);
+            }
+            throw refused;
+        } catch (IOException refused) {
+            throw new SharingException(Reason.NOT_SUPPORTED, "no descriptor: " + refused.getMessage(), refused);
+        }
+    }
+
+    /// Starts to describe a pool on a device.
+    ///
+    /// @param driver which stays open longer than the pool
+    /// @param device the device's ordinal
+    public static ExportedPoolBuilder builder(CudaDriver driver, int device) {
+        return new ExportedPoolBuilder(driver, device);
+    }
+
+    /// The driver's handle of the pool: to allocate from it.
+    public long handle() {
+        return pool;
+    }
+
+    /// The device that it is on.
+    public int device() {
+        return device;
+    }
+
+    /// What other devices may do with it.
+    public PoolAccess access() {
+        return new PoolAccess(driver, device, pool);
+    }
+
+    /// Publishes an allocation under a name: from now on importers can map it. What they enqueue comes behind
+    /// all that the stream was given until now.
+    ///
+    /// @param name 1 to 255 bytes in UTF-8, without control characters; not published now
+    /// @param address the first byte of a live allocation of the pool
+    /// @param byteSize how much of it to publish, at least 1
+    /// @param stream a stream of the device, behind the allocation
+    /// @throws IllegalArgumentException if the name is none, or is published already
+    /// @throws IllegalStateException if the pool is closed
+    /// @throws SharingException [Reason#NOT_SHAREABLE] if the address begins no allocation of this pool, or a
+    ///     shorter one
+    /// @throws CudaException if the driver refuses
+    public ExportedBuffer publish(String name, long address, long byteSize, long stream) {
+        if (!Message.isName(name)) {
+            throw new IllegalArgumentException("no name to publish under: \"" + name + "\"; it takes 1 to "
+                    + Message.MOST_NAME_BYTES + " bytes without control characters");
+        }
+        return publications.publish(name, () -> {
+            if (closed.get()) {
+                throw new IllegalStateException(this + " is closed");
+            }
+            checkAllocation(address, byteSize);
+            return new ExportedBuffer(this, name, address, byteSize, stream);
+        });
+    }
+
+    private void checkAllocation(long address, long byteSize) {
+        if (driver.memory().attribute(device, PointerAttribute.MEMPOOL_HANDLE, address) != pool) {
+            throw new SharingException(
+                    Reason.NOT_SHAREABLE,
+                    "0x" + Long.toHexString(address) + " is no memory of this pool: allocate from its handle()");
+        }
+        AddressRange range = driver.memory().range(device, address);
+        if (range.address() != address || byteSize < 1 || byteSize > range.byteSize()) {
+            throw new SharingException(
+                    Reason.NOT_SHAREABLE,
+                    byteSize + " bytes at 0x" + Long.toHexString(address) + " can't be published: the allocation is "
+                            + range.byteSize() + " bytes at 0x" + Long.toHexString(range.address())
+                            + ", and only its beginning can be");
+        }
+    }
+
+    /// The numbers of the processes that have something of this pool mapped.
+    public List<Long> importers() {
+        return publications.importers();
+    }
+
+    Publications publications() {
+        return publications;
+    }
+
+    CudaDriver driver() {
+        return driver;
+    }
+
+    Duration patience() {
+        return patience;
+    }
+
+    /// Serves no more: waits, with patience, until importers have let go, and ends. What they still have mapped
+    /// then stays theirs, and is no more ordered with this process. A pool that was opened here is destroyed,
+    /// with the driver keeping its memory until all is freed. Closing twice does nothing.
+    ///
+    /// @throws CudaException if the driver refuses
+    @Override
+    public void close() {
+        if (closed.getAndSet(true)) {
+            return;
+        }
+        if (!publications.withdrawAll(patience)) {
+            LOG.log(Level.WARNING, "{0} ends while the processes {1} have memory of it mapped", this, importers());
+        }
+        stopServing();
+        publications.endAll();
+        try {
+            driver.streams().destroy(device, keeper);
+        } finally {
+            if (own) {
+                driver.pools().destroy(device, pool);
+            }
+        }
+    }
+
+    private void stopServing() {
+        server.close();
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                TimeUnit.MILLISECONDS.timedJoin(thread, patience.toMillis());
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        server.free();
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "exported pool 0x" + Long.toHexString(pool) + " of device " + device;
+    }
+}

@@ -1,0 +1,161 @@
+package io.cistern.async.sharing;
+
+import io.cistern.SharingException;
+import io.cistern.SharingException.Reason;
+import io.cistern.cuda.process.Descriptor;
+import io.cistern.cuda.process.LocalMessage;
+import io.cistern.cuda.process.LocalSocket;
+import io.cistern.cuda.process.Poll;
+import io.cistern.cuda.process.ProcessDescriptor;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.function.LongPredicate;
+
+/// An importer's connection: asks one question at a time and takes its answer. After a failure in between it is
+/// of no use any more.
+final class ExporterLink implements AutoCloseable {
+    private final Path path;
+    private final LocalSocket socket;
+    private final LocalSocket.Peer exporter;
+    private final Duration patience;
+    private boolean lost;
+
+    private ExporterLink(Path path, LocalSocket socket, LocalSocket.Peer exporter, Duration patience) {
+        this.path = path;
+        this.socket = socket;
+        this.exporter = exporter;
+        this.patience = patience;
+    }
+
+    /// Connects to who serves at a path.
+    ///
+    /// @param mayServe of which users
+    static ExporterLink connect(Path path, Duration patience, LongPredicate mayServe) {
+        LocalSocket socket = null;
+        try {
+            socket = LocalSocket.connect(path);
+            LocalSocket.Peer exporter = socket.peer();
+            if (mayServe.test(exporter.userId())) {
+                return new ExporterLink(path, socket, exporter, patience);
+            }
+            socket.close();
+            throw new SharingException(
+                    Reason.WRONG_USER,
+                    path + " is served by user " + exporter.userId() + ", not by the user of this process");
+        } catch (UnsupportedOperationException elsewhere) {
+            throw new SharingException(Reason.NOT_SUPPORTED, "memory is shared on Linux alone", elsewhere);
+        } catch (IOException refused) {
+            if (socket != null) {
+                socket.close();
+            }
+            throw new SharingException(
+                    Reason.UNREACHABLE, "no pool is served at " + path + ": " + refused.getMessage(), refused);
+        }
+    }
+
+    long pid() {
+        return exporter.pid();
+    }
+
+    /// An answer and the descriptor that came with it, to be closed by who asked.
+    record Answer<T extends Message>(T message, Optional<Descriptor> attached) {}
+
+    /// Asks a question whose answer is of a kind.
+    ///
+    /// @throws SharingException what the exporter refuses with, or what is wrong with it or its answer
+    synchronized <T extends Message> Answer<T> ask(Message question, Class<T> kind) {
+        if (lost) {
+            throw new SharingException(
+                    Reason.PEER_LOST, "the exporter at " + path + ", process " + exporter.pid() + ", is gone");
+        }
+        LocalMessage received;
+        try {
+            send(question);
+            received = receive();
+        } catch (IOException broken) {
+            lost = true;
+            throw new SharingException(
+                    Reason.PEER_LOST, "the exporter at " + path + " is lost: " + broken.getMessage(), broken);
+        }
+        return checked(received, kind);
+    }
+
+    /// An exporter that refused before it was asked has closed already; what it said is still there to read.
+    private void send(Message question) throws IOException {
+        try {
+            socket.send(Message.encode(question));
+        } catch (IOException closed) {
+            if (Poll.readable(Duration.ZERO, socket.descriptor().number()).isEmpty()) {
+                throw closed;
+            }
+        }
+    }
+
+    private LocalMessage receive() throws IOException {
+        if (Poll.readable(patience, socket.descriptor().number()).isEmpty()) {
+            lost = true;
+            throw new SharingException(
+                    Reason.UNREACHABLE,
+                    "the exporter at " + path + " does not answer within " + patience.toMillis() + " ms");
+        }
+        return socket.receive(Message.MOST_BYTES).orElseThrow(() -> new IOException("what was to read is gone"));
+    }
+
+    private <T extends Message> Answer<T> checked(LocalMessage received, Class<T> kind) {
+        try {
+            Message message = Message.decode(received.bytes());
+            if (kind.isInstance(message)) {
+                return new Answer<>(kind.cast(message), received.attached());
+            }
+            if (message instanceof Message.Refused refused) {
+                throw new SharingException(refused.reason(), "the exporter at " + path + " refused: " + refused.text());
+            }
+            throw unexpected("it answered with a " + message.getClass().getSimpleName());
+        } catch (SharingException failure) {
+            received.attached().ifPresent(Descriptor::close);
+            if (failure.reason() == Reason.MALFORMED || failure.reason() == Reason.WRONG_VERSION) {
+                lost = true;
+            }
+            throw failure;
+        }
+    }
+
+    /// The exporter does not keep to the protocol.
+    SharingException unexpected(String what) {
+        return new SharingException(Reason.MALFORMED, "the exporter at " + path + " is none: " + what);
+    }
+
+    /// Fetches a descriptor of the exporter's process.
+    Descriptor fetch(int number) {
+        try (ProcessDescriptor process = ProcessDescriptor.open(exporter.pid())) {
+            return process.copyOf(number);
+        } catch (IOException refused) {
+            throw new SharingException(
+                    Reason.NOT_SUPPORTED,
+                    "descriptors of process " + exporter.pid() + " can't be fetched: " + refused.getMessage()
+                            + "; it takes the right to trace it, or use Transfer.SOCKET",
+                    refused);
+        }
+    }
+
+    /// Whether the exporter was there a moment ago. It says nothing unasked: what there is to read is the end.
+    synchronized boolean isPresent() {
+        if (!lost) {
+            try {
+                lost = !Poll.readable(Duration.ZERO, socket.descriptor().number())
+                        .isEmpty();
+            } catch (IOException broken) {
+                lost = true;
+            }
+        }
+        return !lost;
+    }
+
+    @Override
+    public synchronized void close() {
+        lost = true;
+        socket.close();
+    }
+}

@@ -1,0 +1,208 @@
+package io.cistern.async.sharing;
+
+import io.cistern.SharingException;
+import io.cistern.SharingException.Reason;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+
+/// An allocation of another process, mapped into this one, and the order between both.
+///
+/// **Threads.** Any, at any time; of several closes one closes.
+public final class ImportedBuffer implements AutoCloseable {
+    private final ImportedPool pool;
+    private final CudaDriver driver;
+    private final int device;
+    private final String name;
+    private final long stream;
+    private final long id;
+    private final long byteSize;
+    private final long address;
+
+    /// What the exporter records.
+    private final long exportersEvent;
+
+    /// What this process records and the exporter waits for.
+    private final long ownEvent;
+
+    /// How far closing has come, so that a failure in between can be followed by another try. Guarded by this.
+    private Step next = Step.FREE;
+
+    private enum Step {
+        FREE,
+        RECORD,
+        TELL,
+        DESTROY,
+        NONE
+    }
+
+    private ImportedBuffer(
+            ImportedPool pool,
+            String name,
+            long stream,
+            Message.Buffer found,
+            long address,
+            long exportersEvent,
+            long ownEvent) {
+        this.pool = pool;
+        this.driver = pool.driver();
+        this.device = pool.device();
+        this.name = name;
+        this.stream = stream;
+        this.id = found.id();
+        this.byteSize = found.byteSize();
+        this.address = address;
+        this.exportersEvent = exportersEvent;
+        this.ownEvent = ownEvent;
+    }
+
+    /// Asks the exporter and maps what it names; whatever fails, nothing is left on either side.
+    static ImportedBuffer map(ImportedPool pool, String name, long byteSize, long stream) {
+        CudaDriver driver = pool.driver();
+        int device = pool.device();
+        Undo undo = new Undo();
+        try {
+            long own = driver.sharing().createEvent(device);
+            undo.later(() -> driver.events().destroy(device, own));
+            DriverHandle handle = new DriverHandle(driver.sharing().exportEvent(device, own));
+            Message.Buffer found = pool.link()
+                    .ask(new Message.Map(name, byteSize, handle), Message.Buffer.class)
+                    .message();
+            undo.later(() -> pool.link().ask(new Message.Release(found.id()), Message.Released.class));
+            check(pool, found, byteSize);
+            long address = driver.sharing()
+                    .importPointer(device, pool.handle(), found.pointer().bytes());
+            undo.later(() -> driver.memory().free(device, address));
+            checkLength(pool, found, address);
+            long exporters = driver.sharing().openEvent(device, found.event().bytes());
+            undo.later(() -> driver.events().destroy(device, exporters));
+            driver.streams().await(device, stream, exporters);
+            return new ImportedBuffer(pool, name, stream, found, address, exporters, own);
+        } catch (RuntimeException | Error failure) {
+            throw undo.after(failure);
+        }
+    }
+
+    private static void check(ImportedPool pool, Message.Buffer found, long byteSize) {
+        if (byteSize != 0 && found.byteSize() != byteSize) {
+            throw pool.link().unexpected("asked for " + byteSize + " bytes, it gives " + found.byteSize());
+        }
+    }
+
+    /// What the exporter says is not enough: work over the end would spoil the context.
+    private static void checkLength(ImportedPool pool, Message.Buffer found, long address) {
+        long mapped = mappedBytes(pool, address);
+        if (mapped < found.byteSize()) {
+            throw new SharingException(
+                    Reason.WRONG_SIZE,
+                    "the exporter says " + found.byteSize() + " bytes, but the pointer has " + mapped);
+        }
+    }
+
+    /// A driver that doesn't tell the length of what is imported leaves nothing to compare with.
+    private static long mappedBytes(ImportedPool pool, long address) {
+        try {
+            return pool.driver().memory().range(pool.device(), address).byteSize();
+        } catch (CudaException unknown) {
+            return Long.MAX_VALUE;
+        }
+    }
+
+    /// What it is published as.
+    public String name() {
+        return name;
+    }
+
+    /// Its address in this process.
+    ///
+    /// @throws IllegalStateException if it is closed
+    public synchronized long address() {
+        requireOpen();
+        return address;
+    }
+
+    /// Its length in bytes.
+    public long byteSize() {
+        return byteSize;
+    }
+
+    /// Lets later work of a stream come behind what the exporter has recorded until now.
+    ///
+    /// @param onStream a stream of the pool's device
+    /// @throws IllegalStateException if it is closed
+    /// @throws SharingException [Reason#PEER_LOST] if the exporter is gone: what it was doing may never end
+    /// @throws CudaException if the driver refuses
+    public synchronized void await(long onStream) {
+        requireOpen();
+        if (!pool.isConnected()) {
+            throw new SharingException(
+                    Reason.PEER_LOST, "process " + pool.exporter() + ", which exports " + name + ", is gone");
+        }
+        driver.streams().await(device, onStream, exportersEvent);
+    }
+
+    /// Lets what the exporter enqueues after a later [ExportedBuffer#await] come behind all that a stream was
+    /// given until now.
+    ///
+    /// @param ofStream a stream of the pool's device
+    /// @throws IllegalStateException if it is closed
+    /// @throws CudaException if the driver refuses
+    public synchronized void record(long ofStream) {
+        requireOpen();
+        driver.events().record(device, ownEvent, ofStream);
+    }
+
+    private void requireOpen() {
+        if (next != Step.FREE) {
+            throw new IllegalStateException(this + " is closed");
+        }
+    }
+
+    /// Closes it in the order of the stream that it was mapped for: see [#close(long)].
+    @Override
+    public void close() {
+        close(stream);
+    }
+
+    /// Unmaps it in stream order, and lets the exporter's work come behind. The host does not wait for the
+    /// stream. Closing twice does nothing.
+    ///
+    /// @param onStream the stream of the last use, of the pool's device
+    /// @throws CudaException if the driver refuses; close again then
+    /// @throws SharingException [Reason#PEER_FAILED] if the exporter's driver refuses; close again then
+    public synchronized void close(long onStream) {
+        if (next == Step.FREE) {
+            driver.pools().free(device, address, onStream);
+            next = Step.RECORD;
+        }
+        if (next == Step.RECORD) {
+            driver.events().record(device, ownEvent, onStream);
+            next = Step.TELL;
+        }
+        if (next == Step.TELL) {
+            tellExporter();
+            next = Step.DESTROY;
+        }
+        if (next == Step.DESTROY) {
+            next = Step.NONE;
+            pool.forget(this);
+            driver.events().destroy(device, exportersEvent);
+            driver.events().destroy(device, ownEvent);
+        }
+    }
+
+    /// One that is gone, or has taken leave of the protocol, need not know.
+    private void tellExporter() {
+        try {
+            pool.link().ask(new Message.Release(id), Message.Released.class);
+        } catch (SharingException failure) {
+            if (failure.reason() == Reason.PEER_FAILED) {
+                throw failure;
+            }
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "imported buffer " + name + " of " + byteSize + " bytes";
+    }
+}

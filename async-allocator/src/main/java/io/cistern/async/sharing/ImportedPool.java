@@ -1,0 +1,211 @@
+package io.cistern.async.sharing;
+
+import io.cistern.SharingException;
+import io.cistern.SharingException.Reason;
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.HandleType;
+import io.cistern.cuda.process.Descriptor;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/// A memory pool that another process [serves][ExportedPool]: maps what is published there by name.
+///
+/// ```java
+/// try (ImportedPool pool = ImportedPool.connect(driver, Path.of("/run/user/1000/model"));
+///         ImportedBuffer weights = pool.map("weights", byteSize, stream)) {
+///     launch(weights.address(), stream);            // comes behind what the exporter did
+/// }                                                 // the exporter's next work comes behind this
+/// ```
+///
+/// **Order of closing:** what was mapped before the pool; [#close] closes what is still open. The streams must
+/// exist then.
+///
+/// **An exporter that ends** is noticed at the next call that needs it, with [Reason#PEER_LOST]. What is mapped
+/// stays mapped until it is closed, which goes on as ever.
+///
+/// **Threads.** Any, at any time, but a virtual thread holds its carrier while it waits for the exporter's
+/// answer.
+public final class ImportedPool implements AutoCloseable {
+    private final CudaDriver driver;
+    private final ExporterLink link;
+    private final int device;
+    private final long pool;
+
+    /// What is mapped. Guarded by this.
+    private final List<ImportedBuffer> buffers = new ArrayList<>();
+
+    private boolean closed;
+    private boolean destroyed;
+
+    ImportedPool(CudaDriver driver, ExporterLink link, Transfer transfer) {
+        this.driver = driver;
+        this.link = link;
+        ExporterLink.Answer<Message.Pool> answer = link.ask(new Message.Hello(transfer), Message.Pool.class);
+        try {
+            Message.Pool description = answer.message();
+            device = deviceOf(description.uuid());
+            pool = importPool(description, answer.attached().orElse(null));
+        } finally {
+            answer.attached().ifPresent(Descriptor::close);
+        }
+        try {
+            openToItsOwnDevice();
+        } catch (RuntimeException | Error failure) {
+            driver.pools().destroy(device, pool);
+            throw failure;
+        }
+    }
+
+    private int deviceOf(String uuid) {
+        return IntStream.range(0, driver.devices().count())
+                .filter(ordinal -> driver.devices().uuid(ordinal).equals(uuid))
+                .findFirst()
+                .orElseThrow(() -> new SharingException(
+                        Reason.WRONG_DEVICE,
+                        "the pool is on the device with UUID " + uuid
+                                + ", which this process does not see; look at CUDA_VISIBLE_DEVICES"));
+    }
+
+    private long importPool(Message.Pool description, @Nullable Descriptor attached) {
+        if (description.handleType() == HandleType.FABRIC.bit()) {
+            return driver.sharing()
+                    .importPoolFromFabric(device, description.fabric().bytes());
+        }
+        if (description.handleType() != HandleType.POSIX_FILE_DESCRIPTOR.bit()) {
+            throw link.unexpected("it has handles of type " + description.handleType());
+        }
+        if (attached != null) {
+            return driver.sharing().importPool(device, attached.number());
+        }
+        try (Descriptor fetched = link.fetch(description.number())) {
+            return driver.sharing().importPool(device, fetched.number());
+        }
+    }
+
+    /// Drivers differ in whether an imported pool is.
+    private void openToItsOwnDevice() {
+        if (driver.pools().access(device, pool, device) != AccessRights.READ_WRITE) {
+            driver.pools().setAccess(device, pool, device, AccessRights.READ_WRITE);
+        }
+    }
+
+    /// Connects to the pool that is served at a path.
+    ///
+    /// @param driver which stays open longer than the pool
+    /// @throws SharingException if nobody serves there, or it is another user, or its device is not seen here
+    /// @throws CudaException if the driver refuses
+    public static ImportedPool connect(CudaDriver driver, Path path) {
+        return builder(driver).connect(path);
+    }
+
+    /// Starts to describe a connection.
+    public static ImportedPoolBuilder builder(CudaDriver driver) {
+        return new ImportedPoolBuilder(driver);
+    }
+
+    /// The device that the pool is on, as this process counts.
+    public int device() {
+        return device;
+    }
+
+    /// The number of the exporting process.
+    public long exporter() {
+        return link.pid();
+    }
+
+    /// Whether the exporter was there a moment ago.
+    public boolean isConnected() {
+        return link.isPresent();
+    }
+
+    /// What other devices of this process may do with it: rights are each process's own.
+    public PoolAccess access() {
+        return new PoolAccess(driver, device, pool);
+    }
+
+    /// Maps what is published under a name. Later work of the stream comes behind what the exporter recorded
+    /// last.
+    ///
+    /// @param name what the exporter called it
+    /// @param byteSize what it must have; 0 for any
+    /// @param stream a stream of the pool's device, on which it is used first and ends
+    /// @throws IllegalArgumentException if the name is none, or the size is negative
+    /// @throws IllegalStateException if the pool is closed
+    /// @throws SharingException [Reason#UNKNOWN_NAME], [Reason#WRONG_SIZE], [Reason#PEER_LOST], …
+    /// @throws CudaException if the driver refuses
+    public synchronized ImportedBuffer map(String name, long byteSize, long stream) {
+        if (!Message.isName(name) || byteSize < 0) {
+            throw new IllegalArgumentException(
+                    "\"" + name + "\" of " + byteSize + " bytes can't be published anywhere");
+        }
+        if (closed) {
+            throw new IllegalStateException(this + " is closed");
+        }
+        ImportedBuffer buffer = ImportedBuffer.map(this, name, byteSize, stream);
+        buffers.add(buffer);
+        return buffer;
+    }
+
+    synchronized void forget(ImportedBuffer buffer) {
+        buffers.remove(buffer);
+    }
+
+    CudaDriver driver() {
+        return driver;
+    }
+
+    ExporterLink link() {
+        return link;
+    }
+
+    long handle() {
+        return pool;
+    }
+
+    /// Closes what is still mapped, each on its stream, and the connection. Closing twice does nothing.
+    ///
+    /// @throws CudaException if the driver refuses; all else is closed then. Close again for what is left
+    @Override
+    public synchronized void close() {
+        closed = true;
+        RuntimeException failure = null;
+        for (ImportedBuffer buffer : List.copyOf(buffers)) {
+            failure = after(failure, buffer::close);
+        }
+        failure = after(failure, this::destroy);
+        if (failure != null) {
+            throw failure;
+        }
+        link.close();
+    }
+
+    private void destroy() {
+        if (!destroyed) {
+            driver.pools().destroy(device, pool);
+            destroyed = true;
+        }
+    }
+
+    private static @Nullable RuntimeException after(@Nullable RuntimeException before, Runnable step) {
+        try {
+            step.run();
+            return before;
+        } catch (RuntimeException failure) {
+            if (before == null) {
+                return failure;
+            }
+            before.addSuppressed(failure);
+            return before;
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "imported pool of process " + link.pid() + " on device " + device;
+    }
+}

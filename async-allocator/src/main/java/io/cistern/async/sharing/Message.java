@@ -1,0 +1,228 @@
+package io.cistern.async.sharing;
+
+import io.cistern.SharingException;
+import io.cistern.SharingException.Reason;
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/// What importer and exporter say to each other. The importer asks, the exporter answers each question once.
+///
+/// ```
+/// importer                               exporter
+/// Hello(transfer)                   →    Pool(device, handle)          the pool's descriptor comes along
+/// Map(name, size, importer's event) →    Buffer(id, size, pointer, exporter's event)
+/// Release(id)                       →    Released()                    the importer has recorded its event before
+///                                        Refused(reason, text)         instead of any answer
+/// ```
+/// A message is 12 bytes of header and its fields, little-endian, the strings with their length in front:
+/// ```
+/// 0       4         6      8        12
+/// "CIST"  version   kind   length   fields …
+/// ```
+/// Header and [Refused] are the same in all versions, so that a partner of another version learns what is wrong.
+sealed interface Message {
+    int VERSION = 1;
+    /// The longest is a [Map] with its name, or a [Refused] with its text.
+    int MOST_BYTES = 2048;
+
+    int MOST_NAME_BYTES = 255;
+    int MOST_TEXT_BYTES = 1500;
+    int MAGIC = 0x5453_4943;
+    int HEADER_BYTES = 12;
+
+    /// The importer's first words.
+    ///
+    /// @param transfer how it wants the pool
+    record Hello(Transfer transfer) implements Message {}
+
+    /// The pool.
+    ///
+    /// @param uuid the device that it is on
+    /// @param handleType a bit of `HandleType`
+    /// @param number of its descriptor in the exporter
+    /// @param fabric its fabric handle
+    record Pool(String uuid, int handleType, int number, DriverHandle fabric) implements Message {}
+
+    /// A wish to map what is published under a name.
+    ///
+    /// @param byteSize what it is expected to have; 0 for any
+    /// @param event which the importer will record behind its uses
+    record Map(String name, long byteSize, DriverHandle event) implements Message {}
+
+    /// What is published under that name.
+    ///
+    /// @param id of this use
+    /// @param event which the exporter records behind what it does
+    record Buffer(long id, long byteSize, DriverHandle pointer, DriverHandle event) implements Message {}
+
+    /// The importer has enqueued its last use and recorded its event.
+    record Release(long id) implements Message {}
+
+    /// The exporter needs the importer's event no more.
+    record Released() implements Message {}
+
+    /// No, and why.
+    record Refused(Reason reason, String text) implements Message {}
+
+    private static int kind(Message message) {
+        return switch (message) {
+            case Hello _ -> 1;
+            case Pool _ -> 2;
+            case Map _ -> 3;
+            case Buffer _ -> 4;
+            case Release _ -> 5;
+            case Released _ -> 6;
+            case Refused _ -> 7;
+        };
+    }
+
+    /// The bytes of a message.
+    static byte[] encode(Message message) {
+        ByteBuffer buffer = ByteBuffer.allocate(MOST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        buffer.putInt(MAGIC)
+                .putShort((short) VERSION)
+                .putShort((short) kind(message))
+                .putInt(0);
+        switch (message) {
+            case Hello hello -> buffer.putInt(hello.transfer().code());
+            case Pool pool -> {
+                putText(buffer, pool.uuid(), MOST_NAME_BYTES);
+                buffer.putInt(pool.handleType()).putInt(pool.number());
+                pool.fabric().writeTo(buffer);
+            }
+            case Map map -> {
+                putText(buffer, map.name(), MOST_NAME_BYTES);
+                buffer.putLong(map.byteSize());
+                map.event().writeTo(buffer);
+            }
+            case Buffer found -> {
+                buffer.putLong(found.id()).putLong(found.byteSize());
+                found.pointer().writeTo(buffer);
+                found.event().writeTo(buffer);
+            }
+            case Release release -> buffer.putLong(release.id());
+            case Released _ -> {}
+            case Refused refused -> {
+                putText(buffer, refused.reason().name(), MOST_NAME_BYTES);
+                putText(buffer, refused.text(), MOST_TEXT_BYTES);
+            }
+        }
+        buffer.putInt(HEADER_BYTES - 4, buffer.position());
+        return Arrays.copyOf(buffer.array(), buffer.position());
+    }
+
+    private static void putText(ByteBuffer buffer, String text, int mostBytes) {
+        String fitting = text;
+        while (fitting.getBytes(StandardCharsets.UTF_8).length > mostBytes) {
+            fitting = fitting.substring(
+                    0, fitting.offsetByCodePoints(0, fitting.codePointCount(0, fitting.length()) / 2));
+        }
+        byte[] bytes = fitting.getBytes(StandardCharsets.UTF_8);
+        buffer.putShort((short) bytes.length).put(bytes);
+    }
+
+    /// Reads a message and checks all that can be checked of it alone.
+    ///
+    /// @throws SharingException [Reason#MALFORMED], or [Reason#WRONG_VERSION]
+    static Message decode(byte[] bytes) {
+        ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+        try {
+            require(buffer.getInt() == MAGIC, "it does not begin as one");
+            int version = Short.toUnsignedInt(buffer.getShort());
+            int kind = Short.toUnsignedInt(buffer.getShort());
+            require(buffer.getInt() == bytes.length, "its length is not the one it names");
+            if (version != VERSION && kind != 7) {
+                throw new SharingException(
+                        Reason.WRONG_VERSION,
+                        "the other process speaks version " + version + " of the sharing protocol, this one " + VERSION
+                                + "; use the same release of Cistern in both");
+            }
+            Message message = fields(kind, buffer);
+            require(!buffer.hasRemaining(), buffer.remaining() + " bytes follow its fields");
+            return message;
+        } catch (BufferUnderflowException e) {
+            throw new SharingException(Reason.MALFORMED, "a message of " + bytes.length + " bytes is cut off", e);
+        }
+    }
+
+    private static Message fields(int kind, ByteBuffer buffer) {
+        return switch (kind) {
+            case 1 -> new Hello(transfer(buffer.getInt()));
+            case 2 ->
+                new Pool(
+                        text(buffer, MOST_NAME_BYTES), buffer.getInt(), buffer.getInt(), DriverHandle.readFrom(buffer));
+            case 3 -> new Map(name(buffer), atLeast(0, buffer.getLong()), DriverHandle.readFrom(buffer));
+            case 4 ->
+                new Buffer(
+                        buffer.getLong(),
+                        atLeast(1, buffer.getLong()),
+                        DriverHandle.readFrom(buffer),
+                        DriverHandle.readFrom(buffer));
+            case 5 -> new Release(buffer.getLong());
+            case 6 -> new Released();
+            case 7 -> new Refused(reason(text(buffer, MOST_NAME_BYTES)), text(buffer, MOST_TEXT_BYTES));
+            default -> throw malformed("it is of no known kind: " + kind);
+        };
+    }
+
+    /// A later version may have reasons that this one does not know.
+    private static Reason reason(String name) {
+        return Arrays.stream(Reason.values())
+                .filter(reason -> reason.name().equals(name))
+                .findFirst()
+                .orElse(Reason.PEER_FAILED);
+    }
+
+    private static Transfer transfer(int code) {
+        return Arrays.stream(Transfer.values())
+                .filter(transfer -> transfer.code() == code)
+                .findFirst()
+                .orElseThrow(() -> malformed("no transfer has the number " + code));
+    }
+
+    private static long atLeast(long least, long byteSize) {
+        require(byteSize >= least, "it names a size of " + byteSize + " bytes");
+        return byteSize;
+    }
+
+    private static String name(ByteBuffer buffer) {
+        String name = text(buffer, MOST_NAME_BYTES);
+        require(isName(name), "it names nothing that could be a name");
+        return name;
+    }
+
+    /// Whether something can be published under a name.
+    static boolean isName(String name) {
+        int byteSize = name.getBytes(StandardCharsets.UTF_8).length;
+        return byteSize > 0 && byteSize <= MOST_NAME_BYTES && name.chars().noneMatch(Character::isISOControl);
+    }
+
+    private static String text(ByteBuffer buffer, int mostBytes) {
+        int length = Short.toUnsignedInt(buffer.getShort());
+        require(length <= mostBytes, "a text of " + length + " bytes");
+        byte[] bytes = new byte[length];
+        buffer.get(bytes);
+        try {
+            return StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(bytes))
+                    .toString();
+        } catch (CharacterCodingException e) {
+            throw malformed("a text that is no UTF-8");
+        }
+    }
+
+    private static void require(boolean condition, String what) {
+        if (!condition) {
+            throw malformed(what);
+        }
+    }
+
+    private static SharingException malformed(String what) {
+        return new SharingException(Reason.MALFORMED, "the other process sent what is no message: " + what);
+    }
+}

@@ -1,0 +1,236 @@
+package io.cistern.async.sharing;
+
+import io.cistern.SharingException;
+import io.cistern.SharingException.Reason;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.process.Descriptor;
+import io.cistern.cuda.process.LocalListener;
+import io.cistern.cuda.process.LocalMessage;
+import io.cistern.cuda.process.LocalSocket;
+import io.cistern.cuda.process.Poll;
+import io.cistern.cuda.process.Wake;
+import java.io.EOFException;
+import java.io.IOException;
+import java.lang.System.Logger.Level;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.LongPredicate;
+
+/// Answers the importers of a pool, all on one thread that never waits for any of them: messages are taken and
+/// sent whole or not at all, and who does not take an answer is let go.
+///
+/// 1. Who connects must be of the same user, as the system says.
+/// 2. The first message is a [Message.Hello]; then maps and releases, each answered before the next is read.
+/// 3. What is no message, or not the one that is due, is refused, and the connection ends.
+/// 4. When a connection ends while its process still has something mapped, the process is waited for: only its
+/// end says that its work on the memory has ended too.
+final class PoolServer implements AutoCloseable {
+    private static final System.Logger LOG = System.getLogger(PoolServer.class.getName());
+    private static final Duration A_WHILE = Duration.ofHours(1);
+    private static final Duration BEFORE_TRYING_AGAIN = Duration.ofMillis(100);
+
+    private final Publications publications;
+    private final Path path;
+    private final LongPredicate mayConnect;
+    private final LocalListener listener;
+    private final Wake wake;
+    private final Descriptor exported;
+    private final Message.Pool description;
+    private final List<Importer> importers = new ArrayList<>();
+    private boolean refusesConnections;
+    private volatile boolean closing;
+
+    /// @param exported the pool's descriptor; the server closes it
+    /// @param mayConnect says of which users
+    PoolServer(
+            Publications publications,
+            Path path,
+            Descriptor exported,
+            Message.Pool description,
+            LongPredicate mayConnect)
+            throws IOException {
+        this.publications = publications;
+        this.path = path;
+        this.exported = exported;
+        this.description = description;
+        this.mayConnect = mayConnect;
+        listener = LocalListener.open(path);
+        try {
+            wake = new Wake();
+        } catch (IOException failure) {
+            listener.close();
+            throw failure;
+        }
+    }
+
+    /// Serves until [#close].
+    void serve() {
+        try {
+            while (!closing) {
+                awaitAndAnswer();
+            }
+        } catch (IOException | RuntimeException failure) {
+            LOG.log(Level.ERROR, "the pool at " + path + " is served no more", failure);
+        } finally {
+            listener.close();
+            List.copyOf(importers).forEach(this::forget);
+            exported.close();
+        }
+    }
+
+    private void awaitAndAnswer() throws IOException {
+        List<Importer> present = List.copyOf(importers);
+        int[] numbers = new int[present.size() + 2];
+        numbers[0] = wake.descriptor().number();
+        // No room for another connection: the system would report it without end.
+        numbers[1] = refusesConnections ? numbers[0] : listener.descriptor().number();
+        for (int i = 0; i < present.size(); i++) {
+            numbers[i + 2] = present.get(i).descriptor().number();
+        }
+        BitSet readable = Poll.readable(refusesConnections ? BEFORE_TRYING_AGAIN : A_WHILE, numbers);
+        refusesConnections = false;
+        if (closing) {
+            return;
+        }
+        for (int i = 0; i < present.size(); i++) {
+            if (readable.get(i + 2)) {
+                attend(present.get(i));
+            }
+        }
+        if (readable.get(1)) {
+            accept();
+        }
+    }
+
+    private void accept() {
+        try {
+            Optional<LocalSocket> accepted = listener.accept();
+            if (accepted.isPresent()) {
+                admit(accepted.get());
+            }
+        } catch (IOException noRoom) {
+            refusesConnections = true;
+            LOG.log(Level.WARNING, "the pool at {0} can''t take another importer now: {1}", path, noRoom.getMessage());
+        }
+    }
+
+    private void admit(LocalSocket socket) {
+        try {
+            long user = socket.peer().userId();
+            if (mayConnect.test(user)) {
+                importers.add(new Importer(socket));
+                return;
+            }
+            refuse(socket, Reason.WRONG_USER, "this pool is served to the user that exports it, not to user " + user);
+        } catch (IOException gone) {
+            LOG.log(Level.DEBUG, "who connected to {0} is gone: {1}", path, gone.getMessage());
+        }
+        socket.close();
+    }
+
+    private static void refuse(LocalSocket socket, Reason reason, String text) throws IOException {
+        socket.send(Message.encode(new Message.Refused(reason, text)));
+    }
+
+    /// Takes the next message of an importer, or sees its end.
+    private void attend(Importer importer) {
+        if (importer.isLost()) {
+            forget(importer);
+            return;
+        }
+        try {
+            Optional<LocalMessage> received = importer.socket().receive(Message.MOST_BYTES);
+            if (received.isPresent()) {
+                // Importers have nothing to give.
+                received.get().attached().ifPresent(Descriptor::close);
+                answer(importer, received.get().bytes());
+            }
+        } catch (EOFException ended) {
+            end(importer);
+        } catch (IOException | RuntimeException broken) {
+            LOG.log(Level.WARNING, "the pool at {0} lets {1} go: {2}", path, importer, broken.getMessage());
+            end(importer);
+        }
+    }
+
+    private void answer(Importer importer, byte[] question) throws IOException {
+        Message asked;
+        try {
+            asked = Message.decode(question);
+            requireDue(importer, asked);
+        } catch (SharingException refused) {
+            refuse(importer.socket(), refused.reason(), String.valueOf(refused.getMessage()));
+            throw new IOException(refused.getMessage(), refused);
+        }
+        try {
+            reply(importer, asked);
+        } catch (SharingException refused) {
+            refuse(importer.socket(), refused.reason(), String.valueOf(refused.getMessage()));
+        } catch (CudaException failure) {
+            refuse(importer.socket(), Reason.PEER_FAILED, "the exporter failed: " + failure.getMessage());
+        }
+    }
+
+    private static void requireDue(Importer importer, Message asked) {
+        boolean due = asked instanceof Message.Hello
+                ? !importer.hasGreeted()
+                : importer.hasGreeted() && (asked instanceof Message.Map || asked instanceof Message.Release);
+        if (!due) {
+            throw new SharingException(
+                    Reason.MALFORMED, "a " + asked.getClass().getSimpleName() + " is not what is due");
+        }
+    }
+
+    private void reply(Importer importer, Message asked) throws IOException {
+        switch (asked) {
+            case Message.Hello hello -> {
+                importer.greeted();
+                byte[] answer = Message.encode(description);
+                if (hello.transfer() == Transfer.SOCKET) {
+                    importer.socket().send(answer, exported);
+                } else {
+                    importer.socket().send(answer);
+                }
+            }
+            case Message.Map map -> importer.socket().send(Message.encode(publications.map(importer, map)));
+            case Message.Release release -> {
+                publications.release(importer, release.id());
+                importer.socket().send(Message.encode(new Message.Released()));
+            }
+            default -> throw new IllegalStateException("not due: " + asked);
+        }
+    }
+
+    /// The connection has ended. What its process still uses is kept until the process is gone.
+    private void end(Importer importer) {
+        importer.lose();
+        if (!publications.isUsedBy(importer) || !importer.canBeWatched()) {
+            forget(importer);
+        }
+    }
+
+    private void forget(Importer importer) {
+        importers.remove(importer);
+        importer.lose();
+        importer.close();
+        publications.drop(importer);
+    }
+
+    /// Lets [#serve] return.
+    @Override
+    public void close() {
+        closing = true;
+        wake.wake();
+    }
+
+    /// Gives back what the thread needed, once it has ended or was never started.
+    void free() {
+        wake.close();
+        listener.close();
+        exported.close();
+    }
+}

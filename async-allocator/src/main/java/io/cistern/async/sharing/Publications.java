@@ -1,0 +1,175 @@
+package io.cistern.async.sharing;
+
+import io.cistern.SharingException;
+import io.cistern.SharingException.Reason;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+
+/// What a pool has published, and who uses it, under one lock: the program publishes and closes, the server's
+/// thread maps and releases for importers.
+///
+/// A buffer is *published*, then *withdrawn* (nobody else maps it), then forgotten, once nobody uses it.
+final class Publications {
+    /// What one importer may have mapped: more than programs name, less than would hurt the exporter.
+    private static final int MOST_USES = 4096;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private final Map<String, ExportedBuffer> published = new HashMap<>();
+    private final Set<ExportedBuffer> withdrawn = new LinkedHashSet<>();
+
+    /// Where the end of importers' uses is recorded; nothing else happens there.
+    private final long keeper;
+
+    private long lastUse;
+
+    /// @param keeper a stream of the pool's device
+    Publications(long keeper) {
+        this.keeper = keeper;
+    }
+
+    void locked(Runnable work) {
+        locked(() -> {
+            work.run();
+            return true;
+        });
+    }
+
+    <T> T locked(Supplier<T> work) {
+        lock.lock();
+        try {
+            return work.get();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Publishes what is made under a name that is free.
+    ExportedBuffer publish(String name, Supplier<ExportedBuffer> maker) {
+        return locked(() -> {
+            if (published.containsKey(name)) {
+                throw new IllegalArgumentException("\"" + name + "\" is published already; close that buffer first");
+            }
+            ExportedBuffer buffer = maker.get();
+            published.put(name, buffer);
+            return buffer;
+        });
+    }
+
+    /// Answers an importer that wants a buffer.
+    Message.Buffer map(Importer importer, Message.Map wanted) {
+        return locked(() -> {
+            ExportedBuffer buffer = published.get(wanted.name());
+            if (buffer == null) {
+                throw new SharingException(
+                        Reason.UNKNOWN_NAME,
+                        "nothing is published as \"" + wanted.name() + "\"; there is " + published.keySet());
+            }
+            if (wanted.byteSize() != 0 && wanted.byteSize() != buffer.byteSize()) {
+                throw new SharingException(
+                        Reason.WRONG_SIZE,
+                        "\"" + wanted.name() + "\" has " + buffer.byteSize() + " bytes, not " + wanted.byteSize());
+            }
+            if (uses(importer) >= MOST_USES) {
+                throw new SharingException(
+                        Reason.IN_USE, importer + " has " + MOST_USES + " buffers mapped, more than any may");
+            }
+            return buffer.map(importer, ++lastUse, wanted.event());
+        });
+    }
+
+    /// An importer has let go of what it mapped.
+    void release(Importer importer, long use) {
+        locked(() -> {
+            if (all().noneMatch(buffer -> buffer.release(importer, use, keeper))) {
+                throw new SharingException(Reason.MALFORMED, "no use has the number " + use);
+            }
+            changed.signalAll();
+        });
+    }
+
+    /// An importer is gone.
+    void drop(Importer importer) {
+        locked(() -> {
+            all().forEach(buffer -> buffer.drop(importer));
+            changed.signalAll();
+        });
+    }
+
+    boolean isUsedBy(Importer importer) {
+        return locked(() -> uses(importer) > 0);
+    }
+
+    private int uses(Importer importer) {
+        return all().mapToInt(buffer -> buffer.uses(importer)).sum();
+    }
+
+    private Stream<ExportedBuffer> all() {
+        return Stream.concat(published.values().stream(), withdrawn.stream());
+    }
+
+    /// The processes that use something.
+    List<Long> importers() {
+        return locked(() ->
+                all().flatMap(ExportedBuffer::importers).distinct().sorted().toList());
+    }
+
+    /// Takes the name of a buffer away. Under the lock.
+    void withdraw(ExportedBuffer buffer) {
+        if (published.remove(buffer.name(), buffer)) {
+            withdrawn.add(buffer);
+        }
+    }
+
+    /// A buffer that nobody uses has ended. Under the lock.
+    void forget(ExportedBuffer buffer) {
+        withdrawn.remove(buffer);
+    }
+
+    /// Takes all names away and waits until nobody uses anything.
+    ///
+    /// @return whether that came to be
+    boolean withdrawAll(Duration patience) {
+        return locked(() -> {
+            List.copyOf(published.values()).forEach(this::withdraw);
+            return awaitChange(() -> withdrawn.stream().noneMatch(ExportedBuffer::isUsed), patience);
+        });
+    }
+
+    /// Ends what is left, in use or not.
+    void endAll() {
+        locked(() -> {
+            new ArrayList<>(withdrawn).forEach(ExportedBuffer::end);
+            withdrawn.clear();
+        });
+    }
+
+    /// Waits, under the lock, for a condition that changes when importers let go or end.
+    ///
+    /// @return whether it holds
+    boolean awaitChange(BooleanSupplier condition, Duration patience) {
+        long left = patience.toNanos();
+        while (!condition.getAsBoolean()) {
+            if (left <= 0) {
+                return false;
+            }
+            try {
+                left = changed.awaitNanos(left);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return condition.getAsBoolean();
+            }
+        }
+        return true;
+    }
+}

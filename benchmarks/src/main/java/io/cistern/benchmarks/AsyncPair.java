@@ -1,0 +1,213 @@
+package io.cistern.benchmarks;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaDrivers;
+import io.cistern.cuda.MemoryPoolProperties;
+import io.cistern.cuda.PoolAttribute;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.ServiceLoader;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+/// A pair of `async` beside the same pair in C: in one process, on one pool, on the same streams, in rounds that take
+/// turns, since the driver's own calls drift by more than what is between the three.
+///
+/// - `C`: `cuMemAllocFromPoolAsync` and `cuMemFreeAsync` in a loop of C;
+/// - `raw`: the provider's own `allocate` and `free`;
+/// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls.
+///
+/// Arguments: the library made of `peers/async_pair.c`, seconds for each size (5), threads (16). Prints a line of JSON
+/// for each size, number of threads and side: medians over the rounds, the tenths of them below and above, and
+/// `overC`, the median of what a round took over the round of C beside it. With several threads a pair's time is that
+/// of the whole divided by the pairs of all.
+public final class AsyncPair {
+    private static final long[] BYTE_SIZES = {4 << 10, 1 << 20};
+    private static final long PAIRS = 10_000;
+    private static final int FEWEST_ROUNDS = 9;
+
+    /// Tells runs with different options of the JVM apart.
+    private static final String LABEL =
+            System.getProperty("cistern.label", "").isEmpty() ? "" : ", system memory barrier";
+
+    private enum Side {
+        C,
+        RAW,
+        PUBLIC
+    }
+
+    private final CudaDriver driver = CudaDrivers.openBest();
+    private final long pool = driver.pools().create(MemoryPoolProperties.onDevice(0));
+    private final DeviceMemory memory;
+    private final DeviceAllocator raw;
+    private final PairInC inC;
+    private final long[] streams;
+
+    private AsyncPair(Path library, int threads) {
+        driver.pools().setAttribute(0, pool, PoolAttribute.RELEASE_THRESHOLD, -1);
+        String spec = "async:pool=0x" + Long.toHexString(pool);
+        ProviderTap tap = new ProviderTap(spec);
+        List<AllocatorProvider> providers = new ArrayList<>(List.of(tap));
+        ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
+        memory = DeviceMemory.open(driver, Catalog.of(providers, List.of()));
+        memory.open("tap");
+        memory.setCurrent(spec);
+        raw = tap.tapped();
+        inC = new PairInC(library, System.getProperty("cistern.cuda.library", "libcuda.so.1"));
+        streams = new long[threads];
+        Arrays.setAll(streams, _ -> driver.streams().create(0));
+    }
+
+    /// Measures and prints.
+    public static void main(String[] arguments) throws InterruptedException {
+        int seconds = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 5;
+        int threads = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 16;
+        AsyncPair measurement = new AsyncPair(Path.of(arguments[0]), threads);
+        if (measurement.driver.simulated()) {
+            System.err.println("AsyncPair: the simulated GPU has no pairs in C");
+            return;
+        }
+        for (long byteSize : BYTE_SIZES) {
+            measurement.measure(byteSize, 1, TimeUnit.SECONDS.toNanos(seconds));
+            measurement.measure(byteSize, threads, TimeUnit.SECONDS.toNanos(seconds));
+        }
+        measurement.memory.close();
+        measurement.driver.close();
+    }
+
+    /// The first fifth of the time is for the compiler.
+    private void measure(long byteSize, int threads, long nanos) throws InterruptedException {
+        long pairs = Math.max(1000, PAIRS / threads);
+        rounds(byteSize, threads, pairs, nanos / 5);
+        long before = allocatedBytes();
+        runJava(Side.RAW, byteSize, streams[0], pairs);
+        long garbage = allocatedBytes() - before;
+        Map<Side, List<Double>> all = rounds(byteSize, threads, pairs, nanos);
+        for (Side side : Side.values()) {
+            print(
+                    side,
+                    byteSize,
+                    threads,
+                    all.getOrDefault(side, List.of()),
+                    all.getOrDefault(Side.C, List.of()),
+                    threads == 1 && side == Side.RAW ? (double) garbage / pairs : 0);
+        }
+    }
+
+    /// Each round begins with another side.
+    private Map<Side, List<Double>> rounds(long byteSize, int threads, long pairs, long nanos)
+            throws InterruptedException {
+        Map<Side, List<Double>> all = new EnumMap<>(Side.class);
+        Side[] sides = Side.values();
+        long end = System.nanoTime() + nanos;
+        for (int round = 0; round < FEWEST_ROUNDS || System.nanoTime() < end; round++) {
+            for (int i = 0; i < sides.length; i++) {
+                Side side = sides[(round + i) % sides.length];
+                long taken = threads == 1 ? one(side, byteSize, pairs) : many(side, byteSize, threads, pairs);
+                all.computeIfAbsent(side, _ -> new ArrayList<>()).add((double) taken / (pairs * threads));
+            }
+        }
+        return all;
+    }
+
+    private long one(Side side, long byteSize, long pairs) {
+        driver.memory().freeBytes(0); // Makes the context current, for C.
+        return side == Side.C
+                ? inC.nanos(pool, streams[0], byteSize, pairs)
+                : runJava(side, byteSize, streams[0], pairs);
+    }
+
+    private long runJava(Side side, long byteSize, long stream, long pairs) {
+        long begin = System.nanoTime();
+        if (side == Side.RAW) {
+            rawPairs(byteSize, stream, pairs);
+        } else {
+            publicPairs(byteSize, stream, pairs);
+        }
+        return System.nanoTime() - begin;
+    }
+
+    private void rawPairs(long byteSize, long stream, long pairs) {
+        for (long i = 0; i < pairs; i++) {
+            raw.free(raw.allocate(byteSize, 0, stream), byteSize, 0, stream);
+        }
+    }
+
+    private void publicPairs(long byteSize, long stream, long pairs) {
+        for (long i = 0; i < pairs; i++) {
+            memory.free(memory.allocate(byteSize, 0, stream), stream);
+        }
+    }
+
+    private long many(Side side, long byteSize, int threads, long pairs) throws InterruptedException {
+        if (side == Side.C) {
+            return inC.nanos(driver.devices().primaryContext(0), pool, streams, byteSize, pairs);
+        }
+        CountDownLatch ready = new CountDownLatch(threads);
+        AtomicLong firstBegin = new AtomicLong(Long.MAX_VALUE);
+        AtomicLong lastEnd = new AtomicLong(Long.MIN_VALUE);
+        List<Thread> team = new ArrayList<>();
+        for (long stream : streams) {
+            team.add(Thread.ofPlatform().start(() -> {
+                runJava(side, byteSize, stream, 1); // What a thread needs at first is not a pair's.
+                ready.countDown();
+                while (ready.getCount() > 0) {
+                    Thread.onSpinWait();
+                }
+                firstBegin.accumulateAndGet(System.nanoTime(), Math::min);
+                runJava(side, byteSize, stream, pairs);
+                lastEnd.accumulateAndGet(System.nanoTime(), Math::max);
+            }));
+        }
+        for (Thread thread : team) {
+            thread.join();
+        }
+        return lastEnd.get() - firstBegin.get();
+    }
+
+    private static long allocatedBytes() {
+        return ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean threads
+                ? threads.getThreadAllocatedBytes(Thread.currentThread().threadId())
+                : 0;
+    }
+
+    private static void print(
+            Side side, long byteSize, int threads, List<Double> rounds, List<Double> ofC, double garbageBytes) {
+        double[] own = sorted(rounds);
+        double[] over = new double[own.length];
+        Arrays.setAll(over, i -> rounds.get(i) - ofC.get(i));
+        Arrays.sort(over);
+        System.out.printf(
+                Locale.ROOT,
+                "{\"measured\":\"pair\",\"allocator\":\"%s\",\"byteSize\":%d,\"threads\":%d,\"rounds\":%d,"
+                        + "\"nanosPerPair\":%.1f,\"p10\":%.1f,\"p90\":%.1f,\"overC\":%.1f,\"garbageBytes\":%.3f}%n",
+                (side == Side.C ? "C" : "async " + side.name().toLowerCase(Locale.ROOT)) + LABEL,
+                byteSize,
+                threads,
+                own.length,
+                at(own, 0.5),
+                at(own, 0.1),
+                at(own, 0.9),
+                at(over, 0.5),
+                garbageBytes);
+    }
+
+    private static double[] sorted(List<Double> values) {
+        return values.stream().mapToDouble(Double::doubleValue).sorted().toArray();
+    }
+
+    private static double at(double[] sorted, double share) {
+        return sorted[(int) (share * (sorted.length - 1))];
+    }
+}

@@ -1,0 +1,216 @@
+package io.cistern.benchmarks;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.nccl.Communicator;
+import io.cistern.nccl.DataType;
+import io.cistern.nccl.Nccl;
+import io.cistern.nccl.ReductionOp;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.IntToLongFunction;
+
+/// All-reduce between the GPUs of this process from 8 B to 1 GiB: from plain memory, from a registered pool, from a
+/// window; beside the same from C and beside PyTorch, whose programs answer one request at a time between ours, so that
+/// all are measured in one run.
+///
+/// A figure is the time of one all-reduce of many that are enqueued one behind the other, in place, `FLOAT32`, sum; the
+/// median of the rounds. The bus bandwidth of n ranks is size ÷ time × 2 (n − 1) ÷ n.
+///
+/// Arguments: rounds (5), the largest size in bytes (1 GiB), then the peers, each a command in one argument.
+/// Prints a line of JSON for each program, kind of memory and size.
+public final class NcclBandwidth {
+    private static final List<String> KINDS = List.of("plain", "registered", "window");
+    private static final long MIB = 1L << 20;
+    private static final long GIB = 1L << 30;
+
+    /// About so much time for one figure.
+    private static final double FIGURE_MICROS = 40_000;
+
+    private final OpenMemory open = new OpenMemory("caching");
+    private final DeviceMemory memory = open.memory();
+    private final CudaDriver driver = open.driver();
+    private final Nccl nccl = Nccl.of(memory);
+    private final List<Communicator> ranks;
+    private final long[] streams;
+    private final Map<String, long[]> buffers = new LinkedHashMap<>();
+    private final List<Peer> peers = new ArrayList<>();
+
+    private NcclBandwidth(long largest) {
+        int[] devices = new int[driver.devices().count()];
+        Arrays.setAll(devices, i -> i);
+        ranks = nccl.initAll(devices);
+        streams = ranks.stream()
+                .mapToLong(rank -> driver.streams().create(rank.device()))
+                .toArray();
+        buffers.put("plain", buffers(memory.open("direct"), largest));
+        MemoryPool registered = memory.pool("nccl");
+        ranks.forEach(rank -> rank.register(registered));
+        buffers.put("registered", buffers(registered, largest));
+        MemoryPool symmetric = memory.pool("symmetric:largest=1GiB,bytes=" + Math.max(largest, 2 * MIB));
+        buffers.put("window", buffers(symmetric, largest));
+        try {
+            nccl.registerWindows(ranks, symmetric);
+        } catch (UnsupportedOperationException noWindows) {
+            System.err.println(noWindows.getMessage());
+            buffers.remove("window");
+        }
+    }
+
+    /// Measures and prints.
+    public static void main(String[] arguments) throws IOException {
+        int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 5;
+        long largest = arguments.length > 1 ? Long.parseLong(arguments[1]) : GIB;
+        NcclBandwidth bandwidth = new NcclBandwidth(largest);
+        for (int i = 2; i < arguments.length; i++) {
+            bandwidth.peers.add(new Peer(arguments[i]));
+        }
+        bandwidth.measure(rounds, largest);
+        System.exit(0); // with all that is still open
+    }
+
+    private long[] buffers(Allocator from, long byteSize) {
+        return buffers(i -> from.allocate(byteSize, i, streams[i]), byteSize);
+    }
+
+    private long[] buffers(MemoryPool from, long byteSize) {
+        return buffers(i -> from.allocate(byteSize, i, streams[i]), byteSize);
+    }
+
+    private long[] buffers(IntToLongFunction from, long byteSize) {
+        long[] addresses = new long[streams.length];
+        for (int i = 0; i < addresses.length; i++) {
+            addresses[i] = from.applyAsLong(i);
+            driver.copies().fillBytes(i, addresses[i], (byte) 0, byteSize, streams[i]);
+            driver.streams().synchronize(i, streams[i]);
+        }
+        return addresses;
+    }
+
+    /// Powers of 8 up to 256 KiB, then powers of 2: where the kinds of memory part.
+    private void measure(int rounds, long largest) throws IOException {
+        for (long byteSize = 8; byteSize < Math.min(largest, MIB); byteSize *= 8) {
+            measureSize(byteSize, rounds);
+        }
+        for (long byteSize = MIB; byteSize <= largest; byteSize *= 2) {
+            measureSize(byteSize, rounds);
+        }
+    }
+
+    private void measureSize(long byteSize, int rounds) throws IOException {
+        Map<String, List<Double>> taken = new LinkedHashMap<>();
+        int count = (int) Math.clamp(FIGURE_MICROS / guessedMicros(byteSize), 3, 2000);
+        for (int round = 0; round < rounds; round++) {
+            for (String kind : KINDS) {
+                if (buffers.containsKey(kind)) {
+                    add(taken, "cistern " + kind, micros(kind, byteSize, count));
+                }
+                for (Peer peer : peers) {
+                    add(taken, peer.name + " " + kind, peer.micros(kind, byteSize, count));
+                }
+            }
+        }
+        taken.forEach((who, all) -> print(who, byteSize, all));
+    }
+
+    private static double guessedMicros(long byteSize) {
+        return 15 + byteSize / 300e3;
+    }
+
+    private static void add(Map<String, List<Double>> taken, String who, double micros) {
+        if (micros > 0) {
+            taken.computeIfAbsent(who, _ -> new ArrayList<>()).add(micros);
+        }
+    }
+
+    private double micros(String kind, long byteSize, int count) {
+        long[] addresses = Objects.requireNonNull(buffers.get(kind));
+        for (int i = 0; i < count / 4 + 1; i++) {
+            allReduce(addresses, byteSize);
+        }
+        synchronize();
+        long begin = System.nanoTime();
+        for (int i = 0; i < count; i++) {
+            allReduce(addresses, byteSize);
+        }
+        synchronize();
+        return (System.nanoTime() - begin) / 1e3 / count;
+    }
+
+    private void allReduce(long[] addresses, long byteSize) {
+        nccl.group(() -> {
+            for (int i = 0; i < streams.length; i++) {
+                long address = addresses[i];
+                ranks.get(i)
+                        .allReduce(
+                                address,
+                                address,
+                                byteSize / Float.BYTES,
+                                DataType.FLOAT32,
+                                ReductionOp.SUM,
+                                streams[i]);
+            }
+        });
+    }
+
+    private void synchronize() {
+        for (int i = 0; i < streams.length; i++) {
+            driver.streams().synchronize(i, streams[i]);
+        }
+    }
+
+    private void print(String allocator, long byteSize, List<Double> all) {
+        all.sort(null);
+        double micros = all.get(all.size() / 2);
+        int n = streams.length;
+        double gigabytes = byteSize / micros / 1e3 * 2 * (n - 1) / n;
+        System.out.printf(
+                Locale.ROOT,
+                "{\"allocator\":\"%s\",\"byteSize\":%d,\"ranks\":%d,\"micros\":%.2f,\"lowestMicros\":%.2f,"
+                        + "\"highestMicros\":%.2f,\"busGigabytesPerSecond\":%.2f,\"nccl\":\"%s\"}%n",
+                allocator,
+                byteSize,
+                n,
+                micros,
+                all.getFirst(),
+                all.getLast(),
+                gigabytes,
+                nccl.description());
+    }
+
+    /// A program that answers requests.
+    private static final class Peer {
+        final String name;
+        private final PrintWriter requests;
+        private final BufferedReader answers;
+
+        Peer(String command) throws IOException {
+            String[] words = command.split(" ", -1);
+            name = words[words.length - 2].replaceAll(".*/", "");
+            Process process = new ProcessBuilder(words)
+                    .redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .start();
+            requests = new PrintWriter(process.getOutputStream(), true, StandardCharsets.UTF_8);
+            answers = process.inputReader(StandardCharsets.UTF_8);
+            Runtime.getRuntime().addShutdownHook(Thread.ofPlatform().unstarted(process::destroy));
+        }
+
+        /// -1 if the program has no such kind, or has ended.
+        double micros(String kind, long byteSize, int count) throws IOException {
+            requests.println(kind + " " + byteSize + " " + count);
+            String answer = answers.readLine();
+            return answer == null ? -1 : Double.parseDouble(answer);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+package io.cistern.benchmarks.thresholds;
+
+import io.cistern.DeviceMemory;
+import io.cistern.simulated.CallCosts;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.ServiceLoader;
+
+/// A simulated H200 on which programs run for a study: what its driver calls cost is what was measured, kernels
+/// take as long as a program says, and nothing depends on the machine that simulates.
+///
+/// Each program has an allocator of its own, as each process would have. Over virtual time, what all of them
+/// hold and use is added up; looking takes no time.
+final class StudiedGpu implements AutoCloseable {
+    static final int DEVICE = 0;
+
+    /// Fills are the kernels here: a byte a microsecond.
+    private static final double KERNEL_BYTES_PER_NANO = 1e-3;
+
+    private static final long LONGEST_KERNEL_NANOS = 1_000_000_000;
+
+    private final SimulatedGpu gpu;
+    private final DeviceMemory memory;
+    private final String spec;
+    private final List<StudiedProgram> programs = new ArrayList<>();
+    private final long kernelBlock;
+
+    private long lookedNanos;
+    private long lookingNanos;
+    private long heldBytes;
+    private long usedBytes;
+    private double heldByteNanos;
+    private double usedByteNanos;
+    private long heldPeakBytes;
+    private long turnsLost;
+
+    /// @param spec the allocator of each program
+    /// @param capacityBytes the memory of the device
+    StudiedGpu(String spec, long capacityBytes) {
+        this.spec = spec;
+        CallCosts h200 = CallCosts.h200();
+        gpu = SimulatedGpu.builder()
+                .devices(1)
+                .capacityBytes(capacityBytes)
+                .costs(new CallCosts(
+                        h200.calls(),
+                        KERNEL_BYTES_PER_NANO,
+                        h200.copyBytesPerNano(),
+                        h200.hostLinkBytesPerNano(),
+                        h200.peerLinkBytesPerNano(),
+                        h200.deviceLatencyNanos()))
+                .build();
+        List<AllocatorProvider> providers = ServiceLoader.load(AllocatorProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
+        memory = DeviceMemory.open(gpu, Catalog.of(providers, List.of()));
+        kernelBlock = gpu.memory().allocate(DEVICE, (long) (LONGEST_KERNEL_NANOS * KERNEL_BYTES_PER_NANO));
+        lookedNanos = gpu.virtualNanos();
+        lookingNanos = lookedNanos;
+    }
+
+    /// Starts a program.
+    StudiedProgram program() {
+        StudiedProgram program = new StudiedProgram(this, memory.open(spec));
+        programs.add(program);
+        return program;
+    }
+
+    DeviceMemory memory() {
+        return memory;
+    }
+
+    SimulatedGpu gpu() {
+        return gpu;
+    }
+
+    /// Gives a stream a kernel.
+    void kernel(long nanos, long stream) {
+        long byteSize = Math.max(1, (long) (Math.min(nanos, LONGEST_KERNEL_NANOS) * KERNEL_BYTES_PER_NANO));
+        gpu.copies().fillBytes(DEVICE, kernelBlock, (byte) 0, byteSize, stream);
+    }
+
+    /// Adds up what was held and used since the last look: what that found, for the time since then.
+    void look() {
+        long now = gpu.virtualNanos();
+        heldByteNanos += (double) heldBytes * (now - lookedNanos);
+        usedByteNanos += (double) usedBytes * (now - lookedNanos);
+        heldBytes = 0;
+        usedBytes = 0;
+        for (StudiedProgram program : programs) {
+            heldBytes += program.allocator().reservedBytes(DEVICE).orElseThrow();
+            usedBytes += program.usedBytes();
+        }
+        heldPeakBytes = Math.max(heldPeakBytes, heldBytes);
+        lookedNanos = gpu.virtualNanos();
+        lookingNanos += lookedNanos - now;
+    }
+
+    /// What all pools held at the last look.
+    long heldBytes() {
+        return heldBytes;
+    }
+
+    /// Says that work was given up.
+    void loseTurns(int count) {
+        turnsLost += count;
+    }
+
+    /// What has been seen until now.
+    Seen seen() {
+        double nanos = gpu.virtualNanos() - lookingNanos;
+        long refused = programs.stream().mapToLong(StudiedProgram::refused).sum();
+        return new Seen(nanos, heldByteNanos / nanos, usedByteNanos / nanos, heldPeakBytes, refused, turnsLost);
+    }
+
+    @Override
+    public void close() {
+        programs.forEach(StudiedProgram::close);
+        memory.close();
+        gpu.close();
+    }
+
+    /// Over all programs.
+    ///
+    /// @param nanos virtual time
+    /// @param heldBytes the pools' memory, averaged over time
+    /// @param usedBytes what programs used, averaged over time
+    /// @param heldPeakBytes the most that the pools held
+    /// @param refused allocations that failed
+    /// @param turnsLost work that was given up for that
+    record Seen(double nanos, double heldBytes, double usedBytes, long heldPeakBytes, long refused, long turnsLost) {}
+}

@@ -1,0 +1,127 @@
+package io.cistern.benchmarks.thresholds;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceOutOfMemoryException;
+import java.util.Deque;
+
+/// What a studied program does: allocate, give the stream kernels, free, wait, pause.
+final class StudiedProgram {
+    private final StudiedGpu on;
+    private final Allocator allocator;
+    private final long stream;
+    private long liveBytes;
+
+    /// The most live at once since the last synchronisation: until the next, no pool can give any of it back.
+    private long usedBytes;
+
+    private long refused;
+
+    /// A live block.
+    record Block(long address, long byteSize) {}
+
+    StudiedProgram(StudiedGpu on, Allocator allocator) {
+        this.on = on;
+        this.allocator = allocator;
+        stream = on.gpu().streams().create(StudiedGpu.DEVICE);
+    }
+
+    Allocator allocator() {
+        return allocator;
+    }
+
+    long usedBytes() {
+        return usedBytes;
+    }
+
+    long refused() {
+        return refused;
+    }
+
+    /// A stream besides the program's own.
+    long newStream() {
+        return on.gpu().streams().create(StudiedGpu.DEVICE);
+    }
+
+    void end(long ended) {
+        on.memory().streamClosing(StudiedGpu.DEVICE, ended);
+        on.gpu().streams().destroy(StudiedGpu.DEVICE, ended);
+    }
+
+    /// Allocates on the program's stream and uses it in a kernel.
+    Block use(long byteSize, long kernelNanos) {
+        Block block = allocate(byteSize, stream);
+        on.kernel(kernelNanos, stream);
+        return block;
+    }
+
+    /// Allocates on a stream.
+    ///
+    /// @throws DeviceOutOfMemoryException counted as refused
+    Block allocate(long byteSize, long onStream) {
+        try {
+            long address = allocator.allocate(byteSize, StudiedGpu.DEVICE, onStream);
+            liveBytes += byteSize;
+            usedBytes = Math.max(usedBytes, liveBytes);
+            return new Block(address, byteSize);
+        } catch (DeviceOutOfMemoryException full) {
+            refused++;
+            throw full;
+        } finally {
+            on.look();
+        }
+    }
+
+    void free(Block block) {
+        free(block, stream);
+    }
+
+    void free(Block block, long onStream) {
+        on.memory().free(block.address(), onStream);
+        liveBytes -= block.byteSize();
+        on.look();
+    }
+
+    /// Frees the latest first.
+    void freeAll(Deque<Block> blocks) {
+        while (!blocks.isEmpty()) {
+            free(blocks.removeLast());
+        }
+    }
+
+    /// A kernel alone.
+    void kernel(long nanos) {
+        kernel(nanos, stream);
+    }
+
+    void kernel(long nanos, long onStream) {
+        on.kernel(nanos, onStream);
+    }
+
+    /// Waits for the program's stream.
+    void synchronize() {
+        synchronize(stream);
+    }
+
+    void synchronize(long onStream) {
+        on.look();
+        on.gpu().streams().synchronize(StudiedGpu.DEVICE, onStream);
+        usedBytes = liveBytes;
+        on.look();
+    }
+
+    /// Does nothing with the GPU for a while.
+    void pause(long nanos) {
+        on.gpu().passTime(nanos);
+        on.look();
+    }
+
+    /// Gives back what is not held, at most so much of it.
+    void trim(long keepBytes) {
+        allocator.trim(StudiedGpu.DEVICE, keepBytes);
+        on.look();
+    }
+
+    void close() {
+        allocator.close();
+    }
+}

@@ -1,0 +1,158 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.HandleType;
+import io.cistern.cuda.Sharing;
+import io.cistern.cuda.process.Descriptor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/// Pools, pointers and events for other processes.
+final class NativeSharing implements Sharing {
+    /// `CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS`
+    static final int INTERPROCESS = NativeEvents.DISABLE_TIMING | 4;
+
+    private static final long NO_FLAGS = 0;
+
+    private final Contexts contexts;
+    private final DriverFunction exportPool;
+    private final DriverFunction importPool;
+    private final DriverFunction exportPointer;
+    private final DriverFunction importPointer;
+    private final DriverFunction createEvent;
+    private final DriverFunction getEventHandle;
+    private final DriverFunction openEventHandle;
+    private final DriverFunction getMemHandle;
+
+    NativeSharing(DriverLibrary library, Contexts contexts) {
+        this.contexts = contexts;
+        exportPool = library.function(DriverCall.MEM_POOL_EXPORT, "LLIL");
+        importPool = library.function(DriverCall.MEM_POOL_IMPORT, "LLIL");
+        exportPointer = library.function(DriverCall.MEM_POOL_EXPORT_POINTER, "LL");
+        importPointer = library.function(DriverCall.MEM_POOL_IMPORT_POINTER, "LLL");
+        createEvent = library.function(DriverCall.EVENT_CREATE, "LI");
+        getEventHandle = library.function(DriverCall.IPC_GET_EVENT_HANDLE, "LL");
+        openEventHandle = library.function(DriverCall.IPC_OPEN_EVENT_HANDLE, "LH");
+        getMemHandle = library.function(DriverCall.IPC_GET_MEM_HANDLE, "LL");
+    }
+
+    @Override
+    public int exportPool(int device, long pool) {
+        try (Frame frame = contexts.enter(exportPool, device)) {
+            export(frame.zeroedOut(), HandleType.POSIX_FILE_DESCRIPTOR, device, pool);
+            // The driver does not promise it.
+            return new Descriptor(frame.outInt()).closedOnExec().number();
+        }
+    }
+
+    @Override
+    public byte[] exportPoolToFabric(int device, long pool) {
+        try (Frame frame = contexts.enter(exportPool, device)) {
+            MemorySegment handle = handle(frame);
+            export(handle.address(), HandleType.FABRIC, device, pool);
+            return handle.toArray(ValueLayout.JAVA_BYTE);
+        }
+    }
+
+    private void export(long out, HandleType type, int device, long pool) {
+        int code = exportPool.call(out, pool, type.bit(), NO_FLAGS);
+        exportPool.check(code, "device, pool, handleType", device, pool, type.bit());
+    }
+
+    @Override
+    public long importPool(int device, int fileDescriptor) {
+        try (Frame frame = contexts.enter(importPool, device)) {
+            int type = HandleType.POSIX_FILE_DESCRIPTOR.bit();
+            // The descriptor itself stands where other types have a pointer.
+            int code = importPool.call(frame.out(), (long) fileDescriptor, type, NO_FLAGS);
+            importPool.check(code, "device, fileDescriptor, handleType", device, fileDescriptor, type);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public long importPoolFromFabric(int device, byte[] handle) {
+        checkLength(handle);
+        try (Frame frame = contexts.enter(importPool, device)) {
+            int type = HandleType.FABRIC.bit();
+            int code = importPool.call(frame.out(), written(frame, handle).address(), type, NO_FLAGS);
+            importPool.check(code, "device, handleType", device, type);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public byte[] exportPointer(int device, long address) {
+        try (Frame frame = contexts.enter(exportPointer, device)) {
+            MemorySegment pointer = handle(frame);
+            exportPointer.check(exportPointer.call(pointer.address(), address), "device, address", device, address);
+            return pointer.toArray(ValueLayout.JAVA_BYTE);
+        }
+    }
+
+    @Override
+    public long importPointer(int device, long pool, byte[] pointer) {
+        checkLength(pointer);
+        try (Frame frame = contexts.enter(importPointer, device)) {
+            int code = importPointer.call(
+                    frame.out(), pool, written(frame, pointer).address());
+            importPointer.check(code, "device, pool", device, pool);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public long createEvent(int device) {
+        try (Frame frame = contexts.enter(createEvent, device)) {
+            createEvent.check(createEvent.call(frame.out(), INTERPROCESS), "device, flags", device, INTERPROCESS);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public byte[] exportEvent(int device, long event) {
+        try (Frame frame = contexts.enter(getEventHandle, device)) {
+            MemorySegment handle = handle(frame);
+            getEventHandle.check(getEventHandle.call(handle.address(), event), "device, event", device, event);
+            return handle.toArray(ValueLayout.JAVA_BYTE);
+        }
+    }
+
+    @Override
+    public long openEvent(int device, byte[] handle) {
+        checkLength(handle);
+        try (Frame frame = contexts.enter(openEventHandle, device)) {
+            openEventHandle.check(openEventHandle.call(frame.out(), written(frame, handle)), "device", device);
+            return frame.outLong();
+        }
+    }
+
+    @Override
+    public byte[] legacyHandle(int device, long address) {
+        try (Frame frame = contexts.enter(getMemHandle, device)) {
+            MemorySegment handle = handle(frame);
+            int code = getMemHandle.call(handle.address(), address);
+            if (code == CudaResult.INVALID_VALUE.code()) {
+                throw getMemHandle.failed(
+                        code, Arguments.text("device, address", device, address) + ": " + ONLY_LINEAR);
+            }
+            getMemHandle.check(code, "device, address", device, address);
+            return handle.toArray(ValueLayout.JAVA_BYTE);
+        }
+    }
+
+    private static MemorySegment handle(Frame frame) {
+        return frame.struct().asSlice(0, HANDLE_BYTES);
+    }
+
+    private static MemorySegment written(Frame frame, byte[] bytes) {
+        return handle(frame).copyFrom(MemorySegment.ofArray(bytes));
+    }
+
+    private static void checkLength(byte[] handle) {
+        if (handle.length != HANDLE_BYTES) {
+            throw new IllegalArgumentException("a handle of " + handle.length + " bytes, must have " + HANDLE_BYTES);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package io.cistern.cuda.process;
+
+import java.lang.foreign.Arena;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/// An open file descriptor of this process, by its number. All that are made here are close-on-exec.
+///
+/// **Threads.** Any; of several closes one closes.
+public final class Descriptor implements AutoCloseable {
+    private static final int F_SETFD = 2;
+    private static final int F_DUPFD_CLOEXEC = 1030;
+    private static final int FD_CLOEXEC = 1;
+    private static final int MFD_CLOEXEC = 1;
+
+    private final int number;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    /// Takes over a number.
+    public Descriptor(int number) {
+        this.number = number;
+    }
+
+    /// Makes memory without a name that processes can share, of 0 bytes at first (`memfd_create`).
+    ///
+    /// @param label what `/proc` shows for it
+    /// @throws SystemCallException if the system refuses
+    public static Descriptor ofMemory(String label) throws SystemCallException {
+        try (Arena arena = Arena.ofConfined()) {
+            return new Descriptor(
+                    (int) SystemCall.MEMFD_CREATE.call(arena.allocateFrom(label).address(), MFD_CLOEXEC));
+        }
+    }
+
+    /// The number that C knows it by.
+    public int number() {
+        return number;
+    }
+
+    /// Another descriptor of the same open file (`F_DUPFD_CLOEXEC`).
+    ///
+    /// @throws SystemCallException if this one is closed, or no number is left
+    public Descriptor duplicate() throws SystemCallException {
+        return new Descriptor((int) SystemCall.FCNTL.call(number, F_DUPFD_CLOEXEC, 0));
+    }
+
+    /// Sets close-on-exec.
+    ///
+    /// @return this
+    /// @throws IllegalStateException if this is no open descriptor
+    public Descriptor closedOnExec() {
+        try {
+            SystemCall.FCNTL.call(number, F_SETFD, FD_CLOEXEC);
+            return this;
+        } catch (SystemCallException notOpen) {
+            throw new IllegalStateException("descriptor " + number, notOpen);
+        }
+    }
+
+    /// Closes it. Closing twice does nothing.
+    @Override
+    public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        try {
+            SystemCall.CLOSE.call(number);
+        } catch (SystemCallException alreadyGone) {
+            // Closed either way.
+            assert alreadyGone.errno() != 0;
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "descriptor " + number;
+    }
+}

@@ -1,0 +1,120 @@
+package io.cistern.cuda.process;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/// Listens for [LocalSocket]s at a path that the user of this process alone may connect to.
+///
+/// Nothing waits: see [Poll].
+public final class LocalListener implements AutoCloseable {
+    private static final int WAITING_CONNECTIONS = 64;
+
+    private final Path path;
+    private final Descriptor descriptor;
+    private final Object file;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    private LocalListener(Path path, Descriptor descriptor, Object file) {
+        this.path = path;
+        this.descriptor = descriptor;
+        this.file = file;
+    }
+
+    /// Begins to listen. A socket that a process which is gone left at the path is replaced.
+    ///
+    /// @throws IOException if somebody listens there, something else is there, or the folder can't be written
+    /// @throws IllegalArgumentException if the path has more bytes than the system allows
+    public static LocalListener open(Path path) throws IOException {
+        Descriptor made = LocalSocket.newSocket();
+        try (Arena arena = Arena.ofConfined()) {
+            bind(made, LocalSocket.address(arena, path), path);
+            // Before anybody can connect, which takes the listening.
+            Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-------"));
+            SystemCall.LISTEN.call(made.number(), WAITING_CONNECTIONS);
+            return new LocalListener(path, made, fileAt(path));
+        } catch (IOException | RuntimeException failure) {
+            made.close();
+            throw failure;
+        }
+    }
+
+    private static void bind(Descriptor made, MemorySegment address, Path path) throws IOException {
+        try {
+            SystemCall.BIND.call(made.number(), address.address(), address.byteSize());
+        } catch (SystemCallException inUse) {
+            if (inUse.errno() != SystemCallException.EADDRINUSE || !isLeftOver(path)) {
+                throw inUse;
+            }
+            Files.delete(path);
+            SystemCall.BIND.call(made.number(), address.address(), address.byteSize());
+        }
+    }
+
+    /// Whether a socket is there that nobody listens at.
+    private static boolean isLeftOver(Path path) throws IOException {
+        if (!Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                .isOther()) {
+            return false;
+        }
+        try (LocalSocket _ = LocalSocket.connect(path)) {
+            return false;
+        } catch (SystemCallException nobody) {
+            return nobody.errno() == SystemCallException.ECONNREFUSED;
+        }
+    }
+
+    private static Object fileAt(Path path) throws IOException {
+        BasicFileAttributes attributes =
+                Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+        Object key = attributes.fileKey();
+        return key != null ? key : attributes.creationTime();
+    }
+
+    /// The descriptor to wait for.
+    public Descriptor descriptor() {
+        return descriptor;
+    }
+
+    /// Takes the next connection.
+    ///
+    /// @return empty if nobody wants one now
+    /// @throws SystemCallException if the system refuses
+    public Optional<LocalSocket> accept() throws SystemCallException {
+        try {
+            // SOCK_CLOEXEC | SOCK_NONBLOCK
+            return Optional.of(new LocalSocket(
+                    new Descriptor((int) SystemCall.ACCEPT4.call(descriptor.number(), 0, 0, 0x80000 | 0x800))));
+        } catch (SystemCallException failure) {
+            if (failure.errno() == SystemCallException.EAGAIN) {
+                return Optional.empty();
+            }
+            throw failure;
+        }
+    }
+
+    /// Ends the listening and takes the path away, unless something else is there by now. Closing twice does
+    /// nothing.
+    @Override
+    public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        descriptor.close();
+        try {
+            if (fileAt(path).equals(file)) {
+                Files.delete(path);
+            }
+        } catch (IOException gone) {
+            // Somebody else removed it.
+            assert !gone.toString().isEmpty();
+        }
+    }
+}

@@ -1,0 +1,132 @@
+package io.cistern.cuda.process;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_SHORT;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/// One end of a connection between two processes of this machine that keeps the bounds of messages and carries
+/// file descriptors: a Unix socket of type `SOCK_SEQPACKET`.
+///
+/// Nothing waits: see [Poll].
+///
+/// **Threads.** One at a time.
+public final class LocalSocket implements AutoCloseable {
+    static final int AF_UNIX = 1;
+    /// `SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK`
+    static final int KIND = 5 | 0x80000 | 0x800;
+
+    private static final int PATH_BYTES = 108;
+    private static final int SOL_SOCKET = 1;
+    private static final int SO_PEERCRED = 17;
+
+    private final Descriptor descriptor;
+
+    LocalSocket(Descriptor descriptor) {
+        this.descriptor = descriptor;
+    }
+
+    /// Who is at the other end, as the system says: as it was when the connection was made.
+    ///
+    /// @param pid the process, as this one counts; 0 if it can't be seen from here
+    /// @param userId its effective user
+    public record Peer(long pid, long userId) {}
+
+    /// Connects to who listens at a path.
+    ///
+    /// @throws SystemCallException if nobody does, or it is not allowed
+    /// @throws IllegalArgumentException if the path has more bytes than the system allows
+    public static LocalSocket connect(Path path) throws SystemCallException {
+        Descriptor made = newSocket();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment address = address(arena, path);
+            SystemCall.CONNECT.call(made.number(), address.address(), address.byteSize());
+            return new LocalSocket(made);
+        } catch (SystemCallException | RuntimeException failure) {
+            made.close();
+            throw failure;
+        }
+    }
+
+    static Descriptor newSocket() throws SystemCallException {
+        return new Descriptor((int) SystemCall.SOCKET.call(AF_UNIX, KIND, 0));
+    }
+
+    /// `struct sockaddr_un`: the family, then the path, ended by a 0.
+    static MemorySegment address(Arena arena, Path path) {
+        byte[] name = path.toAbsolutePath().toString().getBytes(StandardCharsets.UTF_8);
+        if (name.length >= PATH_BYTES) {
+            throw new IllegalArgumentException("the path " + path.toAbsolutePath() + " has " + name.length
+                    + " bytes; the path of a socket has at most " + (PATH_BYTES - 1));
+        }
+        MemorySegment address = arena.allocate(2 + PATH_BYTES, 2);
+        address.set(JAVA_SHORT, 0, (short) AF_UNIX);
+        MemorySegment.copy(name, 0, address, JAVA_BYTE, 2, name.length);
+        return address;
+    }
+
+    /// The effective user of this process.
+    public static long ownUserId() {
+        try {
+            return SystemCall.GETEUID.call();
+        } catch (SystemCallException impossible) {
+            throw new IllegalStateException(impossible);
+        }
+    }
+
+    /// The descriptor to wait for.
+    public Descriptor descriptor() {
+        return descriptor;
+    }
+
+    /// Who is at the other end.
+    ///
+    /// @throws SystemCallException if the system does not say
+    public Peer peer() throws SystemCallException {
+        try (Arena arena = Arena.ofConfined()) {
+            // struct ucred: pid, uid, gid
+            MemorySegment credentials = arena.allocate(3 * Integer.BYTES, Integer.BYTES);
+            MemorySegment length = arena.allocateFrom(JAVA_INT, (int) credentials.byteSize());
+            SystemCall.GETSOCKOPT.call(
+                    descriptor.number(), SOL_SOCKET, SO_PEERCRED, credentials.address(), length.address());
+            return new Peer(
+                    Integer.toUnsignedLong(credentials.get(JAVA_INT, 0)),
+                    Integer.toUnsignedLong(credentials.get(JAVA_INT, 4)));
+        }
+    }
+
+    /// Sends one message.
+    ///
+    /// @throws SystemCallException if the other end is closed, or has left so much unread that there is no room
+    public void send(byte[] message) throws SystemCallException {
+        LocalMessage.send(descriptor, message, null);
+    }
+
+    /// Sends one message with a file descriptor (`SCM_RIGHTS`). The other end gets one of its own.
+    ///
+    /// @throws SystemCallException if the other end is closed, or there is no room, or it is not allowed
+    public void send(byte[] message, Descriptor attached) throws SystemCallException {
+        LocalMessage.send(descriptor, message, attached);
+    }
+
+    /// Takes the next message.
+    ///
+    /// @param mostBytes what it may have; a longer one is an error
+    /// @return empty if none is there now
+    /// @throws java.io.EOFException if the other end is closed, and nothing more will come
+    /// @throws IOException if the message is longer, or brings more than one descriptor
+    public Optional<LocalMessage> receive(int mostBytes) throws IOException {
+        return LocalMessage.receive(descriptor, mostBytes);
+    }
+
+    @Override
+    public void close() {
+        descriptor.close();
+    }
+}

@@ -1,0 +1,105 @@
+package io.cistern.cuda.process;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.VarHandle;
+import java.util.Locale;
+
+/// System calls of Linux that Java has no way to make, by their numbers on x86-64 and on the newer processors.
+/// All go through `syscall(2)`, whose arguments and result have 64 bits whatever the call.
+enum SystemCall {
+    CLOSE(3, 57),
+    FCNTL(72, 25),
+    WRITE(1, 64),
+    PPOLL(271, 73),
+    SOCKET(41, 198),
+    BIND(49, 200),
+    LISTEN(50, 201),
+    ACCEPT4(288, 242),
+    CONNECT(42, 203),
+    SENDMSG(46, 211),
+    RECVMSG(47, 212),
+    GETSOCKOPT(55, 209),
+    GETEUID(107, 175),
+    EVENTFD2(290, 19),
+    MEMFD_CREATE(319, 279),
+    PIDFD_OPEN(434, 434),
+    PIDFD_GETFD(438, 438);
+
+    private static final int EINTR = 4;
+    private static final int ARGUMENTS = 5;
+    private static final StructLayout STATE = Linker.Option.captureStateLayout();
+    private static final VarHandle ERRNO = STATE.varHandle(PathElement.groupElement("errno"));
+
+    private final long onX86;
+    private final long elsewhere;
+
+    SystemCall(long onX86, long elsewhere) {
+        this.onX86 = onX86;
+        this.elsewhere = elsewhere;
+    }
+
+    /// Bound at the first call, so that nothing is looked up where no call is made.
+    private static final class Bound {
+        static final MethodHandle SYSCALL = bind();
+
+        @SuppressWarnings("restricted")
+        private static MethodHandle bind() {
+            FunctionDescriptor shape =
+                    FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+            Linker linker = Linker.nativeLinker();
+            return linker.downcallHandle(
+                    linker.defaultLookup().findOrThrow("syscall"),
+                    shape,
+                    Linker.Option.firstVariadicArg(1),
+                    Linker.Option.captureCallState("errno"));
+        }
+    }
+
+    /// Makes the call, again after signals.
+    ///
+    /// @throws SystemCallException if it returned -1
+    /// @throws UnsupportedOperationException elsewhere than on Linux
+    long call(long... arguments) throws SystemCallException {
+        if (!isLinux()) {
+            throw new UnsupportedOperationException(this + " is a call of Linux");
+        }
+        long[] all = java.util.Arrays.copyOf(arguments, ARGUMENTS);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment state = arena.allocate(STATE);
+            while (true) {
+                long result = (long) Bound.SYSCALL.invokeExact(state, number(), all[0], all[1], all[2], all[3], all[4]);
+                if (result != -1) {
+                    return result;
+                }
+                int errno = (int) ERRNO.get(state, 0L);
+                // Linux has closed the descriptor even when a signal came.
+                if (errno != EINTR || this == CLOSE) {
+                    throw new SystemCallException(this, errno);
+                }
+            }
+        } catch (RuntimeException | Error | SystemCallException failure) {
+            throw failure;
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    private long number() {
+        return switch (System.getProperty("os.arch", "")) {
+            case "amd64", "x86_64" -> onX86;
+            default -> elsewhere;
+        };
+    }
+
+    static boolean isLinux() {
+        return System.getProperty("os.name", "").toLowerCase(Locale.ROOT).contains("linux");
+    }
+}

@@ -1,0 +1,47 @@
+package io.cistern.cuda.process;
+
+import java.io.IOException;
+import java.io.Serial;
+import java.util.Locale;
+import java.util.Map;
+
+/// A system call that failed: which one, and with what.
+public final class SystemCallException extends IOException {
+    /// Nothing to read or no room to write now.
+    static final int EAGAIN = 11;
+
+    static final int EADDRINUSE = 98;
+    static final int ECONNRESET = 104;
+    static final int ECONNREFUSED = 111;
+
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    private static final Map<Integer, String> NAMES = Map.ofEntries(
+            Map.entry(1, "not permitted (EPERM)"),
+            Map.entry(2, "no such file (ENOENT)"),
+            Map.entry(3, "no such process (ESRCH)"),
+            Map.entry(9, "no open descriptor (EBADF)"),
+            Map.entry(EAGAIN, "not now (EAGAIN)"),
+            Map.entry(13, "access denied (EACCES)"),
+            Map.entry(22, "invalid argument (EINVAL)"),
+            Map.entry(24, "too many open files (EMFILE)"),
+            Map.entry(32, "the other side is gone (EPIPE)"),
+            Map.entry(38, "no such system call here (ENOSYS)"),
+            Map.entry(90, "message too long (EMSGSIZE)"),
+            Map.entry(EADDRINUSE, "the path is in use (EADDRINUSE)"),
+            Map.entry(ECONNRESET, "the other side is gone (ECONNRESET)"),
+            Map.entry(ECONNREFUSED, "nobody listens there (ECONNREFUSED)"));
+
+    private final int errno;
+
+    SystemCallException(SystemCall call, int errno) {
+        super(call.name().toLowerCase(Locale.ROOT) + ": " + NAMES.getOrDefault(errno, "errno " + errno));
+        this.errno = errno;
+    }
+
+    /// The number that the system gave.
+    public int errno() {
+        return errno;
+    }
+}

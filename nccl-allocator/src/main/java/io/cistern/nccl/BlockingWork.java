@@ -1,0 +1,38 @@
+package io.cistern.nccl;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Supplier;
+
+/// Calls that may wait for other ranks, and that must all come from one OS thread. A virtual thread would hold its
+/// carrier meanwhile, and change it in between: so its calls go to a platform thread, and it parks.
+final class BlockingWork {
+    private BlockingWork() {}
+
+    /// In a class of its own, so that no threads are made where there are no virtual threads.
+    private static final class Threads {
+        static final ExecutorService EXECUTOR = Executors.newCachedThreadPool(
+                Thread.ofPlatform().daemon().name("cistern-nccl-", 0).factory());
+    }
+
+    static void run(Runnable work) {
+        get(() -> {
+            work.run();
+            return true;
+        });
+    }
+
+    /// Returns when the work has; an interrupt does not end the wait but is kept.
+    static <T> T get(Supplier<T> work) {
+        if (!Thread.currentThread().isVirtual()) {
+            return work.get();
+        }
+        try {
+            return CompletableFuture.supplyAsync(work, Threads.EXECUTOR).join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof RuntimeException failure ? failure : e;
+        }
+    }
+}

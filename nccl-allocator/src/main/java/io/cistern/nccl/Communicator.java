@@ -1,0 +1,310 @@
+package io.cistern.nccl;
+
+import io.cistern.ConfigurationException;
+import io.cistern.MemoryPool;
+import io.cistern.nccl.NcclApi.Handle;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+
+/// One rank of a group of devices that move data together: an `ncclComm_t`.
+///
+/// ```java
+/// List<Communicator> ranks = Nccl.system().initAll(0, 1);
+/// Nccl.system().group(() -> {
+///     ranks.get(0).allReduce(gradients0, DataType.FLOAT32, ReductionOp.SUM, stream0);
+///     ranks.get(1).allReduce(gradients1, DataType.FLOAT32, ReductionOp.SUM, stream1);
+/// });
+/// ```
+///
+/// The collectives themselves are in [Collectives]. Each returns when it is enqueued; data has moved when the stream
+/// has passed it.
+///
+/// **Threads.** Any thread may call at any time; one call is made at a time, as NCCL demands. A thread that drives
+/// several ranks makes the calls that wait for each other in one [Nccl#group]. [#abort] and [#asyncError] don't wait
+/// for a call under way.
+///
+/// **Multicast.** NVLink multicast (NVLS) is NCCL's own business and obeys `NCCL_NVLS_ENABLE`; nothing here makes
+/// multicast objects.
+public final class Communicator extends Collectives implements AutoCloseable {
+    private static final AtomicLong NUMBERS = new AtomicLong();
+
+    private enum State {
+        OPEN,
+        FINISHED,
+        CLOSED,
+        ABORTED
+    }
+
+    private final long number = NUMBERS.incrementAndGet();
+    private final NcclApi api;
+    private final Handle handle;
+    private final int rank;
+    private final int rankCount;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Map<MemoryPool, Registration> registrations = new LinkedHashMap<>();
+    private final Set<Window> windows = new LinkedHashSet<>();
+    private volatile State state = State.OPEN;
+
+    Communicator(NcclApi api, long communicator, int device) {
+        this.api = api;
+        this.handle = new Handle(communicator, device);
+        this.rank = api.rank(handle);
+        this.rankCount = api.rankCount(handle);
+    }
+
+    @Override
+    public int rank() {
+        return rank;
+    }
+
+    @Override
+    public int rankCount() {
+        return rankCount;
+    }
+
+    @Override
+    public int device() {
+        return handle.device();
+    }
+
+    @Override
+    void enqueue(Collective collective, long stream) {
+        requireVersion(collective.type());
+        Group group = Group.current();
+        if (group != null) {
+            group.add(this, collective, stream);
+        } else if (Thread.currentThread().isVirtual()) {
+            BlockingWork.run(() -> enqueueNow(collective, stream));
+        } else {
+            enqueueNow(collective, stream);
+        }
+    }
+
+    private void enqueueNow(Collective collective, long stream) {
+        enter();
+        try {
+            api.enqueue(handle, collective, stream);
+        } finally {
+            leave();
+        }
+    }
+
+    private void requireVersion(DataType type) {
+        if (type.sinceVersion() > api.version()) {
+            throw new UnsupportedOperationException(type + " came with NCCL " + NcclLibrary.text(type.sinceVersion())
+                    + "; this is " + NcclLibrary.text(api.version()));
+        }
+    }
+
+    /// Takes the communicator for a call, and registers what its pools have new.
+    ///
+    /// @throws IllegalStateException if it is closed
+    void enter() {
+        lock.lock();
+        try {
+            requireOpen();
+            for (Registration registration : registrations.values()) {
+                registration.books().forEach(RegistrationBook::update);
+            }
+        } catch (RuntimeException | Error failure) {
+            lock.unlock();
+            throw failure;
+        }
+    }
+
+    void leave() {
+        lock.unlock();
+    }
+
+    boolean tryLock() {
+        return lock.tryLock();
+    }
+
+    void unlock() {
+        lock.unlock();
+    }
+
+    boolean isOpen() {
+        return state == State.OPEN;
+    }
+
+    private void requireOpen() {
+        if (state != State.OPEN) {
+            throw new IllegalStateException(this + " is " + state.name().toLowerCase(java.util.Locale.ROOT));
+        }
+    }
+
+    /// Registers the memory of a pool: what it has on this device, and what it gets later. A pool that is registered
+    /// stays so; the same registration is returned then.
+    ///
+    /// @throws ConfigurationException if the pool's memory does not come from the source `nccl` or `vmm`
+    /// @throws NcclException if NCCL refuses a segment that is there; nothing is registered then
+    /// @throws IllegalStateException if this communicator is closed
+    public Registration register(MemoryPool pool) {
+        SegmentRegistry.Owner owner = pool.extension(SegmentRegistry.Owner.class)
+                .orElseThrow(() -> new ConfigurationException(pool + " can't be registered: its memory does not come"
+                        + " from a source that NCCL can share; legal: nccl, vmm, symmetric"));
+        return BlockingWork.get(() -> {
+            enter();
+            try {
+                return registrations.computeIfAbsent(pool, _ -> registered(pool, owner));
+            } finally {
+                leave();
+            }
+        });
+    }
+
+    private Registration registered(MemoryPool pool, SegmentRegistry.Owner owner) {
+        List<RegistrationBook> books = owner.registries().stream()
+                .map(registry -> new RegistrationBook(this, registry))
+                .toList();
+        int begun = 0;
+        try {
+            for (; begun < books.size(); begun++) {
+                books.get(begun).begin();
+            }
+        } catch (RuntimeException | Error failure) {
+            books.subList(0, begun).forEach(book -> book.end(failure));
+            throw failure;
+        }
+        return new Registration(this, pool, books);
+    }
+
+    void end(Registration registration) {
+        BlockingWork.run(() -> {
+            lock.lock();
+            try {
+                if (registrations.remove(registration.pool(), registration)) {
+                    registration.books().forEach(book -> book.end(null));
+                }
+            } finally {
+                lock.unlock();
+            }
+        });
+    }
+
+    /// Registers the memory of a pool with deterministic offsets as a window, on all ranks: **collective**. Every rank
+    /// calls it, in the same order among its windows and splits, with a pool of the same size; ranks of one process
+    /// that one thread drives use [Nccl#registerWindows].
+    ///
+    /// @throws ConfigurationException if the pool's offsets are not deterministic; open it as `symmetric`
+    /// @throws UnsupportedOperationException if this NCCL or this machine has no windows, with the reason
+    /// @throws NcclException if NCCL refuses
+    public Window registerWindow(MemoryPool pool) {
+        return Window.open(api, List.of(this), pool).getFirst();
+    }
+
+    void opened(Window window) {
+        windows.add(window);
+    }
+
+    void end(Window window) {
+        BlockingWork.run(() -> {
+            lock.lock();
+            try {
+                if (windows.remove(window)) {
+                    window.end(state == State.OPEN || state == State.FINISHED);
+                }
+            } finally {
+                lock.unlock();
+            }
+        });
+    }
+
+    /// What went wrong since the communicator was made, in this rank or as seen by it. After anything but success,
+    /// [abort][#abort] it. Doesn't wait.
+    public NcclResult asyncError() {
+        return state == State.ABORTED || state == State.CLOSED ? NcclResult.SUCCESS : api.asyncError(handle);
+    }
+
+    /// Throws what [#asyncError] tells.
+    ///
+    /// @throws NcclException if it is not success
+    public void checkAsync() {
+        NcclResult error = asyncError();
+        if (error != NcclResult.SUCCESS && error != NcclResult.IN_PROGRESS) {
+            throw new NcclException("ncclCommGetAsyncError", error.code(), toString(), "");
+        }
+    }
+
+    /// Lets all that was enqueued come to its end, on this rank and towards the others (`ncclCommFinalize`). Nothing
+    /// but [#close] follows. Doing it twice does nothing.
+    public void finish() {
+        BlockingWork.run(() -> {
+            lock.lock();
+            try {
+                if (state == State.OPEN) {
+                    api.finish(handle);
+                    state = State.FINISHED;
+                }
+            } finally {
+                lock.unlock();
+            }
+        });
+    }
+
+    /// Ends the communicator, with its windows and registrations; work of it must be done. NCCL may wait here for the
+    /// other ranks of this host. Closing twice does nothing.
+    @Override
+    public void close() {
+        BlockingWork.run(() -> {
+            lock.lock();
+            try {
+                if (state == State.OPEN || state == State.FINISHED) {
+                    List.copyOf(windows).forEach(window -> window.end(true));
+                    windows.clear();
+                    registrations.values().forEach(each -> each.books().forEach(book -> book.end(null)));
+                    registrations.clear();
+                    state = State.CLOSED;
+                    api.destroy(handle);
+                }
+            } finally {
+                lock.unlock();
+            }
+        });
+    }
+
+    /// Ends the communicator at once, also in the middle of a call or of work that hangs: what a failed rank leaves.
+    /// Its windows and registrations end with it. Aborting twice does nothing.
+    public void abort() {
+        if (state == State.CLOSED || state == State.ABORTED) {
+            return;
+        }
+        state = State.ABORTED;
+        BlockingWork.run(() -> {
+            api.abort(handle);
+            lock.lock(); // a call under way has returned by now
+            try {
+                List.copyOf(windows).forEach(window -> window.end(false));
+                windows.clear();
+                registrations.values().forEach(each -> each.books().forEach(RegistrationBook::die));
+                registrations.clear();
+            } finally {
+                lock.unlock();
+            }
+        });
+    }
+
+    Handle handle() {
+        return handle;
+    }
+
+    NcclApi api() {
+        return api;
+    }
+
+    long number() {
+        return number;
+    }
+
+    /// Rank, number of ranks and device.
+    @Override
+    public String toString() {
+        return "rank " + rank + " of " + rankCount + " on device " + device();
+    }
+}

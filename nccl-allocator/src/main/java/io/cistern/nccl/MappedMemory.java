@@ -1,0 +1,99 @@
+package io.cistern.nccl;
+
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.PhysicalMemory;
+import io.cistern.cuda.VirtualMemory;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+
+/// Physical memory at addresses of its own, open to all devices that can reach it.
+///
+/// Allocate: create → reserve → map → setAccess; what fails takes back what was done, the last first. **Threads.** Any.
+final class MappedMemory {
+    private static final System.Logger LOG = System.getLogger(MappedMemory.class.getName());
+
+    private record Range(int device, long byteSize, long handle) {}
+
+    private final CudaDriver driver;
+    private final VirtualMemory memory;
+    private final Map<Long, Range> ranges = new ConcurrentHashMap<>();
+
+    MappedMemory(CudaDriver driver) {
+        this.driver = driver;
+        this.memory = driver.virtualMemory();
+    }
+
+    /// A device and all others that can reach it.
+    static List<MemoryLocation> accessors(CudaDriver driver, int device) {
+        List<MemoryLocation> all = new ArrayList<>(List.of(MemoryLocation.device(device)));
+        for (int other = 0; other < driver.devices().count(); other++) {
+            if (other != device && driver.peers().canAccess(other, /* peer= */ device)) {
+                all.add(MemoryLocation.device(other));
+            }
+        }
+        return all;
+    }
+
+    /// Allocates whole granules.
+    ///
+    /// @throws CudaException if the driver refuses; then everything is as before
+    long allocate(int device, long byteSize, PhysicalMemory kind) {
+        long granularity = memory.granularity(kind, true);
+        long size = (byteSize + granularity - 1) / granularity * granularity;
+        long handle = memory.create(size, kind);
+        try {
+            long address = memory.reserve(device, size, granularity, 0);
+            map(device, address, size, handle);
+            ranges.put(address, new Range(device, size, handle));
+            return address;
+        } catch (RuntimeException | Error failure) {
+            undo(failure, () -> memory.release(device, handle));
+            throw failure;
+        }
+    }
+
+    private void map(int device, long address, long size, long handle) {
+        boolean mapped = false;
+        try {
+            memory.map(device, address, size, handle);
+            mapped = true;
+            memory.setAccess(device, address, size, accessors(driver, device), AccessRights.READ_WRITE);
+        } catch (RuntimeException | Error failure) {
+            if (mapped) {
+                undo(failure, () -> memory.unmap(device, address, size));
+            }
+            undo(failure, () -> memory.freeReservation(device, address, size));
+            throw failure;
+        }
+    }
+
+    private static void undo(Throwable failure, Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException second) {
+            failure.addSuppressed(second);
+        }
+    }
+
+    /// Frees what [#allocate] gave. It is gone once it is unmapped; what the driver keeps of it then is only logged.
+    ///
+    /// @throws CudaException if it can't be unmapped; then everything is as before
+    void free(long address) {
+        Range range = Objects.requireNonNull(ranges.get(address), "an address of this memory");
+        memory.unmap(range.device, address, range.byteSize);
+        ranges.remove(address);
+        try {
+            memory.release(range.device, range.handle);
+            memory.freeReservation(range.device, address, range.byteSize);
+        } catch (CudaException failure) {
+            LOG.log(Level.WARNING, "{0} bytes stay reserved: {1}", range.byteSize, failure.getMessage());
+        }
+    }
+}

@@ -1,0 +1,280 @@
+package io.cistern.nccl;
+
+import io.cistern.cuda.Devices;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+
+/// libnccl. Its functions find the device by the calling thread's current context, which is set before each call and
+/// given back after it.
+final class NativeNccl implements NcclApi {
+    /// `NCCL_WIN_COLL_SYMMETRIC`
+    private static final int SYMMETRIC = 1;
+
+    private final NcclLibrary library;
+    private final Devices devices;
+    private final NativeCollectives collectives;
+    private final NcclFunction getUniqueId;
+    private final NcclFunction initAll;
+    private final NcclFunction initRank;
+    private final NcclFunction split;
+    private final NcclFunction count;
+    private final NcclFunction userRank;
+    private final NcclFunction getAsyncError;
+    private final NcclFunction groupStart;
+    private final NcclFunction groupEnd;
+    private final NcclFunction memAlloc;
+    private final NcclFunction register;
+    private final NcclFunction windowRegister;
+
+    NativeNccl(NcclLibrary library, Devices devices) {
+        this.library = library;
+        this.devices = devices;
+        collectives = new NativeCollectives(library);
+        getUniqueId = library.function(NcclCall.GET_UNIQUE_ID);
+        initAll = library.function(NcclCall.COMM_INIT_ALL);
+        initRank = library.function(NcclCall.COMM_INIT_RANK);
+        split = library.function(NcclCall.COMM_SPLIT);
+        count = library.function(NcclCall.COMM_COUNT);
+        userRank = library.function(NcclCall.COMM_USER_RANK);
+        getAsyncError = library.function(NcclCall.COMM_GET_ASYNC_ERROR);
+        groupStart = library.function(NcclCall.GROUP_START);
+        groupEnd = library.function(NcclCall.GROUP_END);
+        memAlloc = library.function(NcclCall.MEM_ALLOC);
+        register = library.function(NcclCall.COMM_REGISTER);
+        windowRegister = library.function(NcclCall.COMM_WINDOW_REGISTER);
+    }
+
+    @Override
+    public int version() {
+        return library.version();
+    }
+
+    @Override
+    public String description() {
+        return library.name() + ", NCCL " + NcclLibrary.text(library.version());
+    }
+
+    @Override
+    public UniqueId uniqueId() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment id = arena.allocate(UniqueId.BYTES);
+            getUniqueId.check(getUniqueId.call(id.address()), 0, "");
+            return UniqueId.of(id.toArray(ValueLayout.JAVA_BYTE));
+        }
+    }
+
+    @Override
+    public long[] initAll(int[] ordinals) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG, ordinals.length);
+            MemorySegment list = arena.allocateFrom(ValueLayout.JAVA_INT, ordinals);
+            onDevice(
+                    ordinals[0],
+                    () -> initAll.check(
+                            initAll.call(out.address(), ordinals.length, list.address()),
+                            0,
+                            "devices=" + Arrays.toString(ordinals)));
+            return out.toArray(ValueLayout.JAVA_LONG);
+        }
+    }
+
+    @Override
+    public long[] initRanks(UniqueId id, int rankCount, int firstRank, int[] ordinals) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, id.toBytes());
+            return together(
+                    arena,
+                    ordinals.length,
+                    (i, out) -> onDevice(
+                            ordinals[i],
+                            () -> initRank.check(
+                                    initRank.call(out, rankCount, bytes, firstRank + i),
+                                    0,
+                                    "rankCount=" + rankCount + ", rank=" + (firstRank + i) + ", device="
+                                            + ordinals[i])));
+        }
+    }
+
+    @Override
+    public long[] split(Handle[] communicators, int[] colors, int[] keys) {
+        try (Arena arena = Arena.ofConfined()) {
+            return together(
+                    arena,
+                    communicators.length,
+                    (i, out) -> onDevice(communicators[i].device(), () -> {
+                        long communicator = communicators[i].value();
+                        int color = Math.max(-1, colors[i]); // NCCL_SPLIT_NOCOLOR
+                        int code = split.call(communicator, color, keys[i], out, 0L);
+                        split.check(code, communicator, "color=" + color + ", key=" + keys[i]);
+                    }));
+        }
+    }
+
+    /// A call for one of several ranks, whose result NCCL writes at the end of the group.
+    private interface RankCall {
+        void make(int index, long out);
+    }
+
+    /// Makes calls for several ranks as a group, since each of them waits for the others.
+    private long[] together(Arena arena, int ranks, RankCall call) {
+        MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG, ranks);
+        Group.around(this, () -> {
+            for (int i = 0; i < ranks; i++) {
+                call.make(i, out.address() + (long) i * Long.BYTES);
+            }
+        });
+        return out.toArray(ValueLayout.JAVA_LONG);
+    }
+
+    @Override
+    public int rankCount(Handle communicator) {
+        return number(count, communicator);
+    }
+
+    @Override
+    public int rank(Handle communicator) {
+        return number(userRank, communicator);
+    }
+
+    @Override
+    public NcclResult asyncError(Handle communicator) {
+        return NcclResult.of(number(getAsyncError, communicator));
+    }
+
+    private static int number(NcclFunction function, Handle communicator) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
+            function.check(
+                    function.call(communicator.value(), out.address()), communicator.value(), text(communicator));
+            return out.get(ValueLayout.JAVA_INT, 0);
+        }
+    }
+
+    @Override
+    public void finish(Handle communicator) {
+        end(NcclCall.COMM_FINALIZE, communicator);
+    }
+
+    @Override
+    public void destroy(Handle communicator) {
+        end(NcclCall.COMM_DESTROY, communicator);
+    }
+
+    @Override
+    public void abort(Handle communicator) {
+        end(NcclCall.COMM_ABORT, communicator);
+    }
+
+    private void end(NcclCall call, Handle communicator) {
+        NcclFunction function = library.function(call);
+        onDevice(
+                communicator.device(),
+                () -> function.check(function.call(communicator.value()), 0, text(communicator)));
+    }
+
+    @Override
+    public void groupStart() {
+        groupStart.check(groupStart.call(), 0, "");
+    }
+
+    @Override
+    public void groupEnd() {
+        groupEnd.check(groupEnd.call(), 0, "");
+    }
+
+    @Override
+    public void enqueue(Handle communicator, Collective call, long stream) {
+        long before = devices.enterContext(communicator.device());
+        try {
+            collectives.enqueue(communicator, call, stream, this);
+        } finally {
+            devices.leaveContext(communicator.device(), before);
+        }
+    }
+
+    @Override
+    public long allocate(int device, long byteSize) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
+            onDevice(
+                    device,
+                    () -> memAlloc.check(
+                            memAlloc.call(out.address(), byteSize), 0, "device=" + device + ", byteSize=" + byteSize));
+            return out.get(ValueLayout.JAVA_LONG, 0);
+        }
+    }
+
+    @Override
+    public void free(int device, long address) {
+        NcclFunction memFree = library.function(NcclCall.MEM_FREE);
+        onDevice(device, () -> memFree.check(memFree.call(address), 0, "address=" + hex(address)));
+    }
+
+    @Override
+    public long register(Handle communicator, long address, long byteSize) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
+            onDevice(
+                    communicator.device(),
+                    () -> register.check(
+                            register.call(communicator.value(), address, byteSize, out.address()),
+                            communicator.value(),
+                            text(communicator) + ", address=" + hex(address) + ", byteSize=" + byteSize));
+            return out.get(ValueLayout.JAVA_LONG, 0);
+        }
+    }
+
+    @Override
+    public void deregister(Handle communicator, long registration) {
+        drop(NcclCall.COMM_DEREGISTER, communicator, registration);
+    }
+
+    @Override
+    public long[] registerWindows(Handle[] communicators, long[] addresses, long byteSize) {
+        try (Arena arena = Arena.ofConfined()) {
+            return together(
+                    arena,
+                    communicators.length,
+                    (i, out) -> onDevice(communicators[i].device(), () -> {
+                        long communicator = communicators[i].value();
+                        int code = windowRegister.call(communicator, addresses[i], byteSize, out, SYMMETRIC);
+                        windowRegister.check(
+                                code,
+                                communicator,
+                                text(communicators[i]) + ", address=" + hex(addresses[i]) + ", byteSize=" + byteSize);
+                    }));
+        }
+    }
+
+    @Override
+    public void deregisterWindow(Handle communicator, long window) {
+        drop(NcclCall.COMM_WINDOW_DEREGISTER, communicator, window);
+    }
+
+    private void drop(NcclCall call, Handle communicator, long handle) {
+        NcclFunction function = library.function(call);
+        onDevice(
+                communicator.device(),
+                () -> function.check(
+                        function.call(communicator.value(), handle), communicator.value(), "handle=" + hex(handle)));
+    }
+
+    private void onDevice(int device, Runnable calls) {
+        long before = devices.enterContext(device);
+        try {
+            calls.run();
+        } finally {
+            devices.leaveContext(device, before);
+        }
+    }
+
+    private static String text(Handle communicator) {
+        return "communicator=" + hex(communicator.value()) + ", device=" + communicator.device();
+    }
+
+    private static String hex(long value) {
+        return "0x" + Long.toHexString(value);
+    }
+}

@@ -1,0 +1,136 @@
+package io.cistern.nccl;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Optional;
+
+/// The loaded libnccl and the addresses of its functions. Once loaded it stays.
+///
+/// Looked for under the property `cistern.nccl.library`, then the environment variable `CISTERN_NCCL_LIBRARY`, then
+/// as `libnccl.so.2` where the system looks. A path may name the file, or the folder that has it.
+final class NcclLibrary {
+    static final String PROPERTY = "cistern.nccl.library";
+    static final String VARIABLE = "CISTERN_NCCL_LIBRARY";
+    private static final String NAME = "libnccl.so.2";
+
+    /// The first with `ncclMemAlloc` and `ncclCommRegister`.
+    private static final int LEAST_VERSION = 21901;
+
+    private final String name;
+    private final int version;
+    private final Map<NcclCall, MemorySegment> addresses;
+
+    private NcclLibrary(String name, int version, Map<NcclCall, MemorySegment> addresses) {
+        this.name = name;
+        this.version = version;
+        this.addresses = addresses;
+    }
+
+    /// A library, or why there is none that can be used.
+    record Found(Optional<NcclLibrary> library, String reason) {}
+
+    /// Loads the configured library. Never throws: what is missing is a reason, with what to do about it.
+    static Found find() {
+        return find(Optional.ofNullable(System.getProperty(PROPERTY))
+                .or(() -> Optional.ofNullable(System.getenv(VARIABLE)))
+                .orElse(NAME));
+    }
+
+    static Found find(String name) {
+        try {
+            return load(Files.isDirectory(Path.of(name)) ? Path.of(name, NAME).toString() : name);
+        } catch (IllegalCallerException denied) {
+            return no("native access is denied to Cistern; start java with --enable-native-access=" + accessName());
+        } catch (IllegalArgumentException absent) {
+            return no("the library " + name + " can't be loaded: install NCCL, or give the path of its file or folder"
+                    + " with -D" + PROPERTY + "=PATH or " + VARIABLE);
+        } catch (RuntimeException | LinkageError e) {
+            return no("the library " + name + " can't be called: " + e);
+        }
+    }
+
+    private static Found no(String reason) {
+        return new Found(Optional.empty(), reason);
+    }
+
+    /// What `--enable-native-access` must name for this code.
+    private static String accessName() {
+        Module module = NcclLibrary.class.getModule();
+        return module.isNamed() ? module.getName() : "ALL-UNNAMED";
+    }
+
+    @SuppressWarnings("restricted")
+    private static Found load(String name) {
+        SymbolLookup symbols = name.contains("/")
+                ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
+                : SymbolLookup.libraryLookup(name, Arena.global());
+        Map<NcclCall, MemorySegment> addresses = new EnumMap<>(NcclCall.class);
+        for (NcclCall call : NcclCall.values()) {
+            symbols.find(call.symbol()).ifPresent(address -> addresses.put(call, address));
+        }
+        MemorySegment getVersion = addresses.get(NcclCall.GET_VERSION);
+        if (getVersion == null) {
+            return no(name + " has no symbol ncclGetVersion: it is no NCCL");
+        }
+        int version = version(getVersion);
+        return missing(name, version, addresses)
+                .map(NcclLibrary::no)
+                .orElseGet(() -> new Found(Optional.of(new NcclLibrary(name, version, addresses)), ""));
+    }
+
+    private static Optional<String> missing(String name, int version, Map<NcclCall, MemorySegment> addresses) {
+        if (version < LEAST_VERSION) {
+            return Optional.of(name + " is NCCL " + text(version) + ", older than " + text(LEAST_VERSION)
+                    + ", the first with ncclMemAlloc; update NCCL");
+        }
+        for (NcclCall call : NcclCall.values()) {
+            if (!addresses.containsKey(call) && call.sinceVersion() == 0) {
+                return Optional.of(name + ", NCCL " + text(version) + ", has no symbol " + call.symbol());
+            }
+        }
+        return Optional.empty();
+    }
+
+    @SuppressWarnings("restricted")
+    private static int version(MemorySegment getVersion) {
+        MethodHandle handle = Linker.nativeLinker()
+                .downcallHandle(getVersion, FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
+            int code = (int) handle.invokeExact(out);
+            return code == 0 ? out.get(ValueLayout.JAVA_INT, 0) : 0;
+        } catch (Throwable e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /// A version for people: major, minor, patch.
+    static String text(int version) {
+        return version >= 10_000
+                ? version / 10_000 + "." + version / 100 % 100 + "." + version % 100
+                : version / 1000 + "." + version / 100 % 10 + "." + version % 100;
+    }
+
+    /// As `ncclGetVersion` codes it: 10000 × major + 100 × minor + patch.
+    int version() {
+        return version;
+    }
+
+    String name() {
+        return name;
+    }
+
+    /// A function; one that this version lacks says so when it is called.
+    NcclFunction function(NcclCall call) {
+        return new NcclFunction(call, addresses.getOrDefault(call, MemorySegment.NULL), this);
+    }
+}

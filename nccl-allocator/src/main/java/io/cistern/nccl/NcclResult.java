@@ -1,0 +1,70 @@
+package io.cistern.nccl;
+
+import java.util.Locale;
+
+/// What NCCL's functions return, by their names in `nccl.h` without the `nccl` prefix.
+public enum NcclResult {
+    /// It worked.
+    SUCCESS(0, ""),
+    /// A CUDA call inside NCCL failed.
+    UNHANDLED_CUDA_ERROR(1, "a CUDA call inside NCCL failed"),
+    /// A call of the operating system failed: sockets, shared memory, a full /dev/shm.
+    SYSTEM_ERROR(2, "a system call failed; look at sockets, at /dev/shm and at NCCL_DEBUG=WARN"),
+    /// A bug in NCCL, or memory that somebody overwrote.
+    INTERNAL_ERROR(3, "an internal check of NCCL failed; look at NCCL_DEBUG=WARN"),
+    /// An argument is not legal.
+    INVALID_ARGUMENT(4, "an argument is not legal"),
+    /// The calls don't fit together: wrong order, one GPU twice, ranks that disagree.
+    INVALID_USAGE(5, "the calls don't fit together: one GPU twice, or ranks that disagree"),
+    /// Another rank failed or is gone.
+    REMOTE_ERROR(6, "another rank failed or is gone; abort the communicator"),
+    /// Still under way, for communicators that don't block.
+    IN_PROGRESS(7, "still under way"),
+    /// It took longer than was set.
+    TIMEOUT(8, "it took longer than was set"),
+    /// A code that this version does not name.
+    UNKNOWN(-1, "a result that this version does not know");
+
+    private final int code;
+    private final String meaning;
+
+    NcclResult(int code, String meaning) {
+        this.code = code;
+        this.meaning = meaning;
+    }
+
+    /// The number in `nccl.h`.
+    public int code() {
+        return code;
+    }
+
+    /// What it says, and what to do about it; empty for success.
+    public String meaning() {
+        return meaning;
+    }
+
+    /// The constant for a code, or [#UNKNOWN].
+    public static NcclResult of(int code) {
+        for (NcclResult result : values()) {
+            if (result.code == code) {
+                return result;
+            }
+        }
+        return UNKNOWN;
+    }
+
+    /// Name, number and meaning for people. Never throws.
+    static String describe(int code) {
+        NcclResult result = of(code);
+        String name = result == UNKNOWN ? "ncclResult" : "nccl" + camelCase(result.name());
+        return name + " (" + code + ")" + (result.meaning.isEmpty() ? "" : ", " + result.meaning);
+    }
+
+    private static String camelCase(String name) {
+        StringBuilder text = new StringBuilder();
+        for (String word : name.split("_", -1)) {
+            text.append(word.charAt(0)).append(word.substring(1).toLowerCase(Locale.ROOT));
+        }
+        return text.toString();
+    }
+}

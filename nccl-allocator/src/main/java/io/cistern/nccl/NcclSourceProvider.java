@@ -1,0 +1,44 @@
+package io.cistern.nccl;
+
+import io.cistern.ConfigurationException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.SegmentSourceProvider;
+
+/// Provides the source `nccl`: segments from `ncclMemAlloc`. It has no options; [Nccl] tells where libnccl is looked
+/// for.
+public final class NcclSourceProvider implements SegmentSourceProvider {
+    /// For [java.util.ServiceLoader].
+    public NcclSourceProvider() {}
+
+    @Override
+    public int spiVersion() {
+        return AllocatorProvider.SPI_VERSION;
+    }
+
+    @Override
+    public String name() {
+        return "nccl";
+    }
+
+    /// No, with the reason, if there is no libnccl or an older one than 2.19.1.
+    @Override
+    public Availability availability(DeviceEnvironment environment) {
+        return NcclApis.availability(environment.simulated());
+    }
+
+    @Override
+    public SegmentSource open(AllocatorContext context) {
+        CudaDriver driver = driver(context);
+        return new NcclSource(NcclApis.of(driver), driver);
+    }
+
+    static CudaDriver driver(AllocatorContext context) {
+        return context.extension(CudaDriver.class)
+                .orElseThrow(() -> new ConfigurationException("nccl needs the driver, which this environment hides"));
+    }
+}

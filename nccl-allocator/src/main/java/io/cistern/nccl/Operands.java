@@ -1,0 +1,48 @@
+package io.cistern.nccl;
+
+import io.cistern.DeviceBuffer;
+import io.cistern.nccl.Collective.Kind;
+
+/// The buffers of one collective: checked, counted, and kept until the stream has passed the call.
+///
+/// @param rank whose call it is
+record Operands(Collectives rank, Kind kind, DataType type, long stream) {
+    /// Elements in a buffer that holds so many parts of equal size.
+    ///
+    /// @return elements in one part
+    long count(DeviceBuffer buffer, int parts) {
+        long unit = (long) type.byteSize() * parts;
+        if (buffer.device() != rank.device()) {
+            throw illegal(buffer, "lies on another device than " + rank);
+        }
+        if (buffer.byteSize() % unit != 0) {
+            throw illegal(buffer, "is no multiple of " + unit + " bytes: " + parts + " × " + type);
+        }
+        return buffer.byteSize() / unit;
+    }
+
+    /// Elements in one part of two buffers that fit each other.
+    long count(DeviceBuffer one, int partsOfOne, DeviceBuffer other, int partsOfOther) {
+        long count = count(one, partsOfOne);
+        if (count(other, partsOfOther) != count) {
+            throw illegal(other, "does not fit " + one + ": their sizes are as " + partsOfOther + " to " + partsOfOne);
+        }
+        return count;
+    }
+
+    /// The address, which stays the buffer's until the stream has passed the call.
+    long use(DeviceBuffer buffer) {
+        long address = buffer.address();
+        if (address % type.byteSize() != 0) {
+            throw illegal(buffer, "begins at no multiple of " + type.byteSize() + " bytes");
+        }
+        if (address != 0 && buffer.stream() != stream) {
+            buffer.recordUse(stream);
+        }
+        return address;
+    }
+
+    private IllegalArgumentException illegal(DeviceBuffer buffer, String why) {
+        return new IllegalArgumentException(kind + " of " + type + ": " + buffer + " " + why);
+    }
+}

@@ -1,0 +1,183 @@
+package io.cistern.nccl;
+
+import io.cistern.spi.Segment;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/// Which segments of one registry a communicator has registered. Changed under the communicator's lock alone.
+final class RegistrationBook {
+    private static final System.Logger LOG = System.getLogger(RegistrationBook.class.getName());
+
+    private static final String UNUSED =
+            "NCCL makes no use of registered memory here: NCCL_LOCAL_REGISTER=0, or peers" + " copy through the host";
+
+    private final Communicator communicator;
+    private final SegmentRegistry registry;
+    private final Map<Segment, Long> handles = new ConcurrentHashMap<>();
+    /// What NCCL would not take; not tried again.
+    private final Map<Segment, String> refused = new ConcurrentHashMap<>();
+
+    private long seenVersion = -1;
+
+    RegistrationBook(Communicator communicator, SegmentRegistry registry) {
+        this.communicator = communicator;
+        this.registry = registry;
+    }
+
+    SegmentRegistry registry() {
+        return registry;
+    }
+
+    /// Registers what is there, or nothing.
+    ///
+    /// @throws NcclException if NCCL refuses one; those before are deregistered again
+    void begin() {
+        registry.add(this);
+        seenVersion = registry.version();
+        try {
+            for (Segment segment : registry.present(communicator.device())) {
+                register(segment);
+            }
+        } catch (RuntimeException | Error failure) {
+            end(failure);
+            throw failure;
+        }
+    }
+
+    private void register(Segment segment) {
+        long handle = communicator.api().register(communicator.handle(), segment.address(), segment.byteSize());
+        if (handle == 0) {
+            refused.put(segment, UNUSED);
+        } else {
+            handles.put(segment, handle);
+        }
+    }
+
+    /// Registers what is new and deregisters what was abandoned, unless the communicator is in a call: then before
+    /// its next one.
+    void tryUpdate() {
+        if (communicator.tryLock()) {
+            try {
+                update();
+            } finally {
+                communicator.unlock();
+            }
+        }
+    }
+
+    /// Under the communicator's lock. What NCCL refuses is used all the same, only slower: that is logged.
+    void update() {
+        long version = registry.version();
+        if (version == seenVersion || !communicator.isOpen()) {
+            return;
+        }
+        seenVersion = version;
+        List<Segment> present = registry.present(communicator.device());
+        for (Segment segment : present) {
+            if (!handles.containsKey(segment) && !refused.containsKey(segment)) {
+                registerLate(segment);
+            }
+        }
+        forget(new HashSet<>(present));
+    }
+
+    private void registerLate(Segment segment) {
+        try {
+            register(segment);
+        } catch (NcclException failure) {
+            refused.put(segment, String.valueOf(failure.getMessage()));
+            LOG.log(Level.WARNING, "{0} stays unregistered: {1}", segment, failure.getMessage());
+        }
+    }
+
+    private void forget(Set<Segment> present) {
+        refused.keySet().retainAll(present);
+        for (Segment segment : List.copyOf(handles.keySet())) {
+            if (!present.contains(segment)) {
+                drop(segment);
+            }
+        }
+        registry.freeAbandoned();
+    }
+
+    /// Deregisters a segment, unless the communicator is in a call.
+    boolean tryDrop(Segment segment) {
+        refused.remove(segment);
+        if (!handles.containsKey(segment)) {
+            return true;
+        }
+        if (!communicator.tryLock()) {
+            return false;
+        }
+        try {
+            drop(segment);
+            return true;
+        } finally {
+            communicator.unlock();
+        }
+    }
+
+    /// A handle that NCCL does not take back is of no more use: with a failed communicator all are gone.
+    private void drop(Segment segment) {
+        Long handle = handles.get(segment);
+        if (handle == null) {
+            return;
+        }
+        try {
+            communicator.api().deregister(communicator.handle(), handle);
+        } catch (NcclException failure) {
+            LOG.log(Level.WARNING, "{0} could not be deregistered: {1}", segment, failure.getMessage());
+        } finally {
+            handles.remove(segment);
+        }
+    }
+
+    /// Deregisters everything, under the communicator's lock.
+    void end(@Nullable Throwable failure) {
+        List.copyOf(handles.keySet()).forEach(this::drop);
+        refused.clear();
+        close(failure);
+    }
+
+    /// Forgets everything: an aborted communicator has no registrations any more.
+    void die() {
+        handles.clear();
+        refused.clear();
+        registry.remove(this);
+    }
+
+    private void close(@Nullable Throwable failure) {
+        try {
+            registry.remove(this);
+        } catch (RuntimeException second) {
+            if (failure == null) {
+                throw second;
+            }
+            failure.addSuppressed(second);
+        }
+    }
+
+    boolean knows(Segment segment) {
+        return handles.containsKey(segment);
+    }
+
+    long byteSize() {
+        return handles.keySet().stream().mapToLong(Segment::byteSize).sum();
+    }
+
+    int segments() {
+        return handles.size();
+    }
+
+    List<String> refusals() {
+        List<String> texts = new ArrayList<>();
+        refused.forEach((segment, why) -> texts.add(segment + ": " + why));
+        return texts;
+    }
+}

@@ -1,0 +1,154 @@
+package io.cistern.nccl;
+
+import io.cistern.spi.Segment;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+
+/// The segments of one source, and the communicators that know them.
+///
+/// **Rules.** What appears is registered with every communicator of its device; what goes is deregistered before. A
+/// communicator that is in a call is not waited for, since that call may itself wait for whoever allocates here: what
+/// appears meanwhile is registered before its next call, and what should go stays ([#letGo]). Nothing here is
+/// collective.
+///
+/// **Invariant.** A segment that a communicator has a handle of is present or abandoned; one with a window too.
+///
+/// **Threading.** One lock. Under it the locks of communicators are only tried; whoever holds one of those may wait
+/// for this lock.
+final class SegmentRegistry {
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Map<Long, Segment> present = new TreeMap<>();
+    /// Windows on a segment, by its address.
+    private final Map<Long, Integer> windows = new HashMap<>();
+    /// Segments that nobody allocates from any more, and how they are freed once no communicator knows them.
+    private final Map<Segment, Runnable> abandoned = new HashMap<>();
+
+    private final CopyOnWriteArrayList<RegistrationBook> books = new CopyOnWriteArrayList<>();
+
+    /// Grows with each change, so that a communicator sees at a glance whether it is up to date.
+    private final AtomicLong version = new AtomicLong();
+
+    long version() {
+        return version.get();
+    }
+
+    /// A segment exists from now on.
+    void appeared(Segment segment) {
+        lock.lock();
+        try {
+            present.put(segment.address(), segment);
+            version.incrementAndGet();
+        } finally {
+            lock.unlock();
+        }
+        books.forEach(RegistrationBook::tryUpdate);
+    }
+
+    /// Has a segment deregistered everywhere.
+    ///
+    /// @return false if a window lies on it, or if one of its communicators is in a call: then it must stay
+    boolean letGo(Segment segment) {
+        lock.lock();
+        try {
+            if (windows.containsKey(segment.address())) {
+                return false;
+            }
+            version.incrementAndGet(); // also if it stays: who dropped it takes it up again
+            for (RegistrationBook book : books) {
+                if (!book.tryDrop(segment)) {
+                    return false;
+                }
+            }
+            present.remove(segment.address());
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Nobody allocates from a segment any more: frees it now, or when no communicator knows it any more.
+    void abandon(Segment segment, Runnable free) {
+        if (letGo(segment)) {
+            free.run();
+            return;
+        }
+        lock.lock();
+        try {
+            present.remove(segment.address());
+            abandoned.put(segment, free);
+            version.incrementAndGet();
+        } finally {
+            lock.unlock();
+        }
+        books.forEach(RegistrationBook::tryUpdate);
+        freeAbandoned();
+    }
+
+    /// Frees what was abandoned and is known to nobody.
+    void freeAbandoned() {
+        List<Runnable> free;
+        lock.lock();
+        try {
+            List<Segment> unknown = abandoned.keySet().stream()
+                    .filter(segment -> !windows.containsKey(segment.address()))
+                    .filter(segment -> books.stream().noneMatch(book -> book.knows(segment)))
+                    .toList();
+            free = unknown.stream().map(abandoned::remove).toList();
+        } finally {
+            lock.unlock();
+        }
+        free.forEach(Runnable::run);
+    }
+
+    /// The segments of a device, by address.
+    List<Segment> present(int device) {
+        lock.lock();
+        try {
+            return present.values().stream()
+                    .filter(segment -> segment.device() == device)
+                    .toList();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void add(RegistrationBook book) {
+        books.add(book);
+    }
+
+    void remove(RegistrationBook book) {
+        books.remove(book);
+        freeAbandoned();
+    }
+
+    /// A window lies on a segment from now on, or no more.
+    void windowOpened(Segment segment) {
+        lock.lock();
+        try {
+            windows.merge(segment.address(), 1, Integer::sum);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void windowClosed(Segment segment) {
+        lock.lock();
+        try {
+            windows.computeIfPresent(segment.address(), (_, count) -> count == 1 ? null : count - 1);
+        } finally {
+            lock.unlock();
+        }
+        freeAbandoned();
+    }
+
+    /// A source or an allocator whose memory can be registered.
+    interface Owner {
+        /// The registries of all memory that it hands out.
+        List<SegmentRegistry> registries();
+    }
+}

@@ -1,0 +1,138 @@
+package io.cistern.nccl;
+
+import io.cistern.cuda.CudaException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/// The ranks of one simulated communicator. The n-th collective of each rank belongs together, and the n-th send from
+/// one rank to another with the n-th receive there: each is a [SimulatedExchange].
+///
+/// **Threading.** Everything under its own lock.
+final class SimulatedClique {
+    /// Sends and receives between two ranks.
+    private record Channel(int from, int to) {}
+
+    private final SimulatedStaging staging;
+    private final int[] devices;
+    private final Map<Long, SimulatedExchange> collectives = new HashMap<>();
+    private final Map<Channel, List<SimulatedExchange>> unsent = new HashMap<>();
+    private final Map<Channel, List<SimulatedExchange>> unreceived = new HashMap<>();
+    private final List<SimulatedExchange> underWay = new ArrayList<>();
+    private @Nullable SimulatedSplit split;
+    private NcclResult error = NcclResult.SUCCESS;
+
+    SimulatedClique(SimulatedStaging staging, int... devices) {
+        this.staging = staging;
+        this.devices = devices;
+        for (int device : devices) {
+            staging.kernels(device);
+        }
+    }
+
+    int size() {
+        return devices.length;
+    }
+
+    synchronized NcclResult error() {
+        return error;
+    }
+
+    synchronized void enqueue(SimulatedRank rank, Collective call, long stream) {
+        if (error != NcclResult.SUCCESS) {
+            throw SimulatedNccl.refused("nccl " + call.kind(), error, call.toString(), "the communicator has failed");
+        }
+        underWay.removeIf(SimulatedExchange::freeIfDone);
+        SimulatedExchange exchange = exchange(rank, call);
+        try {
+            exchange.join(rank.rank(), call, stream, staging.kernels(devices[rank.rank()]));
+        } catch (NcclException failure) {
+            fail(failure.result());
+            throw failure;
+        } catch (CudaException failure) {
+            fail(NcclResult.UNHANDLED_CUDA_ERROR);
+            throw SimulatedNccl.refused(
+                    "nccl " + call.kind(), error, call.toString(), String.valueOf(failure.getMessage()));
+        }
+    }
+
+    /// The exchange that a call belongs to, made by the first rank that gets there.
+    private SimulatedExchange exchange(SimulatedRank rank, Collective call) {
+        return switch (call.kind()) {
+            case SEND -> matched(new Channel(rank.rank(), call.peer()), unsent, unreceived);
+            case RECEIVE -> matched(new Channel(call.peer(), rank.rank()), unreceived, unsent);
+            default -> numbered(rank.collectives++);
+        };
+    }
+
+    private SimulatedExchange numbered(long number) {
+        SimulatedExchange exchange = collectives.computeIfAbsent(number, _ -> newExchange(devices.length));
+        if (exchange.expectsOne()) {
+            collectives.remove(number);
+        }
+        return exchange;
+    }
+
+    /// @param mine where the other side left what waits for this one
+    /// @param theirs where this side leaves what waits for the other
+    private SimulatedExchange matched(
+            Channel channel, Map<Channel, List<SimulatedExchange>> mine, Map<Channel, List<SimulatedExchange>> theirs) {
+        List<SimulatedExchange> waiting = mine.getOrDefault(channel, List.of());
+        if (!waiting.isEmpty()) {
+            return waiting.removeFirst();
+        }
+        SimulatedExchange exchange = newExchange(2);
+        theirs.computeIfAbsent(channel, _ -> new ArrayList<>()).add(exchange);
+        return exchange;
+    }
+
+    private SimulatedExchange newExchange(int members) {
+        SimulatedExchange exchange = new SimulatedExchange(staging, devices, members);
+        underWay.add(exchange);
+        return exchange;
+    }
+
+    /// Lets streams go that wait for ranks which will not come.
+    private void fail(NcclResult result) {
+        error = result;
+        underWay.forEach(SimulatedExchange::letGo);
+    }
+
+    synchronized void abort() {
+        fail(NcclResult.REMOTE_ERROR);
+    }
+
+    /// Waits for what a rank has called.
+    synchronized void finish(int device) {
+        underWay.forEach(exchange -> exchange.end(device));
+        underWay.removeIf(SimulatedExchange::freeIfDone);
+    }
+
+    /// Waits until all ranks have said their color.
+    synchronized SimulatedSplit split(List<SimulatedRank> members, int[] colors, int[] keys) {
+        SimulatedSplit current = split;
+        if (current == null) {
+            current = new SimulatedSplit(devices);
+            split = current;
+        }
+        for (int i = 0; i < colors.length; i++) {
+            current.wish(members.get(i).rank(), colors[i], keys[i]);
+        }
+        if (current.isComplete()) {
+            current.decide(staging);
+            split = null;
+            notifyAll();
+        }
+        while (!current.isComplete() && error == NcclResult.SUCCESS) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw SimulatedNccl.refused("ncclCommSplit", NcclResult.SYSTEM_ERROR, "", "interrupted");
+            }
+        }
+        return current;
+    }
+}

@@ -1,0 +1,226 @@
+package io.cistern.nccl;
+
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+import io.cistern.spi.StreamOrder;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/// Blocks of one segment by first fit: each lies at the lowest offset with room, whatever stream it is for and whether
+/// or not work on it has finished. So offsets depend on the sequence of sizes and frees alone.
+///
+/// ```
+/// offset   0          4 KiB      6 KiB           10 KiB                    end
+///          | live     | free     | live          | free                      |
+///                       last: stream a             last: streams a, b
+/// ```
+///
+/// **Stream order.** A free range remembers whose work may still use it: streams, or for those that ended a fence. Who
+/// gets a block there is made to wait for them on the device.
+///
+/// **Invariant** ([#checkInvariants]): free ranges don't touch, and live and free bytes make up the segment.
+///
+/// **Threading.** One lock, under which fences are recorded when a block changes streams.
+final class SymmetricArena {
+    /// Sizes and offsets are multiples of this; NCCL is at its best from 16 bytes on, blocks in general from 256.
+    static final long UNIT = 512;
+
+    /// What an arena answers whose segment has gone: there may be another one.
+    static final long RETIRED = -1;
+
+    private static final long PER_THREAD = Streams.PER_THREAD_DEFAULT;
+
+    /// Whose work may still use a range: a stream, or what it had done when it ended.
+    ///
+    /// @param fence 0 while the stream exists
+    private record Use(long stream, long fence) {}
+
+    private record Free(long byteSize, Set<Use> last) {}
+
+    private final Segment segment;
+    private final StreamOrder order;
+    private final TreeMap<Long, Free> free = new TreeMap<>();
+    private final Map<Long, Long> live = new TreeMap<>();
+    private final List<Long> fences = new ArrayList<>();
+    private boolean retired;
+
+    SymmetricArena(Segment segment, StreamOrder order) {
+        this.segment = segment;
+        this.order = order;
+        free.put(0L, new Free(segment.byteSize() / UNIT * UNIT, Set.of()));
+    }
+
+    Segment segment() {
+        return segment;
+    }
+
+    boolean contains(long address) {
+        return address >= segment.address() && address < segment.address() + segment.byteSize();
+    }
+
+    /// Allocates.
+    ///
+    /// @return the address, 0 if there is no room, or [#RETIRED]
+    synchronized long allocate(long byteSize, long stream) {
+        if (retired) {
+            return RETIRED;
+        }
+        long size = rounded(byteSize);
+        for (Map.Entry<Long, Free> range : free.entrySet()) {
+            if (range.getValue().byteSize >= size) {
+                return take(range.getKey(), range.getValue(), size, stream);
+            }
+        }
+        return 0;
+    }
+
+    private long take(long offset, Free range, long size, long stream) {
+        for (Use use : range.last) {
+            await(use, key(stream), stream);
+        }
+        free.remove(offset);
+        if (range.byteSize > size) {
+            free.put(offset + size, new Free(range.byteSize - size, range.last));
+        }
+        live.put(offset, size);
+        return segment.address() + offset;
+    }
+
+    private void await(Use use, long key, long stream) {
+        if (use.fence != 0) {
+            order.await(segment.device(), stream, use.fence);
+        } else if (use.stream != key) {
+            long fence = order.record(segment.device(), use.stream);
+            try {
+                order.await(segment.device(), stream, fence);
+            } finally {
+                order.release(segment.device(), fence);
+            }
+        }
+    }
+
+    synchronized void free(long address, long byteSize, long stream) {
+        long offset = address - segment.address();
+        Use use = use(stream);
+        live.remove(offset);
+        Set<Use> last = new HashSet<>(Set.of(use));
+        long from = offset;
+        long to = offset + rounded(byteSize);
+        Map.Entry<Long, Free> before = free.lowerEntry(offset);
+        if (before != null && before.getKey() + before.getValue().byteSize == offset) {
+            from = before.getKey();
+            last.addAll(before.getValue().last);
+        }
+        Free after = free.remove(to);
+        if (after != null) {
+            to += after.byteSize;
+            last.addAll(after.last);
+        }
+        free.put(from, new Free(to - from, Set.copyOf(last)));
+    }
+
+    /// The default stream of a thread is named only by that thread, so its fence is taken at once.
+    private Use use(long stream) {
+        return stream == PER_THREAD ? ended(stream) : new Use(key(stream), 0);
+    }
+
+    private Use ended(long stream) {
+        long fence = order.record(segment.device(), stream);
+        fences.add(fence);
+        return new Use(stream, fence);
+    }
+
+    /// 0 and 1 are both the legacy default stream.
+    private static long key(long stream) {
+        return Math.max(stream, 1);
+    }
+
+    /// Takes the fence of a stream that ends, and forgets those that have passed.
+    synchronized void streamClosing(long stream) {
+        long key = key(stream);
+        boolean used = free.values().stream().anyMatch(range -> range.last.contains(new Use(key, 0)));
+        Use ended = used ? ended(key) : new Use(key, 0);
+        List<Long> passed = fences.stream()
+                .filter(fence -> order.passed(segment.device(), fence))
+                .toList();
+        free.replaceAll((_, range) -> new Free(range.byteSize, renewed(range.last, key, ended, passed)));
+        passed.forEach(fence -> order.release(segment.device(), fence));
+        fences.removeAll(passed);
+    }
+
+    private static Set<Use> renewed(Set<Use> last, long key, Use ended, List<Long> passed) {
+        Set<Use> uses = new HashSet<>();
+        for (Use use : last) {
+            Use now = use.fence == 0 && use.stream == key ? ended : use;
+            if (!passed.contains(now.fence)) {
+                uses.add(now);
+            }
+        }
+        return Set.copyOf(uses);
+    }
+
+    private static long rounded(long byteSize) {
+        return (byteSize + UNIT - 1) / UNIT * UNIT;
+    }
+
+    /// Gives the segment back if it is idle and its source takes it.
+    synchronized boolean tryRetire(RangeSource source) {
+        if (!retired && live.isEmpty() && isQuiet()) {
+            retired = source.tryRelease(segment);
+        }
+        return retired;
+    }
+
+    private boolean isQuiet() {
+        for (Free range : List.copyOf(free.values())) {
+            for (Use use : range.last) {
+                if (!order.passed(segment.device(), use.fence != 0 ? use.fence : ended(use.stream).fence)) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    /// Waits for all that may still use the segment; no block is live. In a context that died nothing runs any more.
+    synchronized void close() {
+        try {
+            for (Free range : List.copyOf(free.values())) {
+                for (Use use : range.last) {
+                    long fence = use.fence != 0 ? use.fence : ended(use.stream).fence;
+                    order.synchronize(segment.device(), fence);
+                }
+            }
+            fences.forEach(fence -> order.release(segment.device(), fence));
+        } catch (CudaException failure) {
+            if (!failure.result().endsContext()) {
+                throw failure;
+            }
+        }
+        fences.clear();
+    }
+
+    /// Checks the invariant.
+    ///
+    /// @throws IllegalStateException if it does not hold
+    synchronized void checkInvariants() {
+        long bytes = live.values().stream().mapToLong(Long::longValue).sum();
+        long end = -1;
+        for (Map.Entry<Long, Free> range : free.entrySet()) {
+            if (range.getKey() <= end) {
+                throw new IllegalStateException("free ranges touch or overlap at offset " + range.getKey());
+            }
+            end = range.getKey() + range.getValue().byteSize;
+            bytes += range.getValue().byteSize;
+        }
+        if (bytes != segment.byteSize() / UNIT * UNIT) {
+            throw new IllegalStateException(bytes + " bytes are live or free, not " + segment.byteSize());
+        }
+    }
+}

@@ -1,0 +1,147 @@
+package io.cistern.nccl;
+
+import io.cistern.ConfigurationException;
+import io.cistern.DeviceBuffer;
+import io.cistern.MemoryPool;
+import io.cistern.spi.Segment;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+
+/// The memory of one pool that all ranks have at the same offsets, registered as a symmetric window: ranks reach each
+/// other's by offset, and NCCL uses its kernels for symmetric memory on what lies in it.
+///
+/// **Order of the end.** Pool, communicator and window may be closed in any order: memory stays until the last window
+/// on it is closed.
+///
+/// **Threads.** Any.
+public final class Window implements AutoCloseable {
+    /// The first NCCL with windows.
+    static final int SINCE = 22703;
+
+    private final Communicator communicator;
+    private final SegmentRegistry registry;
+    private final Segment segment;
+    private final long handle;
+
+    private Window(Communicator communicator, SegmentRegistry registry, Segment segment, long handle) {
+        this.communicator = communicator;
+        this.registry = registry;
+        this.segment = segment;
+        this.handle = handle;
+    }
+
+    /// Registers a pool's memory with ranks of this process, all at once.
+    static List<Window> open(NcclApi api, List<Communicator> communicators, MemoryPool pool) {
+        SymmetricMemory memory = pool.extension(SymmetricMemory.class)
+                .orElseThrow(() -> new ConfigurationException(pool + " can't be a window: its offsets depend on timing,"
+                        + " so that ranks would differ; legal: a pool of the allocator symmetric"));
+        if (api.version() < SINCE) {
+            throw new UnsupportedOperationException("windows came with NCCL " + NcclLibrary.text(SINCE) + "; this is "
+                    + NcclLibrary.text(api.version()));
+        }
+        List<Segment> segments = communicators.stream()
+                .map(communicator -> memory.segment(communicator.device()))
+                .toList();
+        return BlockingWork.get(() -> open(api, communicators, memory.registry(), segments));
+    }
+
+    private static List<Window> open(
+            NcclApi api, List<Communicator> communicators, SegmentRegistry registry, List<Segment> segments) {
+        List<Communicator> inOrder = communicators.stream()
+                .sorted(Comparator.comparingLong(Communicator::number))
+                .toList();
+        int entered = 0;
+        try {
+            for (; entered < inOrder.size(); entered++) {
+                inOrder.get(entered).enter();
+            }
+            long[] handles = api.registerWindows(
+                    communicators.stream().map(Communicator::handle).toArray(NcclApi.Handle[]::new),
+                    segments.stream().mapToLong(Segment::address).toArray(),
+                    segments.getFirst().byteSize());
+            return opened(api, communicators, registry, segments, handles);
+        } finally {
+            inOrder.subList(0, entered).forEach(Communicator::leave);
+        }
+    }
+
+    private static List<Window> opened(
+            NcclApi api,
+            List<Communicator> communicators,
+            SegmentRegistry registry,
+            List<Segment> segments,
+            long... handles) {
+        for (long handle : handles) {
+            if (handle == 0) {
+                undo(api, communicators, handles);
+                throw new UnsupportedOperationException("NCCL has no symmetric memory for these ranks: it needs"
+                        + " physical handles (NCCL_CUMEM_ENABLE), peer access between all ranks of a host, and"
+                        + " NCCL_WIN_ENABLE not 0");
+            }
+        }
+        List<Window> windows = new ArrayList<>();
+        for (int i = 0; i < handles.length; i++) {
+            Window window = new Window(communicators.get(i), registry, segments.get(i), handles[i]);
+            registry.windowOpened(segments.get(i));
+            communicators.get(i).opened(window);
+            windows.add(window);
+        }
+        return windows;
+    }
+
+    private static void undo(NcclApi api, List<Communicator> communicators, long... handles) {
+        for (int i = 0; i < handles.length; i++) {
+            if (handles[i] != 0) {
+                api.deregisterWindow(communicators.get(i).handle(), handles[i]);
+            }
+        }
+    }
+
+    /// Its length, the same on all ranks.
+    public long byteSize() {
+        return segment.byteSize();
+    }
+
+    /// The `ncclWindow_t`, for other libraries.
+    public long handle() {
+        return handle;
+    }
+
+    /// Whether a buffer lies in it.
+    public boolean contains(DeviceBuffer buffer) {
+        long address = buffer.address();
+        return buffer.device() == segment.device()
+                && address >= segment.address()
+                && address + buffer.byteSize() <= segment.address() + segment.byteSize();
+    }
+
+    /// Where a buffer lies: at the same offset on all ranks that made the same allocations in the same order.
+    ///
+    /// @throws IllegalArgumentException if it lies elsewhere
+    public long offsetOf(DeviceBuffer buffer) {
+        if (!contains(buffer)) {
+            throw new IllegalArgumentException(buffer + " does not lie in this window");
+        }
+        return buffer.address() - segment.address();
+    }
+
+    /// Deregisters it; every rank does, and work on it is done. Closing twice does nothing.
+    @Override
+    public void close() {
+        communicator.end(this);
+    }
+
+    /// Under the communicator's lock.
+    ///
+    /// @param alive whether the communicator still knows it
+    void end(boolean alive) {
+        try {
+            if (alive) {
+                communicator.api().deregisterWindow(communicator.handle(), handle);
+            }
+        } finally {
+            registry.windowClosed(segment);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+package io.cistern.nccl;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.ConfigurationException;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.caching.CachingProvider;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// Blocks at deterministic offsets, and what is not one of them.
+class SymmetricTests {
+    private static final long MIB = 1L << 20;
+
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
+    private final DeviceMemory memory = DeviceMemory.open(
+            gpu,
+            Catalog.of(
+                    List.of(new CachingProvider(), new SymmetricProvider()),
+                    List.of(new NcclSourceProvider(), new VmmSourceProvider())));
+    private final long[] streams = {gpu.streams().create(0), gpu.streams().create(1)};
+
+    @AfterEach
+    void nothingWasMisused() {
+        memory.close();
+        assertThat(gpu.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    private static SymmetricMemory symmetric(MemoryPool pool) {
+        return pool.extension(SymmetricMemory.class).orElseThrow();
+    }
+
+    @Test
+    void offsetsFollowTheSequenceOfSizesAndFreesWhateverStreamsDo() {
+        long seed = System.nanoTime();
+        try (MemoryPool pool = memory.pool("symmetric:bytes=64MiB")) {
+            List<List<Long>> offsets = new ArrayList<>();
+            for (int device = 0; device < 2; device++) {
+                offsets.add(offsets(pool, device, new Random(seed), device == 1));
+            }
+            assertThat(offsets.get(0)).as("seed %d", seed).isEqualTo(offsets.get(1));
+        }
+    }
+
+    /// Offsets of random allocations and frees.
+    ///
+    /// @param slow whether work keeps the streams busy meanwhile
+    private List<Long> offsets(MemoryPool pool, int device, Random random, boolean slow) {
+        long other = gpu.streams().create(device);
+        List<Long> live = new ArrayList<>();
+        List<Long> offsets = new ArrayList<>();
+        long base = symmetric(pool).segment(device).address();
+        for (int i = 0; i < 500; i++) {
+            long stream = random.nextBoolean() ? streams[device] : other;
+            if (live.size() > 20 || (!live.isEmpty() && random.nextInt(3) == 0)) {
+                memory.free(live.remove(random.nextInt(live.size())), stream);
+            } else {
+                long size = 1 + random.nextLong(MIB);
+                long block = pool.allocate(size, device, stream);
+                if (slow) {
+                    gpu.copies().fillBytes(device, block, (byte) i, size, stream);
+                }
+                live.add(block);
+                offsets.add(block - base);
+            }
+        }
+        // Each was used on the stream that it was made for; wait for both, since it is freed on one.
+        gpu.devices().synchronize(device);
+        live.forEach(block -> memory.free(block, other));
+        memory.streamClosing(device, other);
+        gpu.streams().destroy(device, other);
+        return offsets;
+    }
+
+    @Test
+    void aBlockThatChangesStreamsIsUsedAfterTheFormerStream() {
+        long other = gpu.streams().create(0);
+        try (MemoryPool pool = memory.pool("symmetric:bytes=4MiB,largest=4MiB")) {
+            long block = pool.allocate(4 * MIB, 0, streams[0]);
+            gpu.copies().fillBytes(0, block, (byte) 1, 4 * MIB, streams[0]);
+            memory.free(block, streams[0]);
+            assertThat(pool.allocate(4 * MIB, 0, other)).isEqualTo(block);
+            gpu.copies().fillBytes(0, block, (byte) 2, 4 * MIB, other);
+            memory.free(block, other);
+            memory.streamClosing(0, other);
+            gpu.streams().destroy(0, other);
+            assertThat(pool.allocate(MIB, 0, streams[0])).isEqualTo(block);
+            gpu.copies().fillBytes(0, block, (byte) 3, MIB, streams[0]);
+            memory.free(block, streams[0]);
+            gpu.devices().synchronize(0);
+        }
+    }
+
+    @Test
+    void largeBlocksComeFromPlainMemory() {
+        try (MemoryPool pool = memory.pool("symmetric:bytes=64MiB,largest=1MiB")) {
+            long small = pool.allocate(MIB, 0, streams[0]);
+            long large = pool.allocate(MIB + 1, 0, streams[0]);
+            var segment = symmetric(pool).segment(0);
+            assertThat(small).isBetween(segment.address(), segment.address() + segment.byteSize());
+            assertThat(large).matches(at -> at < segment.address() || at >= segment.address() + segment.byteSize());
+            assertThat(pool.reservedBytes(0).orElseThrow()).isGreaterThan(64 * MIB);
+            memory.free(small, streams[0]);
+            memory.free(large, streams[0]);
+        }
+    }
+
+    @Test
+    void aRegistrationCoversBoth() {
+        try (MemoryPool pool = memory.pool("symmetric:bytes=64MiB,largest=1MiB");
+                Communicator rank = Nccl.of(memory).initAll(0).getFirst()) {
+            long small = pool.allocate(MIB, 0, streams[0]);
+            long large = pool.allocate(40 * MIB, 0, streams[0]);
+            assertThat(rank.register(pool).registeredBytes())
+                    .isEqualTo(pool.reservedBytes(0).orElseThrow());
+            memory.free(small, streams[0]);
+            memory.free(large, streams[0]);
+        }
+    }
+
+    @Test
+    void whatFindsNoRoomComesFromPlainMemory() {
+        try (MemoryPool pool = memory.pool("symmetric:bytes=4MiB")) {
+            long block = pool.allocate(3 * MIB, 0, streams[0]);
+            long other = pool.allocate(2 * MIB, 0, streams[0]);
+            long offset = other - symmetric(pool).segment(0).address();
+            assertThat(offset < 0 || offset >= 4 * MIB).isTrue();
+            memory.free(block, streams[0]);
+            memory.free(other, streams[0]);
+        }
+    }
+
+    @Test
+    void anIdleSegmentGoesWithTrimUnlessAWindowLiesOnIt() {
+        try (MemoryPool pool = memory.pool("symmetric:bytes=64MiB");
+                Communicator rank = Nccl.of(memory).initAll(0).getFirst()) {
+            long block = pool.allocate(MIB, 0, streams[0]);
+            assertThat(pool.trim(0, 0)).as("a block is live").isZero();
+            memory.free(block, streams[0]);
+            gpu.streams().synchronize(0, streams[0]);
+            try (Window _ = rank.registerWindow(pool)) {
+                assertThat(pool.trim(0, 0)).as("a window lies on it").isZero();
+            }
+            assertThat(pool.trim(0, 0)).isEqualTo(64 * MIB);
+            assertThat(pool.reservedBytes(0)).hasValue(0);
+            memory.free(pool.allocate(MIB, 0, streams[0]), streams[0]);
+        }
+    }
+
+    @Test
+    void optionsThatCantBeFollowedAreRefused() {
+        assertThatThrownBy(() -> memory.pool("symmetric:bytes=1MiB"))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("2MiB");
+        assertThatThrownBy(() -> memory.pool("symmetric:source=vmm"))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("no ranges");
+    }
+}

@@ -1,0 +1,64 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.HandleType;
+import io.cistern.cuda.MemoryLocation;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/// The stores of those pools of a device whose memory other processes see, or is another process's. Guarded by
+/// the machine's lock.
+final class SharedStores implements AutoCloseable {
+    private final Map<PoolSimulation, SharedStore> stores = new HashMap<>();
+    private final Set<PoolSimulation> imported = new HashSet<>();
+
+    /// The physical memory of a page, or null for a pool that is not shared.
+    @Nullable
+    PhysicalBlock page(PoolSimulation pool, long address, MemoryBudget budget) {
+        if (imported.contains(pool)) {
+            throw new DriverFailure(CudaResult.NOT_SUPPORTED);
+        }
+        if (!isExportable(pool)) {
+            return null;
+        }
+        Contents contents = new HostContents(store(pool).map(address - pool.base(), PoolGrowth.PAGE_BYTES));
+        return new PhysicalBlock(PoolGrowth.PAGE_BYTES, MemoryLocation.device(pool.device()), 0, contents, budget);
+    }
+
+    static boolean isExportable(PoolSimulation pool) {
+        return (pool.properties().handleTypes() & HandleType.POSIX_FILE_DESCRIPTOR.bit()) != 0;
+    }
+
+    /// The store of a pool that was created for export, or imported.
+    SharedStore store(PoolSimulation pool) {
+        DriverFailure.require(isExportable(pool) || imported.contains(pool));
+        return stores.computeIfAbsent(pool, _ -> SharedStore.create());
+    }
+
+    boolean isImported(PoolSimulation pool) {
+        return imported.contains(pool);
+    }
+
+    void addImported(PoolSimulation pool, SharedStore store) {
+        imported.add(pool);
+        stores.put(pool, store);
+    }
+
+    /// The pool is gone; what is mapped of it stays.
+    void remove(PoolSimulation pool) {
+        imported.remove(pool);
+        SharedStore store = stores.remove(pool);
+        if (store != null) {
+            store.close();
+        }
+    }
+
+    @Override
+    public void close() {
+        stores.values().forEach(SharedStore::close);
+        stores.clear();
+    }
+}
