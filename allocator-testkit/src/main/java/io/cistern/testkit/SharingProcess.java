@@ -83,7 +83,9 @@ final class SharingProcess {
             case "record" -> record();
             case "await" -> await();
             case "idle" -> driver.streams().isIdle(DEVICE, stream);
-            case "passed" -> passes();
+            case "gets-idle" -> getsIdle();
+            case "has-passed" -> driver.events().hasPassed(DEVICE, openedEvent);
+            case "record-for-other" -> recordForOther();
             case "range" -> driver.memory().range(DEVICE, address).byteSize();
             case "unmap" -> unmap();
             case "destroy" -> destroy();
@@ -203,10 +205,16 @@ final class SharingProcess {
         return "";
     }
 
-    /// Asks, for some seconds, whether the other process's event has passed.
-    private boolean passes() {
-        long deadline = System.nanoTime() + Duration.ofSeconds(10).toNanos();
-        while (!driver.events().hasPassed(DEVICE, openedEvent)) {
+    /// Records the other process's event on a stream that has nothing to do.
+    private String recordForOther() {
+        driver.events().record(DEVICE, openedEvent, driver.streams().create(DEVICE));
+        return "";
+    }
+
+    /// Asks, for a second, whether the stream has nothing left to do.
+    private boolean getsIdle() {
+        long deadline = System.nanoTime() + Duration.ofSeconds(1).toNanos();
+        while (!driver.streams().isIdle(DEVICE, stream)) {
             if (System.nanoTime() > deadline) {
                 return false;
             }
