@@ -89,6 +89,7 @@ final class SharingProcess {
             case "range" -> driver.memory().range(DEVICE, address).byteSize();
             case "unmap" -> unmap();
             case "destroy" -> destroy();
+            case "forget" -> forget();
             case "free-bytes" -> driver.memory().freeBytes(DEVICE);
             default -> throw new IllegalArgumentException(words[0]);
         };
@@ -226,12 +227,45 @@ final class SharingProcess {
     private String unmap() {
         driver.pools().free(DEVICE, address, stream);
         driver.streams().synchronize(DEVICE, stream);
+        address = 0;
         return "";
     }
 
     private String destroy() {
         driver.pools().destroy(DEVICE, pool);
         driver.devices().synchronize(DEVICE);
+        pool = 0;
+        return "";
+    }
+
+    /// Gives back what is left, to begin anew.
+    private String forget() {
+        if (latch != null) {
+            latch.close();
+            latch = null;
+        }
+        driver.devices().synchronize(DEVICE);
+        if (address != 0) {
+            unmap();
+        }
+        if (pool != 0) {
+            destroy();
+        }
+        for (long event : new long[] {ownEvent, openedEvent}) {
+            if (event != 0) {
+                driver.events().destroy(DEVICE, event);
+            }
+        }
+        ownEvent = 0;
+        openedEvent = 0;
+        if (exported != null) {
+            exported.close();
+            exported = null;
+        }
+        if (listener != null) {
+            listener.close();
+            listener = null;
+        }
         return "";
     }
 }
