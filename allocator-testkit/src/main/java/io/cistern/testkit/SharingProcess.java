@@ -212,9 +212,9 @@ final class SharingProcess {
         return "";
     }
 
-    /// Asks, for a second, whether the stream has nothing left to do.
+    /// Asks, for a moment, whether the stream has nothing left to do.
     private boolean getsIdle() {
-        long deadline = System.nanoTime() + Duration.ofSeconds(1).toNanos();
+        long deadline = System.nanoTime() + Duration.ofMillis(200).toNanos();
         while (!driver.streams().isIdle(DEVICE, stream)) {
             if (System.nanoTime() > deadline) {
                 return false;
