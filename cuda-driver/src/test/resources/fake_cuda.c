@@ -31,6 +31,7 @@ static int failure;
 static int attribute_value = 1;
 static int retained[16];
 static int gate;
+static int strict;
 static __thread u64 current;
 
 const char *fake_text(void) { return text; }
@@ -39,6 +40,8 @@ void fake_fail(const char *name, int code) { snprintf(failing, sizeof failing, "
 void fake_attributes(int value) { attribute_value = value; }
 void fake_set_context(u64 context) { current = context; }
 u64 fake_context(void) { return current; }
+// Pairs of pools want a primary context to be current, as drivers might.
+void fake_strict(int on) { strict = on; }
 void fake_gate(int open) { __atomic_store_n(&gate, open, __ATOMIC_RELEASE); }
 int fake_retained(int device) { return retained[device]; }
 
@@ -65,6 +68,10 @@ static const char *bytes(const void *struct_, size_t size) {
 
 #define SAY(...) return call(__func__ , __VA_ARGS__)
 #define GIVE(pointer, value) (*(pointer) = (value))
+
+static result wanting_context(void) { return strict && (current & ~1ull) != 0xc0 ? current ? 400 : 201 : 0; }
+
+#define SAY_IN_CONTEXT(...) do { result code = call(__func__ , __VA_ARGS__); return code ? code : wanting_context(); } while (0)
 
 // --- start, devices, contexts ---------------------------------------------------------------------------------------
 
@@ -109,8 +116,8 @@ result cuPointerGetAttribute(void *v, int a, u64 p) {
 
 #ifndef WITHOUT_POOLS
 result cuMemAllocAsync(u64 *p, size_t n, u64 s) { GIVE(p, 0xa00000000ull); SAY("%zx, %llx", n, s); }
-result cuMemAllocFromPoolAsync(u64 *p, size_t n, u64 pool, u64 s) { GIVE(p, 0xb00000000ull); SAY("%zx, %llx, %llx", n, pool, s); }
-result cuMemFreeAsync(u64 p, u64 s) { SAY("%llx, %llx", p, s); }
+result cuMemAllocFromPoolAsync(u64 *p, size_t n, u64 pool, u64 s) { GIVE(p, 0xb00000000ull); SAY_IN_CONTEXT("%zx, %llx, %llx", n, pool, s); }
+result cuMemFreeAsync(u64 p, u64 s) { SAY_IN_CONTEXT("%llx, %llx", p, s); }
 result cuMemPoolCreate(u64 *pool, const void *props) { GIVE(pool, 0xd00000000ull); SAY("%s", bytes(props, 88)); }
 result cuMemPoolDestroy(u64 pool) { SAY("%llx", pool); }
 result cuMemPoolTrimTo(u64 pool, size_t n) { SAY("%llx, %zx", pool, n); }

@@ -12,6 +12,7 @@ import java.util.ServiceLoader;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.platform.engine.TestExecutionResult;
+import org.junit.platform.engine.reporting.ReportEntry;
 import org.junit.platform.launcher.Launcher;
 import org.junit.platform.launcher.LauncherDiscoveryRequest;
 import org.junit.platform.launcher.TestExecutionListener;
@@ -30,7 +31,7 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// which starts further processes, [CarelessLibrary], which needs a library, and those of
 /// [other modules][GpuSuites].
 ///
-/// Prints each failure with its stack trace and in the end `N passed, N failed, N skipped`. Exit codes: 0 when
+/// Prints each failure with its stack trace, what tests have to tell, and in the end `N passed, N failed, N skipped`. Exit codes: 0 when
 /// all passed, 1 when one failed or none ran, 2 for a wrong option or a driver that can't be used.
 public final class GpuTests {
     private static final String USAGE = "usage: GpuTests [--driver auto|simulated|cuda] [--suite NAME]... [--list]";
@@ -154,6 +155,12 @@ public final class GpuTests {
 
         private String name(TestIdentifier test) {
             return plan == null ? test.getDisplayName() : nameOf(plan, test);
+        }
+
+        @Override
+        public void reportingEntryPublished(TestIdentifier test, ReportEntry entry) {
+            entry.getKeyValuePairs()
+                    .forEach((what, value) -> out.println("told: " + name(test) + ": " + what + ": " + value));
         }
 
         @Override

@@ -83,10 +83,13 @@ final class SharingProcess {
             case "record" -> record();
             case "await" -> await();
             case "idle" -> driver.streams().isIdle(DEVICE, stream);
-            case "passed" -> passes();
+            case "gets-idle" -> getsIdle();
+            case "has-passed" -> driver.events().hasPassed(DEVICE, openedEvent);
+            case "record-for-other" -> recordForOther();
             case "range" -> driver.memory().range(DEVICE, address).byteSize();
             case "unmap" -> unmap();
             case "destroy" -> destroy();
+            case "forget" -> forget();
             case "free-bytes" -> driver.memory().freeBytes(DEVICE);
             default -> throw new IllegalArgumentException(words[0]);
         };
@@ -203,10 +206,16 @@ final class SharingProcess {
         return "";
     }
 
-    /// Asks, for some seconds, whether the other process's event has passed.
-    private boolean passes() {
-        long deadline = System.nanoTime() + Duration.ofSeconds(10).toNanos();
-        while (!driver.events().hasPassed(DEVICE, openedEvent)) {
+    /// Records the other process's event on a stream that has nothing to do.
+    private String recordForOther() {
+        driver.events().record(DEVICE, openedEvent, driver.streams().create(DEVICE));
+        return "";
+    }
+
+    /// Asks, for a moment, whether the stream has nothing left to do.
+    private boolean getsIdle() {
+        long deadline = System.nanoTime() + Duration.ofMillis(200).toNanos();
+        while (!driver.streams().isIdle(DEVICE, stream)) {
             if (System.nanoTime() > deadline) {
                 return false;
             }
@@ -218,12 +227,45 @@ final class SharingProcess {
     private String unmap() {
         driver.pools().free(DEVICE, address, stream);
         driver.streams().synchronize(DEVICE, stream);
+        address = 0;
         return "";
     }
 
     private String destroy() {
         driver.pools().destroy(DEVICE, pool);
         driver.devices().synchronize(DEVICE);
+        pool = 0;
+        return "";
+    }
+
+    /// Gives back what is left, to begin anew.
+    private String forget() {
+        if (latch != null) {
+            latch.close();
+            latch = null;
+        }
+        driver.devices().synchronize(DEVICE);
+        if (address != 0) {
+            unmap();
+        }
+        if (pool != 0) {
+            destroy();
+        }
+        for (long event : new long[] {ownEvent, openedEvent}) {
+            if (event != 0) {
+                driver.events().destroy(DEVICE, event);
+            }
+        }
+        ownEvent = 0;
+        openedEvent = 0;
+        if (exported != null) {
+            exported.close();
+            exported = null;
+        }
+        if (listener != null) {
+            listener.close();
+            listener = null;
+        }
         return "";
     }
 }

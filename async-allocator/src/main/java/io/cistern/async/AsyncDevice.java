@@ -33,7 +33,7 @@ final class AsyncDevice {
     /// Allocates from the stream's pool; fails if the driver does.
     long allocate(long byteSize, long stream) {
         refused.freeAgainOn(stream);
-        later.freePassed();
+        later.freePassed(byteSize);
         long pool = pools.handle(byteSize, stream);
         pools.called(byteSize);
         return memory.allocateFrom(device, pool, byteSize, stream);

@@ -4,12 +4,12 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
-import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
@@ -21,37 +21,46 @@ import java.util.function.Predicate;
 /// and only chance would find them again. So the driver hears of such a free when the others have got past it: then
 /// it is an ordinary one on the stream that the program named.
 ///
-/// **Steps.** 1. At the free, a fence is recorded on each other stream that uses the block. 2. The block waits in the
-/// queue of one of these streams, whose fences pass in their order. 3. Each allocation asks, for each queue, whether
-/// the first fence has passed; then the block goes to the queue of its next fence, or to the driver. 4. When the
-/// stream of the free ends, it is made to wait for the fences after all, since it has no later work, and the blocks
-/// are freed on it.
+/// **Steps.** 1. A freed block joins the open [batch][FencedBatch] of each other stream that uses it. 2. A batch gets
+/// its fence when it is full, when it is looked at, or when its stream ends. 3. Allocations look, for each stream,
+/// whether the fence of the first batch has passed: not each of them, but after so many calls and bytes as make up for
+/// the query, and more rarely while nothing passes. 4. A block whose batches have all passed goes to the driver. 5.
+/// When the stream of the free ends, it is made to wait for the batches after all, since it has no later work, and the
+/// blocks are freed on it.
 ///
-/// **Invariant**: [#waitingBytes] = Σ bytes of the blocks in queues; a fence is open while a block waits for it.
+/// **Invariants**: [#waitingBytes] = Σ bytes of the blocks in batches; a block's `awaited` = the batches that it is in;
+/// only the last batch of a stream is open.
 ///
-/// **Threads.** Any. Where nothing waits, an allocation pays one read.
+/// **Threads.** Any; one lock, held across calls of the driver, which an allocation only tries. Where nothing waits,
+/// an allocation pays one read.
 final class LaterFrees {
     /// How the driver takes a block back.
     interface Release {
         void free(long address, long stream);
     }
 
-    /// @param fences not passed yet, the last one being waited for; by the stream that each is on
-    private record Later(long address, long byteSize, long stream, List<Fence> fences) {}
-
-    private record Fence(long stream, long event) {}
-
-    /// Streams that have ended share a queue.
+    /// In place of a stream: those that had ended before the free.
     private static final long ENDED = -1;
+
+    /// An allocation counts once, and once more for each 4 MiB: a query takes as long as getting 0.4 MiB from the
+    /// device (1 µs, and 2.5 µs a MiB).
+    private static final int BITS_PER_COUNT = 22;
+
+    private static final int FEWEST_COUNTS = 8;
+    private static final int MOST_COUNTS = 16;
 
     private final int device;
     private final StreamOrder order;
     private final Release release;
     private final Runnable waitForDevice;
-    private final Map<Long, Deque<Later>> queues = new HashMap<>();
+    private final Map<Long, Deque<FencedBatch>> queues = new HashMap<>();
     private final ReentrantLock lock = new ReentrantLock();
-    private volatile boolean any;
     private final AtomicLong waitingBytes = new AtomicLong();
+    private volatile boolean any;
+
+    // Plain: a count that is lost puts a look off.
+    private int countsLeft;
+    private int countsPlanned = FEWEST_COUNTS;
 
     /// @param waitForDevice waits on the host for all work of the device: for streams that can't be recorded on
     LaterFrees(int device, StreamOrder order, Release release, Runnable waitForDevice) {
@@ -63,87 +72,136 @@ final class LaterFrees {
 
     /// Frees a block once the streams that use it have got past their present ends.
     void add(long address, long byteSize, long stream, RecordedUses.Uses uses) {
-        List<Fence> fences = new ArrayList<>();
-        uses.fences().forEach(fence -> fences.add(new Fence(ENDED, fence)));
-        for (long other : uses.streams()) {
-            if (other != stream && !record(other, fences)) {
-                waitForDevice.run();
-            }
-        }
-        Later later = new Later(address, byteSize, stream, fences);
-        if (stream == Streams.PER_THREAD_DEFAULT) {
-            freeBehindFences(later); // On another thread that handle would be another stream.
-            return;
-        }
+        LaterFree block = new LaterFree(address, byteSize, stream);
         lock.lock();
         try {
+            for (long fence : uses.fences()) {
+                FencedBatch batch = new FencedBatch();
+                batch.add(block);
+                batch.seal(fence);
+                queue(ENDED).add(batch);
+            }
+            for (long other : uses.streams()) {
+                if (other != stream) {
+                    join(block, other);
+                }
+            }
             waitingBytes.addAndGet(byteSize);
-            enqueue(later);
-            any = !queues.isEmpty();
+            any = true;
+            if (block.awaited == 0) {
+                finish(block);
+            } else if (stream == Streams.PER_THREAD_DEFAULT) {
+                freeBehindBatches(block); // On another thread that handle would be another stream.
+            }
+            forgetEmpty();
         } finally {
             lock.unlock();
         }
     }
 
-    private boolean record(long stream, List<Fence> fences) {
-        try {
-            fences.add(new Fence(stream, order.record(device, stream)));
-            return true;
-        } catch (CudaException endedUnannounced) {
-            return false;
+    private Deque<FencedBatch> queue(long stream) {
+        return queues.computeIfAbsent(stream, _ -> new ArrayDeque<>());
+    }
+
+    private void join(LaterFree block, long stream) {
+        Deque<FencedBatch> queue = queue(stream);
+        FencedBatch last = queue.peekLast();
+        if (last == null || !last.open) {
+            last = new FencedBatch();
+            queue.add(last);
+        }
+        last.add(block);
+        if (last.isFull()) {
+            seal(last, stream);
         }
     }
 
-    /// Puts a block where its last fence belongs, or frees it.
-    private void enqueue(Later later) {
-        if (later.fences.isEmpty()) {
-            waitingBytes.addAndGet(-later.byteSize);
-            release.free(later.address, later.stream);
-        } else {
-            queues.computeIfAbsent(later.fences.getLast().stream, _ -> new ArrayDeque<>())
-                    .add(later);
+    private void seal(FencedBatch batch, long stream) {
+        if (batch.open) {
+            try {
+                batch.seal(order.record(device, stream));
+            } catch (CudaException endedUnannounced) {
+                waitForDevice.run();
+                batch.seal(FencedBatch.NONE);
+            }
         }
     }
 
-    /// Frees blocks whose streams have got past them, as far as that is known without searching. A thread that
-    /// finds another one at it goes on.
+    /// Frees blocks whose streams have got past them, as far as that is known without searching; now and then. A
+    /// thread that finds another one at it goes on.
+    ///
+    /// @param byteSize what the caller is going to allocate
+    void freePassed(long byteSize) {
+        if (any) {
+            countsLeft -= 1 + (int) Math.min(byteSize >>> BITS_PER_COUNT, MOST_COUNTS);
+            if (countsLeft < 0) {
+                freePassed();
+            }
+        }
+    }
+
+    /// Frees blocks whose streams have got past them, as far as that is known without searching.
     void freePassed() {
         if (any && lock.tryLock()) {
             try {
-                for (Deque<Later> queue : List.copyOf(queues.values())) {
-                    freePassed(queue);
-                }
+                long before = waitingBytes.get();
+                queues.forEach(this::freePassed);
                 forgetEmpty();
+                boolean some = waitingBytes.get() < before;
+                countsPlanned = some ? FEWEST_COUNTS : Math.min(2 * countsPlanned, MOST_COUNTS);
+                countsLeft = countsPlanned;
             } finally {
                 lock.unlock();
             }
         }
     }
 
-    private void freePassed(Deque<Later> queue) {
-        for (Later first = queue.peek(); first != null && passed(first); first = queue.peek()) {
-            queue.remove();
-            do {
-                drop(first.fences.removeLast());
-            } while (!first.fences.isEmpty() && passed(first));
-            enqueue(first);
+    private void freePassed(long stream, Deque<FencedBatch> queue) {
+        FencedBatch first = queue.peekFirst();
+        while (first != null) {
+            seal(first, stream);
+            if (!passed(first)) {
+                break;
+            }
+            queue.removeFirst();
+            pass(first);
+            first = queue.peekFirst();
+        }
+        if (first != null) {
+            seal(queue.getLast(), stream); // Lest it wait for what comes until the next look.
         }
     }
 
     /// In a dead context nothing runs any more.
-    private boolean passed(Later later) {
+    private boolean passed(FencedBatch batch) {
         try {
-            return order.passed(device, later.fences.getLast().event);
+            return batch.fence == FencedBatch.NONE || order.passed(device, batch.fence);
         } catch (CudaException dead) {
             return dead.result().endsContext();
         }
     }
 
-    private void drop(Fence fence) {
-        try {
-            order.release(device, fence.event);
-        } catch (CudaException dead) {
-            // It went with its context.
+    private void pass(FencedBatch batch) {
+        drop(batch);
+        for (LaterFree block : batch.blocks) {
+            if (--block.awaited == 0) {
+                finish(block);
+            }
+        }
+    }
+
+    private void finish(LaterFree block) {
+        waitingBytes.addAndGet(-block.byteSize);
+        release.free(block.address, block.stream);
+    }
+
+    private void drop(FencedBatch batch) {
+        if (batch.fence != FencedBatch.NONE) {
+            try {
+                order.release(device, batch.fence);
+            } catch (CudaException dead) {
+                // It went with its context.
+            }
         }
     }
 
@@ -156,54 +214,73 @@ final class LaterFrees {
     ///
     /// @return whether there were any
     boolean freeAll() {
-        List<Later> all = takeIf(_ -> true);
-        all.forEach(later -> {
-            later.fences.forEach(this::drop);
-            release.free(later.address, later.stream);
-        });
-        return !all.isEmpty();
-    }
-
-    /// The stream ends, and its handle may come again for another one.
-    void streamClosing(long stream) {
-        takeIf(later -> later.stream == stream).forEach(this::freeBehindFences);
-    }
-
-    private List<Later> takeIf(Predicate<Later> condition) {
         if (!any) {
-            return List.of();
+            return false;
         }
         lock.lock();
         try {
-            List<Later> taken = new ArrayList<>();
-            for (Deque<Later> queue : queues.values()) {
-                for (Iterator<Later> each = queue.iterator(); each.hasNext(); ) {
-                    Later later = each.next();
-                    if (condition.test(later)) {
-                        each.remove();
-                        waitingBytes.addAndGet(-later.byteSize);
-                        taken.add(later);
-                    }
-                }
-            }
-            forgetEmpty();
-            return taken;
+            List<Deque<FencedBatch>> all = List.copyOf(queues.values());
+            queues.clear();
+            any = false;
+            all.forEach(queue -> queue.forEach(this::pass));
+            return !all.isEmpty();
         } finally {
             lock.unlock();
         }
     }
 
-    /// Makes the stream of a free wait, and frees the block on it.
-    private void freeBehindFences(Later later) {
-        for (Fence fence : later.fences) {
+    /// The stream ends, and its handle may come again for another one: its open batch gets its fence, and what was
+    /// freed on it is freed behind the others.
+    void streamClosing(long stream) {
+        if (!any) {
+            return;
+        }
+        lock.lock();
+        try {
+            Deque<FencedBatch> queue = queues.get(stream);
+            if (queue != null) {
+                seal(queue.getLast(), stream);
+            }
+            waiting(block -> block.stream == stream).forEach(this::freeBehindBatches);
+            forgetEmpty();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private Set<LaterFree> waiting(Predicate<LaterFree> condition) {
+        Set<LaterFree> found = new LinkedHashSet<>();
+        queues.values()
+                .forEach(queue -> queue.forEach(batch ->
+                        batch.blocks.stream().filter(condition).forEach(found::add)));
+        return found;
+    }
+
+    /// Makes the stream of a free wait for the batches that the block is in, and frees it there.
+    private void freeBehindBatches(LaterFree block) {
+        queues.forEach((stream, queue) -> {
+            for (FencedBatch batch : queue) {
+                if (batch.blocks.remove(block)) {
+                    seal(batch, stream);
+                    await(block.stream, batch);
+                }
+            }
+            List<FencedBatch> emptied =
+                    queue.stream().filter(batch -> batch.blocks.isEmpty()).toList();
+            emptied.forEach(this::drop);
+            queue.removeAll(emptied);
+        });
+        finish(block);
+    }
+
+    private void await(long stream, FencedBatch batch) {
+        if (batch.fence != FencedBatch.NONE) {
             try {
-                order.await(device, later.stream, fence.event);
+                order.await(device, stream, batch.fence);
             } catch (CudaException endedUnannounced) {
                 waitForDevice.run();
             }
-            drop(fence);
         }
-        release.free(later.address, later.stream);
     }
 
     /// Bytes that wait for other streams.

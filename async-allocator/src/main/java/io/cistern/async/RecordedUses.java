@@ -1,43 +1,49 @@
 package io.cistern.async;
 
-import java.util.ArrayList;
-import java.util.HashSet;
-import java.util.List;
-import java.util.Set;
+import java.util.Arrays;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.function.LongSupplier;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /// The streams that live blocks of one device are used on besides that of their free.
 ///
 /// **Threads.** Any. Where no uses are recorded, a free pays a look at a number.
 final class RecordedUses {
-    /// The uses of one block.
+    /// The uses of one block; the arrays are never changed.
     ///
-    /// @param streams streams that exist
+    /// @param streams streams that exist, each once
     /// @param fences behind the last work of streams that have ended since; owned by whoever has the uses
-    record Uses(Set<Long> streams, List<Long> fences) {
-        private static Uses of(Set<Long> streams, List<Long> fences) {
-            return new Uses(Set.copyOf(streams), List.copyOf(fences));
+    @SuppressWarnings("ArrayRecordComponent") // Nobody compares them.
+    record Uses(long[] streams, long[] fences) {
+        private Uses with(long stream) {
+            return contains(stream) ? this : new Uses(appended(streams, stream), fences);
         }
 
-        private Uses with(long stream) {
-            Set<Long> more = new HashSet<>(streams);
-            more.add(stream);
-            return of(more, fences);
+        private boolean contains(long stream) {
+            for (long each : streams) {
+                if (each == stream) {
+                    return true;
+                }
+            }
+            return false;
         }
 
         private Uses ended(long stream, long fence) {
-            Set<Long> fewer = new HashSet<>(streams);
-            fewer.remove(stream);
-            List<Long> more = new ArrayList<>(fences);
-            more.add(fence);
-            return of(fewer, more);
+            long[] others =
+                    LongStream.of(streams).filter(each -> each != stream).toArray();
+            return new Uses(others, appended(fences, fence));
+        }
+
+        private static long[] appended(long[] numbers, long number) {
+            long[] more = Arrays.copyOf(numbers, numbers.length + 1);
+            more[numbers.length] = number;
+            return more;
         }
     }
 
-    private static final Uses NONE = new Uses(Set.of(), List.of());
+    private static final Uses NONE = new Uses(new long[0], new long[0]);
 
     private final ConcurrentMap<Long, Uses> ofBlocks = new ConcurrentHashMap<>();
 
@@ -62,7 +68,7 @@ final class RecordedUses {
     void streamClosing(long stream, LongSupplier fence) {
         for (Long address : ofBlocks.keySet()) {
             ofBlocks.computeIfPresent(
-                    address, (_, uses) -> uses.streams.contains(stream) ? uses.ended(stream, fence.getAsLong()) : uses);
+                    address, (_, uses) -> uses.contains(stream) ? uses.ended(stream, fence.getAsLong()) : uses);
         }
     }
 }

@@ -24,7 +24,9 @@ import java.util.Locale;
 public final class CrossStreamFrees {
     private static final long BYTE_SIZE = 8 << 20;
     private static final int SLOW = 8;
-    private static final int FEW = 200;
+
+    /// First, until the compiler has seen all of it: whichever way came first would pay for that.
+    private static final int WARM_UP = 30_000;
 
     private final CudaDriver driver;
     private final DeviceMemory memory;
@@ -61,7 +63,7 @@ public final class CrossStreamFrees {
             try (OpenMemory open = new OpenMemory("async")) {
                 CrossStreamFrees load = new CrossStreamFrees(open, way);
                 if (!open.driver().simulated()) {
-                    load.run(FEW);
+                    load.run(WARM_UP);
                     load.memory.current().resetPeaks(0);
                 }
                 load.measure(blocks);

@@ -62,7 +62,7 @@ public final class SharingCost {
             ExportedBuffer buffer = pool.publish(NAME, address, byteSize, stream);
             importer(path, "measure").waitFor();
             driver.streams().synchronize(DEVICE, stream);
-            buffer.await(stream);
+            buffer.await();
             requireBytes(address, 2);
             seeAKill(path, buffer);
             driver.pools().free(DEVICE, address, stream);
@@ -117,7 +117,7 @@ public final class SharingCost {
             try (ImportedBuffer buffer = pool.map(NAME, byteSize, stream)) {
                 requireBytes(buffer.address(), 1);
                 print("await and record", "micros", median(() -> {
-                    buffer.await(stream);
+                    buffer.await();
                     buffer.record(stream);
                 }));
                 copies(buffer.address());

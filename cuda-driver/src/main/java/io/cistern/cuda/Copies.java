@@ -10,7 +10,8 @@ public interface Copies {
     /// Copies from the host to a device (`cuMemcpyHtoDAsync_v2`).
     void toDevice(int device, long target, MemorySegment source, long byteSize, long stream);
 
-    /// Copies from a device to the host (`cuMemcpyDtoHAsync_v2`).
+    /// Copies from a device to the host (`cuMemcpyDtoHAsync_v2`). Memory of a pool on the host is no source: kernels
+    /// and the host itself read that where it is.
     void toHost(int device, MemorySegment target, long source, long byteSize, long stream);
 
     /// Copies within a device, or between devices that see each other (`cuMemcpyDtoDAsync_v2`).

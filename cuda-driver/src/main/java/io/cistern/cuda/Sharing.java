@@ -45,10 +45,11 @@ public interface Sharing {
     /// @throws CudaException [CudaResult#NOT_PERMITTED] without an IMEX channel
     long importPoolFromFabric(int device, byte[] handle);
 
-    /// Exports a live allocation of a pool that can be exported (`cuMemPoolExportPointer`).
+    /// Exports a live allocation of a pool that has been exported (`cuMemPoolExportPointer`), before or after the
+    /// allocation was made.
     ///
     /// @param address the first byte of the allocation
-    /// @throws CudaException [CudaResult#INVALID_VALUE] for other memory
+    /// @throws CudaException [CudaResult#INVALID_VALUE] for other memory, and while its pool was never exported
     byte[] exportPointer(int device, long address);
 
     /// Maps an exported allocation (`cuMemPoolImportPointer`).

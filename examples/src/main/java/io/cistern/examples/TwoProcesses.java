@@ -41,7 +41,7 @@ public final class TwoProcesses {
             driver.copies().fillBytes(DEVICE, address, (byte) 42, BYTES, stream);
             try (ExportedBuffer _ = pool.publish("weights", address, BYTES, stream)) {
                 secondProcess(path).waitFor();
-            } // Nobody has it mapped any more, and our stream comes behind what they did.
+            } // Nobody has it mapped any more, and what they did is done.
             System.out.printf("exporter: the last byte is %d now%n", lastByte(address));
             driver.pools().free(DEVICE, address, stream);
         }
@@ -65,8 +65,7 @@ public final class TwoProcesses {
                 ImportedBuffer weights = pool.map("weights", BYTES, stream)) {
             System.out.printf("importer: %d bytes, the last is %d%n", weights.byteSize(), lastByte(weights.address()));
             driver.copies().fillBytes(DEVICE, weights.address(), (byte) 43, BYTES, stream);
-        }
-        driver.streams().synchronize(DEVICE, stream);
+        } // Waits for the stream, and lets the exporter know.
     }
 
     private byte lastByte(long address) {

@@ -70,6 +70,11 @@ public final class RunningProgram implements AutoCloseable {
         return process.pid();
     }
 
+    /// Whether it has not ended.
+    public boolean isAlive() {
+        return process.isAlive();
+    }
+
     /// Ends it at once, as `kill -9` does, and waits until it is gone.
     public void kill() throws InterruptedException {
         process.destroyForcibly().waitFor();

@@ -19,23 +19,22 @@ import org.jspecify.annotations.Nullable;
 /// An event that several simulated GPUs see, each in a process of its own or not.
 ///
 /// ```
-/// 0       8    16              24                32                  a file without a name, mapped by all
-/// magic   id   last record     last that passed  process that recorded
+/// 0       8    16            24                  a file without a name, mapped by all
+/// magic   id   last record   last that passed
 /// ```
 /// 1. To record is to take the next number; when the stream gets there, the number has passed.
-/// 2. To wait is to wait until the last number taken has passed, or its process has ended: what a dead process
-/// left undone holds nobody.
+/// 2. To wait is to wait until the last number taken has passed. What a process has recorded when it is killed never
+/// passes, as on an H200; a driver that is closed lets its own pass.
 /// 3. The handle names the file as `/proc` does, by process and descriptor, and the id tells whether it is
 /// still this one.
 ///
 /// Invariant: `passed ≤ recorded`.
 final class SharedEvent implements AutoCloseable {
     private static final long MAGIC = 0x31_746e_7665_736943L;
-    private static final long BYTES = 40;
+    private static final long BYTES = 32;
     private static final long ID = 8;
     private static final long RECORDED = 16;
     private static final long PASSED = 24;
-    private static final long RECORDER = 32;
     private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
     private static final long OWN_PID = ProcessHandle.current().pid();
 
@@ -103,7 +102,6 @@ final class SharedEvent implements AutoCloseable {
 
     /// Takes the next number, for work that calls [#pass] when it ends.
     long record() {
-        WORD.setVolatile(words, RECORDER, OWN_PID);
         ownRecord = (long) WORD.getAndAdd(words, RECORDED, 1L) + 1;
         return ownRecord;
     }
@@ -121,11 +119,7 @@ final class SharedEvent implements AutoCloseable {
     }
 
     boolean hasPassed(long record) {
-        return (long) WORD.getVolatile(words, PASSED) >= record || !recorderLives();
-    }
-
-    private boolean recorderLives() {
-        return ProcessHandle.of((long) WORD.getVolatile(words, RECORDER)).isPresent();
+        return (long) WORD.getVolatile(words, PASSED) >= record;
     }
 
     /// This simulated GPU ends, and with it what it was to do.

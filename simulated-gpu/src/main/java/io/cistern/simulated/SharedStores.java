@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 final class SharedStores implements AutoCloseable {
     private final Map<PoolSimulation, SharedStore> stores = new HashMap<>();
     private final Set<PoolSimulation> imported = new HashSet<>();
+    private final Set<PoolSimulation> exported = new HashSet<>();
 
     /// The physical memory of a page, or null for a pool that is not shared.
     @Nullable
@@ -38,6 +39,18 @@ final class SharedStores implements AutoCloseable {
         return stores.computeIfAbsent(pool, _ -> SharedStore.create());
     }
 
+    /// A descriptor of a pool that was created for export.
+    int export(PoolSimulation pool) {
+        int descriptor = store(pool).export();
+        exported.add(pool);
+        return descriptor;
+    }
+
+    /// Before that, no pointer of it is exported either.
+    boolean wasExported(PoolSimulation pool) {
+        return exported.contains(pool);
+    }
+
     boolean isImported(PoolSimulation pool) {
         return imported.contains(pool);
     }
@@ -50,6 +63,7 @@ final class SharedStores implements AutoCloseable {
     /// The pool is gone; what is mapped of it stays.
     void remove(PoolSimulation pool) {
         imported.remove(pool);
+        exported.remove(pool);
         SharedStore store = stores.remove(pool);
         if (store != null) {
             store.close();

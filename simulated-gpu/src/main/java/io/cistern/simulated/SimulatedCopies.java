@@ -53,6 +53,7 @@ final class SimulatedCopies implements Copies {
             }
             require(byteSize > 0 && target.isNative() && target.address() != 0);
             machine.checkRange(call, device, source, byteSize, false);
+            require(!inPoolOfHost(source));
             DeviceView view = machine.view(call, device);
             machine.use(call, queue, source, byteSize);
             if (pinned(target)) {
@@ -70,6 +71,13 @@ final class SimulatedCopies implements Copies {
             machine.hostSaw(queue);
             staged.copyTo(target);
         });
+    }
+
+    /// `cuMemcpyDtoH` refuses such a source on an H200.
+    private boolean inPoolOfHost(long address) {
+        Allocation allocation = machine.space().allocationAt(address);
+        PoolSimulation pool = allocation == null ? null : allocation.pool();
+        return pool != null && pool.onHost();
     }
 
     private boolean pinned(MemorySegment host) {

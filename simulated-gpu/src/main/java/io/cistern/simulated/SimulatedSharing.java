@@ -33,7 +33,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         return machine.call(call, device, () -> describe(device, "pool", pool), () -> {
             PoolSimulation found = pool(call, device, pool);
             require(SharedStores.isExportable(found));
-            return stores(found).store(found).export();
+            return stores(found).export(found);
         });
     }
 
@@ -76,7 +76,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
                     require(allocation != null && allocation.kind() == Mapping.Kind.POOL);
                     PoolSimulation pool = Objects.requireNonNull(
                             Objects.requireNonNull(allocation).pool());
-                    require(SharedStores.isExportable(pool));
+                    require(stores(pool).wasExported(pool));
                     return ByteBuffer.allocate(HANDLE_BYTES)
                             .putLong(POINTER_MAGIC)
                             .putLong(stores(pool).store(pool).id())

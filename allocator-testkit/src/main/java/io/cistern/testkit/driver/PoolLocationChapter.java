@@ -11,6 +11,7 @@ import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.cuda.kernels.MemoryKernels;
 import org.junit.jupiter.api.Test;
 
 /// Pools whose memory is not the device's, and pools that can be exported. Pools of the host's memory are tried
@@ -68,9 +69,34 @@ abstract class PoolLocationChapter extends DriverChapter {
         driver.pools().setAccess(DEVICE, pool, DEVICE, AccessRights.READ_WRITE);
         long address = driver.pools().allocateFrom(DEVICE, pool, 64 * KIB, stream);
         driver.copies().fillBytes(DEVICE, address, (byte) 7, 64 * KIB, stream);
-        assertThat(host(64 * KIB).readFrom(address, stream).holdsOnly(7)).isTrue();
+        assertThat(mismatches(address, 64 * KIB, 0x0707_0707, stream)).isZero();
+        assertThat(mismatches(address, 64 * KIB, 0x0707_0708, stream)).isEqualTo(16 * KIB);
         driver.pools().free(DEVICE, address, stream);
         synchronize(stream);
+    }
+
+    /// Words that a kernel reads and that are not the expected one.
+    private long mismatches(long address, long byteSize, int expected, long stream) {
+        long counter = linear(8);
+        try (MemoryKernels kernels = MemoryKernels.load(driver, DEVICE)) {
+            driver.copies().fillBytes(DEVICE, counter, (byte) 0, 8, stream);
+            kernels.countMismatches(address, byteSize / 4, expected, counter, stream);
+            return host(8).readFrom(counter, stream).words()[0];
+        }
+    }
+
+    @Test
+    void copiesFromTheDeviceRefuseMemoryOfTheHostsPools() {
+        for (long pool : new long[] {hostPool(), nodePool()}) {
+            long stream = stream();
+            driver.pools().setAccess(DEVICE, pool, DEVICE, AccessRights.READ_WRITE);
+            long address = driver.pools().allocateFrom(DEVICE, pool, 64 * KIB, stream);
+            HostBytes bytes = host(64 * KIB);
+            assertFails(
+                    () -> bytes.readFrom(address, stream), DriverCall.MEMCPY_DTOH_ASYNC, CudaResult.INVALID_VALUE);
+            driver.pools().free(DEVICE, address, stream);
+            synchronize(stream);
+        }
     }
 
     @Test

@@ -73,8 +73,14 @@ abstract class SharingChapter extends DriverChapter {
     }
 
     @Test
-    void pointersOfItAreExported() {
-        byte[] pointer = driver.sharing().exportPointer(DEVICE, allocateFrom(shareable));
+    void pointersAreExportedOnceThePoolWas() throws IOException {
+        long before = allocateFrom(shareable);
+        assertFails(
+                () -> driver.sharing().exportPointer(DEVICE, before),
+                DriverCall.MEM_POOL_EXPORT_POINTER,
+                CudaResult.INVALID_VALUE);
+        new Descriptor(driver.sharing().exportPool(DEVICE, shareable)).close();
+        byte[] pointer = driver.sharing().exportPointer(DEVICE, before);
         byte[] another = driver.sharing().exportPointer(DEVICE, allocateFrom(shareable));
         assertThat(pointer).hasSize(Sharing.HANDLE_BYTES).isNotEqualTo(another);
     }

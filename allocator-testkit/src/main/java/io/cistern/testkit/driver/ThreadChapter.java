@@ -1,8 +1,11 @@
 package io.cistern.testkit.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.LinearMemory.AddressRange;
+import io.cistern.cuda.PointerAttribute;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -12,6 +15,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestReporter;
 
 /// Any thread may call: the context is there on platform threads and on virtual ones, whichever OS thread carries
 /// them.
@@ -75,7 +79,7 @@ abstract class ThreadChapter extends DriverChapter {
         }
         for (int device = 0; device < count; device++) {
             assertThat(driver.memory()
-                            .attribute(device, io.cistern.cuda.PointerAttribute.DEVICE_ORDINAL, addresses.get(device)))
+                            .attribute(device, PointerAttribute.DEVICE_ORDINAL, addresses.get(device)))
                     .isEqualTo(device);
         }
     }
@@ -86,5 +90,44 @@ abstract class ThreadChapter extends DriverChapter {
         long address = driver.memory().allocate(DEVICE, 64 * MIB);
         join(Thread.ofPlatform().start(() -> driver.memory().free(DEVICE, address)));
         assertThat(driver.memory().freeBytes(DEVICE)).isEqualTo(before);
+    }
+
+    @Test
+    void aThreadWithoutAContextAllocatesFromAPoolOnAStreamOfAnother(TestReporter reporter) {
+        long pool = pool();
+        long stream = stream();
+        join(Thread.ofPlatform().start(() -> pairOn(pool, stream, "no context current", reporter)));
+    }
+
+    @Test
+    void aContextOfAnotherDeviceIsLeftCurrentAndDoesNotMatterToAPool(TestReporter reporter) {
+        assumeTrue(driver.devices().count() > 1, "one device alone");
+        long pool = pool();
+        long stream = stream();
+        join(Thread.ofPlatform().start(() -> {
+            driver.devices().enterContext(1);
+            pairOn(pool, stream, "another device's context current", reporter);
+            assertThat(driver.devices().enterContext(1)).isZero();
+        }));
+    }
+
+    /// Tells how many calls it took: 1 where the driver asks for no context.
+    private void pairOn(long pool, long stream, String where, TestReporter reporter) {
+        long before = driver.calls().of(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC);
+        long address = driver.pools().allocateFrom(DEVICE, pool, MIB, stream);
+        long calls = driver.calls().of(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC) - before;
+        assertThat(calls).isBetween(1L, 2L);
+        driver.pools().free(DEVICE, address, stream);
+        if (!driver.simulated()) {
+            reporter.publishEntry("calls of an allocation with " + where, Long.toString(calls));
+        }
+        assertThat(driver.memory().attribute(DEVICE, PointerAttribute.DEVICE_ORDINAL, again(pool, stream)))
+                .isEqualTo(DEVICE);
+    }
+
+    private long again(long pool, long stream) {
+        long address = driver.pools().allocateFrom(DEVICE, pool, MIB, stream);
+        afterwards(() -> driver.pools().free(DEVICE, address, stream));
+        return address;
     }
 }

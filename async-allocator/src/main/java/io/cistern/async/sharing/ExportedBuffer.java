@@ -8,6 +8,7 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /// An allocation that other processes can map by its name, and what they do with it in the order of streams.
@@ -15,11 +16,11 @@ import java.util.stream.Stream;
 /// ```java
 /// ExportedBuffer weights = pool.publish("weights", address, byteSize, stream);  // importers come behind stream
 /// …
-/// weights.await(stream);                     // later work of stream comes behind what importers have recorded
+/// weights.await();                           // later work comes behind what importers have recorded
 /// fill(address, stream);
 /// weights.record(stream);                    // importers that await again come behind this
 /// …
-/// weights.close(stream);                     // nobody else maps it, all have let go: free it on stream
+/// weights.close();                           // nobody else maps it, all have let go: free it
 /// ```
 ///
 /// The memory stays the program's. It must not be freed before [#close].
@@ -35,7 +36,6 @@ public final class ExportedBuffer implements AutoCloseable {
     private final String name;
     private final long address;
     private final long byteSize;
-    private final long stream;
     private final DriverHandle pointer;
 
     /// What importers wait for.
@@ -43,15 +43,12 @@ public final class ExportedBuffer implements AutoCloseable {
 
     private final DriverHandle eventHandle;
 
-    /// Recorded behind the last uses of importers that have let go.
-    private final long released;
-
     /// Who has it mapped. Guarded by the publications' lock.
     private final List<Use> uses = new ArrayList<>();
 
     private boolean closed;
 
-    /// Makes the events and records the first.
+    /// Makes the event and records it.
     ExportedBuffer(ExportedPool pool, String name, long address, long byteSize, long stream) {
         this.pool = pool;
         this.publications = pool.publications();
@@ -60,20 +57,13 @@ public final class ExportedBuffer implements AutoCloseable {
         this.name = name;
         this.address = address;
         this.byteSize = byteSize;
-        this.stream = stream;
         pointer = new DriverHandle(driver.sharing().exportPointer(device, address));
         event = driver.sharing().createEvent(device);
-        long made = 0;
         try {
             eventHandle = new DriverHandle(driver.sharing().exportEvent(device, event));
-            made = driver.events().create(device);
-            released = made;
             driver.events().record(device, event, stream);
         } catch (RuntimeException | Error failure) {
             driver.events().destroy(device, event);
-            if (made != 0) {
-                driver.events().destroy(device, made);
-            }
             throw failure;
         }
     }
@@ -113,27 +103,27 @@ public final class ExportedBuffer implements AutoCloseable {
         });
     }
 
-    /// Lets later work of a stream come behind what importers have recorded until now, those that have let go
-    /// included.
+    /// Waits until all that importers have recorded until now is done, so that what is enqueued afterwards, on any
+    /// stream, comes behind it. An importer that is killed is waited for until its process is gone, and its work
+    /// with it.
     ///
-    /// @param onStream a stream of the pool's device
+    /// The host waits, since a stream that waited for an importer which is killed would never get on. An importer
+    /// that lets go has waited for its own work.
+    ///
     /// @throws IllegalStateException if it is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    public void await(long onStream) {
-        publications.locked(() -> {
+    public void await() {
+        List<Use> waitedFor = publications.locked(() -> new ArrayList<>(uses));
+        HostWait.until(() -> publications.locked(() -> {
             requireOpen();
-            awaitAll(onStream);
-        });
+            waitedFor.removeIf(this::hasEnded);
+            return waitedFor.isEmpty();
+        }));
     }
 
-    private void awaitAll(long onStream) {
-        driver.streams().await(device, onStream, released);
-        for (Use use : uses) {
-            // What a process that is gone has recorded may never pass, and need not.
-            if (!use.importer().isLost()) {
-                driver.streams().await(device, onStream, use.event());
-            }
-        }
+    /// Whether an importer has let go or is gone, or has done what it recorded.
+    private boolean hasEnded(Use use) {
+        return !uses.contains(use) || driver.events().hasPassed(device, use.event());
     }
 
     private void requireOpen() {
@@ -142,20 +132,14 @@ public final class ExportedBuffer implements AutoCloseable {
         }
     }
 
-    /// Closes it in the order of the stream that it was published on: see [#close(long)].
-    @Override
-    public void close() {
-        close(stream);
-    }
-
-    /// Withdraws the name, waits until all importers have let go or ended, and lets later work of a stream,
-    /// such as the free of the memory, come behind what they did. Closing twice does nothing.
+    /// Withdraws the name and waits until all importers have let go or ended, so that what is enqueued afterwards,
+    /// such as the free of the memory, comes behind what they did. Closing twice does nothing.
     ///
-    /// @param onStream a stream of the pool's device
     /// @throws SharingException [Reason#IN_USE] if an importer still has it when the pool's patience ends. The
     ///     name is withdrawn then; close again later
     /// @throws io.cistern.cuda.CudaException if the driver refuses; close again then
-    public void close(long onStream) {
+    @Override
+    public void close() {
         publications.locked(() -> {
             if (closed) {
                 return;
@@ -164,11 +148,7 @@ public final class ExportedBuffer implements AutoCloseable {
             if (!publications.awaitChange(() -> uses.isEmpty(), pool.patience())) {
                 throw new SharingException(Reason.IN_USE, describeUse(pool.patience()));
             }
-            if (closed) {
-                return; // By the pool's end meanwhile.
-            }
-            awaitAll(onStream);
-            end();
+            end(); // Unless the pool has ended it meanwhile.
             publications.forget(this);
         });
     }
@@ -179,14 +159,13 @@ public final class ExportedBuffer implements AutoCloseable {
                 + " ms; let them close their buffers, or end them";
     }
 
-    /// Destroys the events, in use or not.
+    /// Destroys the events, in use or not; once.
     void end() {
         if (!closed) {
             closed = true;
             uses.forEach(use -> destroy(use.event()));
             uses.clear();
             destroy(event);
-            destroy(released);
         }
     }
 
@@ -197,31 +176,22 @@ public final class ExportedBuffer implements AutoCloseable {
         return new Message.Buffer(id, byteSize, pointer, eventHandle);
     }
 
-    /// Ends a use whose importer has recorded its event: what it recorded is kept in `released`.
+    /// Ends a use whose importer has waited for its own work.
     ///
-    /// @param keeper a stream on which nothing else happens
     /// @return whether there was such a use
-    boolean release(Importer importer, long id, long keeper) {
-        for (Use use : uses) {
-            if (use.importer() == importer && use.id() == id) {
-                driver.streams().await(device, keeper, use.event());
-                driver.events().record(device, released, keeper);
-                uses.remove(use);
-                destroy(use.event());
-                return true;
-            }
-        }
-        return false;
+    boolean release(Importer importer, long id) {
+        return end(use -> use.importer() == importer && use.id() == id);
     }
 
     /// Ends the uses of an importer that is gone.
     void drop(Importer importer) {
-        for (Use use : List.copyOf(uses)) {
-            if (use.importer() == importer) {
-                uses.remove(use);
-                destroy(use.event());
-            }
-        }
+        end(use -> use.importer() == importer);
+    }
+
+    private boolean end(Predicate<Use> which) {
+        List<Use> ended = uses.stream().filter(which).toList();
+        ended.forEach(use -> destroy(use.event()));
+        return uses.removeAll(ended);
     }
 
     /// A refusal leaves an event behind, which is no reason to fail.

@@ -47,8 +47,7 @@ public final class ExportedPool implements AutoCloseable {
     private final long pool;
     private final boolean own;
     private final Duration patience;
-    private final long keeper;
-    private final Publications publications;
+    private final Publications publications = new Publications();
     private final PoolServer server;
     private final Thread thread;
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -60,17 +59,10 @@ public final class ExportedPool implements AutoCloseable {
         patience = builder.patience;
         own = builder.pool == 0;
         pool = own ? builder.createPool() : builder.pool;
-        long made = 0;
         try {
-            made = driver.streams().create(device);
-            keeper = made;
-            publications = new Publications(keeper);
             server = serverAt(path, builder);
             thread = startServing(builder.threads);
         } catch (RuntimeException | Error failure) {
-            if (made != 0) {
-                driver.streams().destroy(device, made);
-            }
             if (own) {
                 driver.pools().destroy(device, pool);
             }
@@ -224,12 +216,8 @@ public final class ExportedPool implements AutoCloseable {
         }
         stopServing();
         publications.endAll();
-        try {
-            driver.streams().destroy(device, keeper);
-        } finally {
-            if (own) {
-                driver.pools().destroy(device, pool);
-            }
+        if (own) {
+            driver.pools().destroy(device, pool);
         }
     }
 

@@ -30,6 +30,7 @@ public final class ImportedBuffer implements AutoCloseable {
     private enum Step {
         FREE,
         RECORD,
+        AWAIT,
         TELL,
         DESTROY,
         NONE
@@ -75,7 +76,7 @@ public final class ImportedBuffer implements AutoCloseable {
             checkLength(pool, found, address);
             long exporters = driver.sharing().openEvent(device, found.event().bytes());
             undo.later(() -> driver.events().destroy(device, exporters));
-            driver.streams().await(device, stream, exporters);
+            await(pool, name, exporters);
             return new ImportedBuffer(pool, name, stream, found, address, exporters, own);
         } catch (RuntimeException | Error failure) {
             throw undo.after(failure);
@@ -125,19 +126,27 @@ public final class ImportedBuffer implements AutoCloseable {
         return byteSize;
     }
 
-    /// Lets later work of a stream come behind what the exporter has recorded until now.
+    /// Waits until all that the exporter has recorded until now is done, so that what is enqueued afterwards, on any
+    /// stream, comes behind it.
     ///
-    /// @param onStream a stream of the pool's device
+    /// The host waits, since a stream that waited for an exporter which is killed would never get on.
+    ///
     /// @throws IllegalStateException if it is closed
-    /// @throws SharingException [Reason#PEER_LOST] if the exporter is gone: what it was doing may never end
+    /// @throws SharingException [Reason#PEER_LOST] if the exporter is gone: what it was doing never ends
     /// @throws CudaException if the driver refuses
-    public synchronized void await(long onStream) {
+    public synchronized void await() {
         requireOpen();
-        if (!pool.isConnected()) {
-            throw new SharingException(
-                    Reason.PEER_LOST, "process " + pool.exporter() + ", which exports " + name + ", is gone");
-        }
-        driver.streams().await(device, onStream, exportersEvent);
+        await(pool, name, exportersEvent);
+    }
+
+    private static void await(ImportedPool pool, String name, long event) {
+        HostWait.until(() -> {
+            if (!pool.isConnected()) {
+                throw new SharingException(
+                        Reason.PEER_LOST, "process " + pool.exporter() + ", which exports " + name + ", is gone");
+            }
+            return pool.driver().events().hasPassed(pool.device(), event);
+        });
     }
 
     /// Lets what the exporter enqueues after a later [ExportedBuffer#await] come behind all that a stream was
@@ -163,8 +172,8 @@ public final class ImportedBuffer implements AutoCloseable {
         close(stream);
     }
 
-    /// Unmaps it in stream order, and lets the exporter's work come behind. The host does not wait for the
-    /// stream. Closing twice does nothing.
+    /// Unmaps it in stream order, waits until the stream has got there, and tells the exporter: so its work comes
+    /// behind, whatever becomes of this process. Closing twice does nothing.
     ///
     /// @param onStream the stream of the last use, of the pool's device
     /// @throws CudaException if the driver refuses; close again then
@@ -176,6 +185,10 @@ public final class ImportedBuffer implements AutoCloseable {
         }
         if (next == Step.RECORD) {
             driver.events().record(device, ownEvent, onStream);
+            next = Step.AWAIT;
+        }
+        if (next == Step.AWAIT) {
+            driver.events().synchronize(device, ownEvent);
             next = Step.TELL;
         }
         if (next == Step.TELL) {

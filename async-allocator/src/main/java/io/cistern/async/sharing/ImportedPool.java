@@ -25,11 +25,11 @@ import org.jspecify.annotations.Nullable;
 /// **Order of closing:** what was mapped before the pool; [#close] closes what is still open. The streams must
 /// exist then.
 ///
-/// **An exporter that ends** is noticed at the next call that needs it, with [Reason#PEER_LOST]. What is mapped
-/// stays mapped until it is closed, which goes on as ever.
+/// **An exporter that ends** is noticed at the next call that needs it, or by one that waits for it, with
+/// [Reason#PEER_LOST]. What is mapped stays mapped until it is closed, which goes on as ever.
 ///
-/// **Threads.** Any, at any time, but a virtual thread holds its carrier while it waits for the exporter's
-/// answer.
+/// **Threads.** Any, at any time; one maps at a time. A virtual thread holds its carrier while it waits for the
+/// exporter's answer.
 public final class ImportedPool implements AutoCloseable {
     private final CudaDriver driver;
     private final ExporterLink link;
@@ -128,8 +128,7 @@ public final class ImportedPool implements AutoCloseable {
         return new PoolAccess(driver, device, pool);
     }
 
-    /// Maps what is published under a name. Later work of the stream comes behind what the exporter recorded
-    /// last.
+    /// Maps what is published under a name, and waits until what the exporter recorded last is done.
     ///
     /// @param name what the exporter called it
     /// @param byteSize what it must have; 0 for any

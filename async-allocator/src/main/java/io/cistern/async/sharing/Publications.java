@@ -28,15 +28,7 @@ final class Publications {
     private final Map<String, ExportedBuffer> published = new HashMap<>();
     private final Set<ExportedBuffer> withdrawn = new LinkedHashSet<>();
 
-    /// Where the end of importers' uses is recorded; nothing else happens there.
-    private final long keeper;
-
     private long lastUse;
-
-    /// @param keeper a stream of the pool's device
-    Publications(long keeper) {
-        this.keeper = keeper;
-    }
 
     void locked(Runnable work) {
         locked(() -> {
@@ -91,7 +83,7 @@ final class Publications {
     /// An importer has let go of what it mapped.
     void release(Importer importer, long use) {
         locked(() -> {
-            if (all().noneMatch(buffer -> buffer.release(importer, use, keeper))) {
+            if (all().noneMatch(buffer -> buffer.release(importer, use))) {
                 throw new SharingException(Reason.MALFORMED, "no use has the number " + use);
             }
             changed.signalAll();

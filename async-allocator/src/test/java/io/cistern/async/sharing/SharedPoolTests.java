@@ -14,6 +14,7 @@ import io.cistern.testkit.StreamLatch;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.FutureTask;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -64,7 +65,7 @@ class SharedPoolTests {
                 assertThat(seenByGuest(in)).isEqualTo(42);
                 gpus.fill(gpus.guest, in.address(), 43, gpus.guestStream);
                 in.record(gpus.guestStream);
-                out.await(gpus.ownerStream);
+                out.await();
                 assertThat(TwoGpus.content(gpus.owner, out.address(), gpus.ownerStream))
                         .isEqualTo(43);
             }
@@ -72,34 +73,67 @@ class SharedPoolTests {
     }
 
     @Test
-    void theImportersStreamComesBehindWhatTheExporterWasStillDoing() {
+    void whoMapsWaitsForWhatTheExporterWasStillDoing() throws Exception {
         try (StreamLatch latch = TwoGpus.latch(gpus.owner);
                 ImportedPool imported = gpus.connect()) {
             long address = gpus.allocate(exported);
             latch.hold(gpus.ownerStream);
             gpus.fill(gpus.owner, address, 5, gpus.ownerStream);
             ExportedBuffer out = exported.publish("late", address, TwoGpus.BYTES, gpus.ownerStream);
-            ImportedBuffer in = imported.map("late", 0, gpus.guestStream);
-            assertThat(gpus.guest.streams().isIdle(0, gpus.guestStream)).isFalse();
+            var mapping = new FutureTask<>(() -> imported.map("late", 0, gpus.guestStream));
+            Thread.ofPlatform().start(mapping);
+            awaitUse();
+            assertThat(mapping.isDone()).isFalse();
             latch.release();
+            ImportedBuffer in = mapping.get();
             assertThat(seenByGuest(in)).isEqualTo(5);
             in.close();
             out.close();
         }
     }
 
+    /// Until an importer has asked for a buffer.
+    private void awaitUse() {
+        while (exported.importers().isEmpty()) {
+            Thread.onSpinWait();
+        }
+    }
+
     @Test
-    void theExportersStreamComesBehindWhatTheImporterWasStillDoing() {
+    void theExporterWaitsForWhatTheImporterWasStillDoing() throws Exception {
         try (StreamLatch latch = TwoGpus.latch(gpus.guest);
                 ImportedPool imported = gpus.connect()) {
             ExportedBuffer out = gpus.publish(exported, "back");
             ImportedBuffer in = imported.map("back", 0, gpus.guestStream);
             latch.hold(gpus.guestStream);
             gpus.fill(gpus.guest, in.address(), 6, gpus.guestStream);
-            in.close();
-            out.close(gpus.ownerStream);
-            assertThat(gpus.owner.streams().isIdle(0, gpus.ownerStream)).isFalse();
+            in.record(gpus.guestStream);
+            var waiting = new FutureTask<>(out::await, true);
+            Thread.ofPlatform().start(waiting);
+            assertThat(waiting.isDone()).isFalse();
             latch.release();
+            waiting.get();
+            assertThat(TwoGpus.content(gpus.owner, out.address(), gpus.ownerStream))
+                    .isEqualTo(6);
+            in.close();
+            out.close();
+        }
+    }
+
+    @Test
+    void aBufferIsLetGoBehindTheWorkOnIt() throws Exception {
+        try (StreamLatch latch = TwoGpus.latch(gpus.guest);
+                ImportedPool imported = gpus.connect()) {
+            ExportedBuffer out = gpus.publish(exported, "back");
+            ImportedBuffer in = imported.map("back", 0, gpus.guestStream);
+            latch.hold(gpus.guestStream);
+            gpus.fill(gpus.guest, in.address(), 6, gpus.guestStream);
+            var closing = new FutureTask<>(in::close, true);
+            Thread.ofPlatform().start(closing);
+            assertRefused(Reason.IN_USE, out::close);
+            latch.release();
+            closing.get();
+            out.close();
             assertThat(TwoGpus.content(gpus.owner, out.address(), gpus.ownerStream))
                     .isEqualTo(6);
         }
@@ -223,7 +257,7 @@ class SharedPoolTests {
         assertThat(imported.isConnected()).isTrue();
         exported.close();
         assertThat(imported.isConnected()).isFalse();
-        assertRefused(Reason.PEER_LOST, () -> in.await(gpus.guestStream));
+        assertRefused(Reason.PEER_LOST, () -> in.await());
         assertRefused(Reason.PEER_LOST, () -> imported.map("weights", 0, gpus.guestStream));
         in.close();
         imported.close();

@@ -46,7 +46,6 @@ class SharingFaultTests {
     static Stream<Fault> faults() {
         List<DriverCall> ownerCalls = List.of(
                 DriverCall.MEM_POOL_CREATE,
-                DriverCall.STREAM_CREATE,
                 DriverCall.MEM_POOL_EXPORT,
                 DriverCall.DEVICE_GET_UUID,
                 DriverCall.POINTER_GET_ATTRIBUTE,
@@ -56,7 +55,7 @@ class SharingFaultTests {
                 DriverCall.IPC_GET_EVENT_HANDLE,
                 DriverCall.EVENT_RECORD,
                 DriverCall.IPC_OPEN_EVENT_HANDLE,
-                DriverCall.STREAM_WAIT_EVENT,
+                DriverCall.EVENT_QUERY,
                 DriverCall.EVENT_DESTROY);
         List<DriverCall> guestCalls = List.of(
                 DriverCall.DEVICE_GET_UUID,
@@ -67,9 +66,10 @@ class SharingFaultTests {
                 DriverCall.MEM_POOL_IMPORT_POINTER,
                 DriverCall.MEM_GET_ADDRESS_RANGE,
                 DriverCall.IPC_OPEN_EVENT_HANDLE,
-                DriverCall.STREAM_WAIT_EVENT,
+                DriverCall.EVENT_QUERY,
                 DriverCall.MEM_FREE_ASYNC,
                 DriverCall.EVENT_RECORD,
+                DriverCall.EVENT_SYNCHRONIZE,
                 DriverCall.EVENT_DESTROY,
                 DriverCall.MEM_POOL_DESTROY);
         return Stream.of(Map.entry(true, ownerCalls), Map.entry(false, guestCalls))
@@ -115,18 +115,20 @@ class SharingFaultTests {
     private void share(ExportedPool exported, long address) {
         ExportedBuffer out = exported.publish("weights", address, TwoGpus.BYTES, gpus.ownerStream);
         try {
-            useAndLetGo();
+            useAndLetGo(out);
         } finally {
             twice(out::close);
         }
     }
 
-    private void useAndLetGo() {
+    private void useAndLetGo(ExportedBuffer out) {
         ImportedPool imported = gpus.connect();
         try {
             ImportedBuffer in = imported.map("weights", TwoGpus.BYTES, gpus.guestStream);
             try {
                 gpus.fill(gpus.guest, in.address(), 1, gpus.guestStream);
+                in.record(gpus.guestStream);
+                out.await();
             } finally {
                 twice(in::close);
             }

@@ -71,7 +71,7 @@ final class SharingProgram {
             case "importers" -> {
                 return exported().importers().size();
             }
-            case "await" -> Objects.requireNonNull(in).await(stream);
+            case "await" -> Objects.requireNonNull(in).await();
             case "close-buffer" -> closeBuffer();
             case "close" -> close();
             default -> throw new IllegalArgumentException(what);

@@ -2,6 +2,7 @@ package io.cistern.cuda.ffm;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Streams;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
@@ -18,6 +19,11 @@ import java.util.concurrent.locks.ReentrantLock;
 /// 4. the call itself;
 /// 5. `cuCtxSetCurrent` of the foreign context, if there was one. Without one the primary context stays current, so
 /// that the next call finds it.
+///
+/// **Without asking.** A call whose handles name the context anyway, as those of a pool and of a stream do, is made at
+/// once ([#isNamedBy]). If it fails, what is current is asked then: with the primary context the failure is the call's
+/// own, with another one the call is made again by the steps above. So such a pair costs two questions less, and
+/// is right whether the driver looks at the current context or not.
 final class Contexts {
     private static final System.Logger LOG = System.getLogger(Contexts.class.getName());
 
@@ -94,6 +100,19 @@ final class Contexts {
             change(frame, code, wanted);
         }
         return frame;
+    }
+
+    /// Whether a stream names its context, and the device's is retained: default streams are those of the current one.
+    boolean isNamedBy(long stream, int device) {
+        return stream > Streams.PER_THREAD_DEFAULT
+                && device >= 0
+                && device < handles.length
+                && primary.getPlain(device) != 0;
+    }
+
+    /// Whether a device's primary context is current on this thread.
+    boolean isCurrent(Frame frame, int device) {
+        return getCurrent.callBriefly(frame.contextOut()) == 0 && frame.context() == primary.get(device);
     }
 
     private void change(Frame frame, int codeOfGet, long wanted) {

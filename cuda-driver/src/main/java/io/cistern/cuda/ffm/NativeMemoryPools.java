@@ -114,18 +114,43 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public long allocateFrom(int device, long pool, long byteSize, long stream) {
+        if (contexts.isNamedBy(stream, device)) {
+            try (Frame frame = Frame.acquire()) {
+                int code = allocFrom.call(frame, frame.out(), byteSize, pool, stream);
+                if (code == 0 || contexts.isCurrent(frame, device)) {
+                    return allocated(code, frame, device, pool, byteSize, stream);
+                }
+            }
+        }
         try (Frame frame = contexts.enter(allocFrom, device)) {
             int code = allocFrom.call(frame, frame.out(), byteSize, pool, stream);
-            allocFrom.check(code, "device, pool, byteSize, stream", device, pool, byteSize, stream);
-            return frame.outLong();
+            return allocated(code, frame, device, pool, byteSize, stream);
         }
+    }
+
+    private long allocated(int code, Frame frame, int device, long pool, long byteSize, long stream) {
+        allocFrom.check(code, "device, pool, byteSize, stream", device, pool, byteSize, stream);
+        return frame.outLong();
     }
 
     @Override
     public void free(int device, long address, long stream) {
-        try (Frame frame = contexts.enter(free, device)) {
-            free.check(free.call(frame, address, stream), "device, address, stream", device, address, stream);
+        if (contexts.isNamedBy(stream, device)) {
+            try (Frame frame = Frame.acquire()) {
+                int code = free.call(frame, address, stream);
+                if (code == 0 || contexts.isCurrent(frame, device)) {
+                    freed(code, device, address, stream);
+                    return;
+                }
+            }
         }
+        try (Frame frame = contexts.enter(free, device)) {
+            freed(free.call(frame, address, stream), device, address, stream);
+        }
+    }
+
+    private void freed(int code, int device, long address, long stream) {
+        free.check(code, "device, address, stream", device, address, stream);
     }
 
     @Override

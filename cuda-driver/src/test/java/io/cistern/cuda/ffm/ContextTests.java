@@ -7,6 +7,7 @@ import static org.assertj.core.api.InstanceOfAssertFactories.type;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Streams;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,6 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 final class ContextTests {
     private static final long FOREIGN = 0xf0;
+    private static final long STREAM = 0x10;
 
     private FakeLibrary library;
     private NativeDriver driver;
@@ -46,6 +48,7 @@ final class ContextTests {
     void close() {
         library.fail("", 0);
         library.record(false);
+        library.strict(false);
         driver.close();
     }
 
@@ -112,6 +115,63 @@ final class ContextTests {
     }
 
     @Test
+    void aPairWhoseStreamNamesTheContextAsksForNone() {
+        driver.devices().primaryContext(0);
+        for (long current : new long[] {0, FOREIGN, 0xc0}) {
+            library.setContext(current);
+            library.record(true);
+            driver.pools().free(0, driver.pools().allocateFrom(0, 0xd0, 256, STREAM), STREAM);
+            assertThat(library.calls())
+                    .noneMatch(call -> call.contains("cuCtx"))
+                    .hasSize(2);
+            assertThat(library.context()).isEqualTo(current);
+        }
+    }
+
+    @Test
+    void aDriverThatWantsTheContextForAPairGetsIt() {
+        driver.devices().primaryContext(0);
+        library.strict(true);
+        library.setContext(FOREIGN);
+        library.record(true);
+        assertThat(driver.pools().allocateFrom(0, 0xd0, 256, STREAM)).isEqualTo(0xb00000000L);
+        assertThat(library.calls())
+                .containsExactly(
+                        "[f0] cuMemAllocFromPoolAsync(100, d0, 10)",
+                        "[f0] cuCtxGetCurrent()",
+                        "[f0] cuCtxGetCurrent()",
+                        "[f0] cuCtxSetCurrent(c0)",
+                        "[c0] cuMemAllocFromPoolAsync(100, d0, 10)",
+                        "[c0] cuCtxSetCurrent(f0)");
+        library.setContext(0);
+        driver.pools().free(0, 0xb00000000L, STREAM);
+        assertThat(library.context()).isEqualTo(0xc0);
+    }
+
+    @Test
+    void aPairThatFailsInItsOwnContextIsNotTriedAgain() {
+        driver.devices().primaryContext(0);
+        library.setContext(0xc0);
+        library.fail("cuMemFreeAsync", 1);
+        library.record(true);
+        assertThatThrownBy(() -> driver.pools().free(0, 0x100, STREAM))
+                .asInstanceOf(type(CudaException.class))
+                .returns(CudaResult.INVALID_VALUE, CudaException::result);
+        assertThat(library.calls()).containsExactly("[c0] cuMemFreeAsync(100, 10)", "[c0] cuCtxGetCurrent()");
+    }
+
+    @Test
+    void defaultStreamsAreThoseOfTheCurrentContext() {
+        driver.devices().primaryContext(0);
+        for (long stream : new long[] {0, Streams.LEGACY_DEFAULT, Streams.PER_THREAD_DEFAULT}) {
+            library.setContext(FOREIGN);
+            library.record(true);
+            driver.pools().free(0, 0x100, stream);
+            assertThat(library.calls()).contains("[c0] cuMemFreeAsync(100, " + stream + ")");
+        }
+    }
+
+    @Test
     void aContextThatCannotBeSetIsAnErrorOfThatCallAndTheNextCallWorks() {
         driver.devices().primaryContext(0);
         library.setContext(FOREIGN);
@@ -146,6 +206,7 @@ final class ContextTests {
         assertThat(library.retained(1)).isZero();
         refusedAfterClose(DriverCall.MEM_ALLOC, () -> driver.memory().allocate(0, 1));
         refusedAfterClose(DriverCall.MEM_FREE, () -> driver.memory().free(1, 0x10));
+        refusedAfterClose(DriverCall.MEM_FREE_ASYNC, () -> driver.pools().free(1, 0x10, STREAM));
         refusedAfterClose(DriverCall.DEVICE_TOTAL_MEM, () -> driver.devices().totalBytes(0));
         refusedAfterClose(DriverCall.CONTEXT_SYNCHRONIZE, () -> driver.devices().synchronize(0));
     }

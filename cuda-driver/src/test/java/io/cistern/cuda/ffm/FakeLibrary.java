@@ -83,6 +83,11 @@ final class FakeLibrary {
         callVoid("fake_attributes", value);
     }
 
+    /// Whether pairs of pools want a primary context to be current.
+    void strict(boolean on) {
+        callVoid("fake_strict", on ? 1 : 0);
+    }
+
     /// Lets waits for the stream 0xb10c return, or not.
     void gate(boolean open) {
         callVoid("fake_gate", open ? 1 : 0);

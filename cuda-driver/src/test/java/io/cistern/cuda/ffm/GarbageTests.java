@@ -44,6 +44,7 @@ final class GarbageTests {
             driver.streams().await(0, 0x10, 0x20);
             driver.streams().isIdle(0, 0x10);
             driver.pools().free(0, address, 0x10);
+            driver.pools().free(0, driver.pools().allocateFrom(0, 0xd0, 256, 0x10), 0x10);
             driver.memory().free(0, driver.memory().allocate(0, 512));
         }
     }
