@@ -28,9 +28,10 @@ import picocli.CommandLine.Parameters;
         versionProvider = Version.class,
         sortOptions = false)
 final class ReplayCommand implements Callable<Integer> {
-    /// Enough for the JVM to compile an allocator's ways, little enough that nobody waits for it.
-    private static final long WARM_UP_NANOS = 200_000_000;
-    private static final int WARM_UP_MAX_PASSES = 100;
+    /// Enough for the JVM to compile the ways of an allocator that a trace goes, which differ from trace to trace: after
+    /// a fifth of it the first trace took 370 ns an operation instead of 140.
+    private static final long WARM_UP_NANOS = 700_000_000;
+    private static final int WARM_UP_MAX_PASSES = 500;
 
     @Mixin
     private MeasureOptions options = new MeasureOptions();
@@ -87,6 +88,7 @@ final class ReplayCommand implements Callable<Integer> {
             description = "Writes the bytes requested and reserved over the first pass to this file, as CSV.")
     private @Nullable Path series;
 
+    /// Where single passes are timed, once for each allocator has to do.
     private final Set<String> warm = new HashSet<>();
     private @Nullable String firstFailure;
 
@@ -193,10 +195,10 @@ final class ReplayCommand implements Callable<Integer> {
                 alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty());
     }
 
-    /// Times what has been observed. The first time for an allocator, passes that nobody sees come before, so
-    /// that the JVM has compiled it: what is compared is allocators, not compilers.
+    /// Times what has been observed. Passes that nobody sees come before, so that the JVM has compiled it: what is
+    /// compared is allocators, not compilers.
     private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
-        if (warm.add(session.spec())) {
+        if (repeat > 1 || warm.add(session.spec())) {
             long passNanos = Math.max(1, observed.passes().getLast().wallNanos());
             long passes = Math.min(WARM_UP_NANOS / passNanos, WARM_UP_MAX_PASSES);
             if (passes > 0) {
