@@ -28,10 +28,9 @@ import picocli.CommandLine.Parameters;
         versionProvider = Version.class,
         sortOptions = false)
 final class ReplayCommand implements Callable<Integer> {
-    /// Enough for the JVM to compile the ways of an allocator that a trace goes, which differ from trace to trace: after
-    /// a fifth of it the first trace took 370 ns an operation instead of 140.
+    /// Enough for the JVM to compile the ways of an allocator that a trace goes, which differ from trace to trace.
     private static final long WARM_UP_NANOS = 700_000_000;
-    private static final int WARM_UP_MAX_PASSES = 500;
+    private static final int WARM_UP_MAX_SESSIONS = 100;
 
     @Mixin
     private MeasureOptions options = new MeasureOptions();
@@ -195,14 +194,16 @@ final class ReplayCommand implements Callable<Integer> {
                 alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty());
     }
 
-    /// Times what has been observed. Passes that nobody sees come before, so that the JVM has compiled it: what is
-    /// compared is allocators, not compilers.
+    /// Times what has been observed. Before come sessions that nobody sees, so that the JVM has compiled it: what is
+    /// compared is allocators, not compilers. Several, since the code compiled in one does not know yet how another
+    /// begins, and is given up there.
     private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
         if (repeat > 1 || warm.add(session.spec())) {
-            long passNanos = Math.max(1, observed.passes().getLast().wallNanos());
-            long passes = Math.min(WARM_UP_NANOS / passNanos, WARM_UP_MAX_PASSES);
-            if (passes > 0) {
-                session.unseen((int) passes).timed(work);
+            long sessionNanos = Math.max(1, repeat * observed.passes().getLast().wallNanos());
+            long sessions = Math.min(WARM_UP_NANOS / sessionNanos, WARM_UP_MAX_SESSIONS);
+            ReplaySession unseen = session.unseen(repeat);
+            for (int i = 0; i < sessions; i++) {
+                unseen.timed(work);
             }
         }
         return session.timed(work);
