@@ -14,7 +14,9 @@ import org.jspecify.annotations.Nullable;
 /// exactly the live blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 final class BlockHeap {
     final Blocks blocks = new Blocks();
+    final IdleMarks marks;
     private final Gaps gaps;
+    private final WindowSearch search = new WindowSearch(blocks);
     private final List<Region> regions = new ArrayList<>();
     private final Cutting cutting;
     private final ShardCounters counters;
@@ -22,7 +24,8 @@ final class BlockHeap {
     BlockHeap(Cutting cutting, MissClock clock, ShardCounters counters) {
         this.cutting = cutting;
         this.counters = counters;
-        this.gaps = new Gaps(blocks, new SegmentParts(blocks, counters), clock);
+        this.marks = new IdleMarks(blocks, clock);
+        this.gaps = new Gaps(blocks, new SegmentParts(blocks, counters), marks);
     }
 
     /// What a request that must grow its shard can have.
@@ -104,14 +107,14 @@ final class BlockHeap {
         return handOut(block, byteSize);
     }
 
-    /// Searches once more, and claims a window if that fails.
+    /// Searches once more, and claims a window if that fails, the last one being gone. Under the shard's driver lock.
     @Nullable
     Room findOrClaimWindow(long byteSize, @Nullable IdlePages idle) {
         long address = allocate(byteSize);
         if (address != 0) {
             return new Found(address);
         }
-        Window window = new WindowSearch(blocks, idle, byteSize).best(gaps);
+        Window window = search.best(gaps, idle, byteSize);
         if (window != null) {
             gaps.claim(window.gap(), window.first(), window.last());
         }
@@ -149,21 +152,25 @@ final class BlockHeap {
         });
     }
 
-    /// Whether a page lies wholly in a free block here.
-    boolean isFree(Mapping home) {
-        return gaps.findFree(home) != Blocks.NONE;
+    /// Makes the marks at idle pages anew, if they were let go.
+    void renewMarks() {
+        marks.renew(regions, gaps);
+    }
+
+    /// Whether the mark at a page is right, if marks are kept.
+    boolean isMarkedRightly(Mapping home) {
+        return !marks.areKept() || home.idle == (gaps.findFree(home) != Blocks.NONE);
     }
 
     /// Takes the addresses of an idle page out of the free blocks: its home will be elsewhere.
     ///
     /// @return whether the page is still idle
     boolean lend(Mapping home) {
-        Page page = home.page;
-        if (!page.idle || page.home != home) {
+        if (!marks.areKept() || !home.idle || !home.isHome()) {
             return false;
         }
-        boolean known = blocks.is(page.idleBlock, Blocks.FREE) && blocks.isAround(page.idleBlock, home);
-        home.block = gaps.lend(known ? page.idleBlock : gaps.findFree(home), home.address, home.end());
+        boolean known = blocks.is(home.idleBlock, Blocks.FREE) && blocks.isAround(home.idleBlock, home);
+        home.block = gaps.lend(known ? home.idleBlock : gaps.findFree(home), home.address, home.end());
         blocks.lent[home.block] = home;
         return true;
     }

@@ -28,15 +28,15 @@ final class Gaps {
     private final SizeBins others;
 
     private final Blocks blocks;
-    private final MissClock clock;
+    private final IdleMarks marks;
     private final SegmentParts parts;
     /// Whether blocks lie in plain segments.
     private boolean inSegments;
     private int inner = Blocks.NONE;
 
-    Gaps(Blocks blocks, SegmentParts parts, MissClock clock) {
+    Gaps(Blocks blocks, SegmentParts parts, IdleMarks marks) {
         this.blocks = blocks;
-        this.clock = clock;
+        this.marks = marks;
         this.parts = parts;
         this.bins = new SizeBins(blocks);
         this.others = new SizeBins(blocks);
@@ -64,7 +64,7 @@ final class Gaps {
     /// Takes a free block that begins a gap out of it, or its first part.
     void takeFirst(int block, long byteSize) {
         unlistFirst(block);
-        noMoreIdle(block, blocks.address[block] + byteSize);
+        marks.taken(block, blocks.address[block] + byteSize);
         int last = blocks.gapEnd[block];
         blocks.state[block] = Blocks.CLAIMED;
         if (byteSize < blocks.byteSize[block]) {
@@ -113,38 +113,7 @@ final class Gaps {
         }
         form(first, last);
         if (state == Blocks.FREE) {
-            idleFromNow(free, from, to);
-        }
-    }
-
-    /// Marks the pages that came to lie in a free block because a part of it did.
-    private void idleFromNow(int free, long from, long to) {
-        if (!(blocks.region[free] instanceof PageArena arena)) {
-            return;
-        }
-        long start = blocks.address[free];
-        long end = blocks.end(free);
-        for (long at = from; at < to; ) {
-            Mapping mapping = arena.homeAt(at);
-            if (mapping.address >= start && mapping.end() <= end) {
-                Page page = mapping.page;
-                page.idle = true;
-                page.idleBlock = free;
-                page.freedAt = clock.now();
-                arena.shard.timeline.newestIdle = page.freedAt;
-            }
-            at = mapping.end();
-        }
-    }
-
-    /// The pages of a free block up to an address are not idle any more.
-    private void noMoreIdle(int free, long to) {
-        if (blocks.region[free] instanceof PageArena arena) {
-            for (long at = blocks.address[free]; at < to; ) {
-                Mapping mapping = arena.homeAt(at);
-                mapping.page.idle = false;
-                at = mapping.end();
-            }
+            marks.freed(free, from, to);
         }
     }
 
@@ -170,7 +139,7 @@ final class Gaps {
         int after = blocks.next[to];
         for (int block = from; block != after; block = blocks.next[block]) {
             if (blocks.state[block] == Blocks.FREE) {
-                noMoreIdle(block, blocks.end(block));
+                marks.taken(block, blocks.end(block));
                 if (block != first) {
                     unlist(block);
                 }
@@ -202,7 +171,7 @@ final class Gaps {
         }
         int part = from > blocks.address[block] ? blocks.split(block, from - blocks.address[block]) : block;
         int rest = to < blocks.end(part) ? blocks.split(part, to - blocks.address[part]) : Blocks.NONE;
-        noMoreIdle(part, to);
+        marks.taken(part, to);
         blocks.state[part] = Blocks.LENT;
         if (begins) {
             binsOf(block).insert(block, blocks.gapBytes[block]);

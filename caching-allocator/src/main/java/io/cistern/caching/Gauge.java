@@ -3,14 +3,18 @@ package io.cistern.caching;
 /// A number that goes up and down, the most it was, and all that was ever added. Plain fields, guarded by whatever
 /// guards the owner: a change costs one store.
 ///
-/// For the peak over many owners a gauge *leases* from a [SharedPeak], in chunks: `current ≤ leased`, and at most
-/// two chunks of a lease are unused. So the shared number changes seldom, and is never too low. A gauge may be below
+/// For the peak over many owners a gauge *leases* from a [SharedPeak], in steps: `current ≤ leased`, and at most
+/// two steps of a lease are unused. So the shared number changes seldom, and is never too low. A gauge may be below
 /// 0, where others count what it takes away: its lease is negative then.
 ///
 /// ```
 /// current = added − removed      leased = what this gauge has of the shared number
+/// step    = a chunk, or of a large peak the power of two from its 64th to its 32nd
 /// ```
 final class Gauge {
+    /// Blocks that are large beside a chunk would else change the shared number each time.
+    private static final int STEP_SHIFT = 5;
+
     private final SharedPeak shared;
     private final long chunk;
     private long added;
@@ -44,28 +48,33 @@ final class Gauge {
         long sum = removed + amount;
         removed = sum;
         if (added - sum < floor) {
-            lease(Sizes.roundUp(added - sum, chunk));
+            lease(added - sum);
         }
     }
 
     private void rise(long now) {
         if (now > leased) {
-            lease(Sizes.roundUp(now, chunk));
+            lease(now);
         }
         peak = Math.max(peak, now);
         ceiling = Math.min(peak, leased);
     }
 
     private void lease(long wanted) {
+        long step = Math.max(chunk, Long.highestOneBit(peak) >>> STEP_SHIFT);
+        setLease(Sizes.roundUp(wanted, step));
+        ceiling = Math.min(peak, leased);
+        floor = leased - 2 * step;
+    }
+
+    private void setLease(long wanted) {
         shared.add(wanted - leased);
         leased = wanted;
-        ceiling = Math.min(peak, leased);
-        floor = leased - 2 * chunk;
     }
 
     /// Leases just what the number is, which it is for good.
     void end() {
-        lease(current());
+        setLease(current());
     }
 
     void resetPeak() {

@@ -32,6 +32,7 @@ final class IdlePages {
         liveBytes = 0;
         smallReservedBytes = 0;
         for (StreamShard shard : shards) {
+            shard.lookedAt();
             StreamTimeline giver = shard.timeline;
             giver.newestTakeable = order.mayTake(taker.timeline, giver)
                     ? order.newestTakeable(taker.timeline, giver)
@@ -76,11 +77,13 @@ final class IdlePages {
 
     /// Whether a page is idle, may be had, and was not taken in this look.
     boolean has(Page page) {
-        return page.idle
+        Mapping home = page.home;
+        StreamShard shard = home.arena.shard;
+        return home.idle
                 && page.takenIn != number
                 && page.pins.isEmpty()
-                && !(sparesSmall && page.home.arena.shard.small)
-                && page.freedAt <= page.home.arena.shard.timeline.newestTakeable;
+                && !(sparesSmall && shard.small)
+                && home.freedAt <= shard.timeline.newestTakeable;
     }
 
     /// The page is somewhere else now.
@@ -110,7 +113,7 @@ final class IdlePages {
         for (long at = arena.slotStart(from); at < to; ) {
             Mapping mapping = Objects.requireNonNull(arena.mappingAt(at));
             if (mapping.address >= from && mapping.end() <= to && has(mapping.page)) {
-                mapping.page.seenFreedAt = mapping.page.freedAt;
+                mapping.page.seenFreedAt = mapping.freedAt;
                 pages.add(mapping.page);
             }
             at = mapping.end();

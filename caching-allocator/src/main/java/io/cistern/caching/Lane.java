@@ -78,11 +78,12 @@ final class Lane extends LastFreed {
     ///
     /// @return its address, or 0
     long take(long byteSize, long stream) {
-        if (stream != lastStream || !enter()) {
+        boolean ofSmall = SizeClasses.has(byteSize);
+        if (stream != lastStream || !(ofSmall || keepsLarge()) || !enter()) {
             return 0;
         }
         long address;
-        if (SizeClasses.has(byteSize)) {
+        if (ofSmall) {
             address = takeSmall(SizeClasses.of(byteSize));
             if (address != 0) {
                 small.took(byteSize);
@@ -136,11 +137,12 @@ final class Lane extends LastFreed {
     ///
     /// @return false if there is no room, or it may not be one of that stream
     boolean keep(long address, long byteSize, long stream) {
-        if (stream != lastStream || isUseless() || !enter()) {
+        boolean ofSmall = SizeClasses.has(byteSize);
+        if (stream != lastStream || (ofSmall ? isUseless() : !keepsLarge()) || !enter()) {
             return false;
         }
         boolean kept;
-        if (SizeClasses.has(byteSize)) {
+        if (ofSmall) {
             kept = last.knowsSmall(address) && keepSmall(address, SizeClasses.of(byteSize));
             if (kept) {
                 small.gave(byteSize);
@@ -174,7 +176,8 @@ final class Lane extends LastFreed {
         }
     }
 
-    private boolean mayKeepLarge(long byteSize) {
+    /// Whether a large block of this size may stand here at all.
+    boolean mayKeepLarge(long byteSize) {
         return Long.compareUnsigned(byteSize - 1, largestKept) < 0;
     }
 

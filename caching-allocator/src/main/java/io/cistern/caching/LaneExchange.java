@@ -11,9 +11,8 @@ import org.jspecify.annotations.Nullable;
 /// cache did not grow lately; else what the own lane and the depot hold of it goes back before the cache grows.
 /// 2. **No room**: older blocks of the class go to the depot, if another thread misses them, or go back, or those of
 /// streams used less; see [Lane].
-/// 3. **A large miss** first gives the large block of the lane back, so that best fit sees what it would
-/// see without lanes. Only where the same size was asked for several times in a row, the block serves again
-/// from the lane.
+/// 3. **Large blocks** go past the lane, so that best fit sees what it would see without lanes. Only where the
+/// same size was asked for several times in a row, the block serves again from the lane; a large miss gives it back.
 ///
 /// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
 final class LaneExchange {
@@ -80,7 +79,10 @@ final class LaneExchange {
     long allocate(Lane lane, long byteSize, long stream) {
         boolean small = SizeClasses.has(byteSize);
         StreamShard shard = cache.shard(Fences.key(stream), small);
-        if (small && stream == lane.lastStream && passesBy(lane, byteSize)) {
+        if (!small) {
+            return allocateLarge(lane, shard, byteSize);
+        }
+        if (stream == lane.lastStream && passesBy(lane, byteSize)) {
             return allocateBeside(lane, shard, byteSize);
         }
         LaneBins bins = select(lane, stream, shard);
@@ -88,15 +90,18 @@ final class LaneExchange {
         if (address != 0) {
             return address;
         }
-        lane.counters(small).missed();
-        if (small) {
-            lane.foundNothing();
+        lane.small.missed();
+        lane.foundNothing();
+        return bins == null ? allocateFromShard(lane, shard, byteSize) : refill(lane, bins, shard, byteSize);
+    }
+
+    private long allocateLarge(Lane lane, StreamShard shard, long byteSize) {
+        lane.large.missed();
+        lane.largeMissed(shard, byteSize);
+        if (lane.holdsLarge()) {
+            giveBackLarge(lane);
         }
-        if (bins == null || !small) {
-            giveBackLarge(lane, byteSize);
-            return allocateFromShard(lane, shard, byteSize);
-        }
-        return refill(lane, bins, shard, byteSize);
+        return allocateFromShard(lane, shard, byteSize);
     }
 
     /// Whether small blocks of a size pass a lane by.
@@ -124,10 +129,10 @@ final class LaneExchange {
         return bins;
     }
 
-    private void giveBackLarge(Lane lane, long byteSize) {
+    private void giveBackLarge(Lane lane) {
         AddressBatch batch = lane.batch;
         if (lane.enter()) {
-            lane.evictLarge(byteSize, batch);
+            lane.evictLarge(batch);
             lane.leave();
         }
         cache.freeAll(batch);
@@ -205,7 +210,7 @@ final class LaneExchange {
         Region region = cache.region(address);
         StreamShard shard = region.shard;
         long key = Fences.key(stream);
-        boolean passesBy = shard.small && passesBy(lane, byteSize);
+        boolean passesBy = shard.small ? passesBy(lane, byteSize) : largePassesBy(lane, shard, byteSize);
         LaneBins bins = !passesBy && belongsInLane(address, shard, byteSize, key) ? select(lane, stream, shard) : null;
         if (bins == null || !lane.enter()) {
             cache.free(region, address, byteSize, key);
@@ -221,6 +226,16 @@ final class LaneExchange {
         }
         lane.leave();
         cache.freeAll(batch);
+    }
+
+    private static boolean largePassesBy(Lane lane, StreamShard shard, long byteSize) {
+        if (lane.keepsLarge()) {
+            return false;
+        }
+        if (lane.mayKeepLarge(byteSize)) {
+            lane.largePassed(shard, byteSize);
+        }
+        return true;
     }
 
     /// Whether a block was last used on its own stream, and has the size that it was asked for with.

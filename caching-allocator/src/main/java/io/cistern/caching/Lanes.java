@@ -25,7 +25,8 @@ final class Lanes {
     private final DeviceCounters counters;
 
     private final ReentrantLock emptying = new ReentrantLock();
-    private final Lane[] shared = new Lane[SHARED_LANES];
+    /// Made when the first virtual thread comes.
+    private volatile Lane[] shared = {};
     private volatile Lane[] owned = {};
 
     /// Makes those of a device.
@@ -35,9 +36,6 @@ final class Lanes {
         this.device = device;
         this.largestKept = largestKept;
         this.counters = counters;
-        for (int i = 0; i < shared.length; i++) {
-            shared[i] = new Lane(device, false, largestKept, counters);
-        }
     }
 
     synchronized Lane adoptOrMake(Thread thread) {
@@ -57,14 +55,24 @@ final class Lanes {
 
     /// A lane for the calling virtual thread, entered; the caller leaves it.
     Lane enterShared() {
+        Lane[] all = shared.length > 0 ? shared : makeShared();
         int at = (int) Thread.currentThread().threadId();
         while (true) {
-            Lane lane = shared[at++ & (SHARED_LANES - 1)];
+            Lane lane = all[at++ & (SHARED_LANES - 1)];
             if (lane.enterShared()) {
                 return lane;
             }
             Thread.onSpinWait();
         }
+    }
+
+    private synchronized Lane[] makeShared() {
+        if (shared.length == 0) {
+            Lane[] made = new Lane[SHARED_LANES];
+            Arrays.setAll(made, _ -> new Lane(device, false, largestKept, counters));
+            shared = made;
+        }
+        return shared;
     }
 
     /// Bytes of a shard's blocks in lanes and its depot; a guess while others change it, exact at rest.

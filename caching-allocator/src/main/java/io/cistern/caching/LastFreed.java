@@ -9,12 +9,14 @@ import org.jspecify.annotations.Nullable;
 /// **A small block** stands here as long as each such block is the next one asked for; else it is moved twice for
 /// nothing, and small blocks go to their stacks at once. One in some is tried all the same.
 ///
-/// **A large block** stands here alone. It serves the next request of its size, but only once a program has shown
-/// that it asks for just the size that it freed: else best fit does better, which leaves room in one piece.
+/// **A large block** stands here alone and serves the next request of its size, but only once a program has shown
+/// that it asks for just the size that it freed. Until then large blocks go past: best fit does better, which leaves
+/// room in one piece.
 ///
 /// **Invariant**: it is a live block of the stream used last, of the size noted.
 ///
-/// Whoever has [entered][LaneEntry#enter] the lane reads and writes it.
+/// Whoever has [entered][LaneEntry#enter] the lane reads and writes it, but for what is noted of large blocks that
+/// went past, which is the owner's.
 abstract class LastFreed extends LaneEntry {
     private static final long NOTHING = -1;
 
@@ -22,15 +24,12 @@ abstract class LastFreed extends LaneEntry {
     /// recorded programs reserved 1.3 and 2.3 % more.
     private static final int PROOF = 4;
 
-    /// Added to the size of a large block that best fit is to have.
-    private static final long UNPROVEN = 1L << 62;
-
     /// The stream that the owner used last, and its bins. Written by the owner, inside.
     long lastStream;
 
     LaneBins last = LaneBins.ended();
 
-    /// The class of a small block, the size of a large one, which may be marked, or [#NOTHING].
+    /// The class of a small block, the size of a large one, or [#NOTHING].
     private long key = NOTHING;
 
     private long address;
@@ -38,10 +37,13 @@ abstract class LastFreed extends LaneEntry {
     /// Whether small blocks stand here.
     private boolean inPairs = true;
 
-    /// Requests in a row that the large block would have served, and the mark while they are too few.
-    private int repeats;
+    /// The large block that went past last, if none was asked for since: its shard and size.
+    private @Nullable StreamShard passedTo;
 
-    private long mark = UNPROVEN;
+    private long passedBytes;
+
+    /// Requests in a row that such a block would have served.
+    private int repeats;
 
     /// @param owned see [LaneEntry]
     LastFreed(boolean owned) {
@@ -107,12 +109,36 @@ abstract class LastFreed extends LaneEntry {
         return address;
     }
 
+    /// Whether large blocks stand here.
+    final boolean keepsLarge() {
+        return repeats >= PROOF;
+    }
+
+    /// Notes that a large block that might stand here goes to its shard.
+    final void largePassed(StreamShard shard, long byteSize) {
+        passedTo = shard;
+        passedBytes = rounded(byteSize);
+    }
+
+    /// Notes that a large block is asked for that is not here, and whether the one that went past would have
+    /// served.
+    final void largeMissed(StreamShard shard, long byteSize) {
+        boolean serves = shard == passedTo && rounded(byteSize) == passedBytes;
+        repeats = serves ? repeats + 1 : 0;
+        passedTo = null;
+    }
+
+    /// Whether a large block is here; a guess for those who have not entered.
+    final boolean holdsLarge() {
+        return key >= SizeClasses.COUNT;
+    }
+
     /// Keeps a large block, if there is none here.
     final boolean keepLarge(long block, long byteSize) {
         if (key != NOTHING && !moveToStack()) {
             return false;
         }
-        key = rounded(byteSize) | mark;
+        key = rounded(byteSize);
         address = block;
         return true;
     }
@@ -125,12 +151,9 @@ abstract class LastFreed extends LaneEntry {
         }
     }
 
-    /// Takes a large block out because one is asked for, and notes whether it would have served.
-    final void evictLarge(long byteSize, AddressBatch evicted) {
-        boolean serves = key == (rounded(byteSize) | UNPROVEN);
-        repeats = serves ? repeats + 1 : 0;
-        mark = repeats < PROOF ? UNPROVEN : 0;
-        if (key >= SizeClasses.COUNT) {
+    /// Takes a large block out.
+    final void evictLarge(AddressBatch evicted) {
+        if (holdsLarge()) {
             evictLast(evicted);
         }
     }
@@ -160,7 +183,7 @@ abstract class LastFreed extends LaneEntry {
         if (now == NOTHING) {
             return 0;
         }
-        return now < SizeClasses.COUNT ? SizeClasses.byteSize((int) now) : now & ~UNPROVEN;
+        return now < SizeClasses.COUNT ? SizeClasses.byteSize((int) now) : now;
     }
 
     /// Checks the invariant above.

@@ -11,6 +11,13 @@ final class Mapping {
     /// Whether it is among its page's mappings.
     boolean entered;
 
+    /// Of a home: whether the page lies wholly in a free block, since when, and in which, unless that was merged
+    /// since; see [IdleMarks]. Guarded by the lock of the shard; who reads without it asks [again][StreamShard#lend].
+    boolean idle;
+
+    long freedAt;
+    int idleBlock = Blocks.NONE;
+
     Mapping(Page page, PageArena arena, long address) {
         this.page = page;
         this.arena = arena;

@@ -34,13 +34,7 @@ final class Page {
     final Set<Pin> pins = EnumSet.noneOf(Pin.class);
     Mapping home;
 
-    /// Whether it lies wholly in a free block, since when, and in which, unless that was merged since. Guarded by
-    /// the lock of its home's shard; who reads without it asks [again][StreamShard#lend].
-    boolean idle;
-
-    long freedAt;
-    int idleBlock = Blocks.NONE;
-    /// What [#freedAt] was when the [look][IdlePages] under way came across it.
+    /// What [Mapping#freedAt] was when the [look][IdlePages] under way came across it.
     long seenFreedAt;
     /// The last [look][IdlePages] that took it.
     long takenIn;

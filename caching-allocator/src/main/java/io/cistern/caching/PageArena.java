@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// A large reservation of addresses onto which pages are mapped where blocks need them.
@@ -51,6 +52,16 @@ final class PageArena extends Region {
     /// The page that memory at an address is at home in.
     Mapping homeAt(long at) {
         return Objects.requireNonNull(mappings[slot(at)]);
+    }
+
+    /// Shows the homes of pages here. Under either lock.
+    void forEachHome(Consumer<Mapping> action) {
+        for (int slot = 0; slot < mappings.length; slot++) {
+            Mapping mapping = mappings[slot];
+            if (mapping != null && mapping.isHome() && slot == slot(mapping.address)) {
+                action.accept(mapping);
+            }
+        }
     }
 
     void enter(Mapping mapping) {

@@ -89,7 +89,6 @@ final class PageTable {
             moves(page, mapping);
         }
         page.home = mapping;
-        page.idleBlock = Blocks.NONE;
     }
 
     private void moves(Page page, Mapping to) {
@@ -320,7 +319,7 @@ final class PageTable {
                             mapping.address);
                 }
                 Invariant.check(
-                        page.idle == page.home.arena.shard.isFree(page.home),
+                        page.home.arena.shard.isMarkedRightly(page.home),
                         "a page in a free block is idle",
                         page.home.address);
                 bytes += stuck.contains(page.home) ? page.byteSize : 0;

@@ -86,11 +86,24 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// Whether a page lies wholly in a free block here.
-    boolean isFree(Mapping home) {
+    /// A search begins that looks at the pages that are idle here.
+    void lookedAt() {
+        heap.marks.asked();
+        if (!heap.marks.areKept()) { // read without the lock: those let go this moment are refused later
+            lock.lock();
+            try {
+                heap.renewMarks();
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    /// Whether the mark at a page at home here is right.
+    boolean isMarkedRightly(Mapping home) {
         lock.lock();
         try {
-            return heap.isFree(home);
+            return heap.isMarkedRightly(home);
         } finally {
             lock.unlock();
         }

@@ -1,35 +1,50 @@
 package io.cistern.caching;
 
+import java.util.Arrays;
+
 /// Neighbouring blocks of an arena that a request can have once pages are put under all of them: free blocks, holes,
 /// and lent blocks whose pages are idle. Claimed; knows what they were.
+///
+/// A shard has one, used again by each search, and so by one thread at a time: that which holds the driver lock.
 final class Window implements BlockHeap.Room {
-    private final PageArena arena;
-    private final int gap;
-    private final long address;
-    private final int[] blocks;
-    private final byte[] states;
-    private final long[] ends;
+    private static final int FIRST_CAPACITY = 16;
+
+    private final Blocks all;
+    private int gap;
+    private long address;
+    private int count;
+    private int[] blocks = new int[FIRST_CAPACITY];
+    private byte[] states = new byte[FIRST_CAPACITY];
+    private long[] ends = new long[FIRST_CAPACITY];
+
+    Window(Blocks all) {
+        this.all = all;
+    }
 
     /// Looks at blocks that are not claimed yet.
     ///
-    /// @param gap the first block of the gap that they are part of
-    Window(Blocks all, int gap, int first, int last) {
-        int count = 1;
-        for (int block = first; block != last; block = all.next[block]) {
-            count++;
+    /// @param from the first block of the gap that they are part of
+    void look(int from, int first, int last) {
+        gap = from;
+        address = all.address[first];
+        count = 0;
+        for (int block = first; ; block = all.next[block]) {
+            if (count == blocks.length) {
+                enlarge(2 * count);
+            }
+            blocks[count] = block;
+            states[count] = all.state[block];
+            ends[count++] = all.end(block);
+            if (block == last) {
+                return;
+            }
         }
-        this.arena = (PageArena) all.region[first];
-        this.gap = gap;
-        this.address = all.address[first];
-        this.blocks = new int[count];
-        this.states = new byte[count];
-        this.ends = new long[count];
-        int block = first;
-        for (int i = 0; i < count; i++, block = all.next[block]) {
-            blocks[i] = block;
-            states[i] = all.state[block];
-            ends[i] = all.end(block);
-        }
+    }
+
+    private void enlarge(int capacity) {
+        blocks = Arrays.copyOf(blocks, capacity);
+        states = Arrays.copyOf(states, capacity);
+        ends = Arrays.copyOf(ends, capacity);
     }
 
     /// Takes a block and what it was.
@@ -38,13 +53,13 @@ final class Window implements BlockHeap.Room {
     }
 
     void forEach(Action action) {
-        for (int i = 0; i < blocks.length; i++) {
+        for (int i = 0; i < count; i++) {
             action.accept(blocks[i], states[i]);
         }
     }
 
     PageArena arena() {
-        return arena;
+        return (PageArena) all.region[first()];
     }
 
     int gap() {
@@ -57,11 +72,11 @@ final class Window implements BlockHeap.Room {
 
     /// Where it ends.
     long end() {
-        return ends[ends.length - 1];
+        return ends[count - 1];
     }
 
     int count() {
-        return blocks.length;
+        return count;
     }
 
     int first() {
@@ -69,7 +84,7 @@ final class Window implements BlockHeap.Room {
     }
 
     int last() {
-        return blocks[blocks.length - 1];
+        return blocks[count - 1];
     }
 
     /// Where its block number `i` starts.
@@ -84,7 +99,7 @@ final class Window implements BlockHeap.Room {
     /// Bytes of its lent blocks.
     long lentBytes() {
         long bytes = 0;
-        for (int i = 0; i < states.length; i++) {
+        for (int i = 0; i < count; i++) {
             bytes += states[i] == Blocks.LENT ? end(i) - start(i) : 0;
         }
         return bytes;

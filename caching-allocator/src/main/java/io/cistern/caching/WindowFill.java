@@ -201,7 +201,7 @@ final class WindowFill {
     private void precede(CrossStreamOrder order) {
         Page newest = null;
         for (Page page : foreign) {
-            newest = newest == null || page.freedAt > newest.freedAt ? page : newest;
+            newest = newest == null || page.home.freedAt > newest.home.freedAt ? page : newest;
         }
         if (newest != null) {
             precede(order, newest);
@@ -210,7 +210,7 @@ final class WindowFill {
     }
 
     private void precede(CrossStreamOrder order, Page page) {
-        order.precede(shard.timeline, page.home.arena.shard.timeline, page.freedAt);
+        order.precede(shard.timeline, page.home.arena.shard.timeline, page.home.freedAt);
     }
 
     private void map() {

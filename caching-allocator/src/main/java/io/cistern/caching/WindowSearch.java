@@ -18,13 +18,14 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Smaller gaps are looked at first, and none after a window was found for which nothing is missing.
 ///
-/// Under the shard's lock and the page table's. Takes time in the number of blocks.
+/// A shard has one. Under its locks and the page table's. Takes time in the number of blocks.
 final class WindowSearch {
     private final Blocks blocks;
+    private final Window window;
     /// Null if the pages of lent blocks are not to come back.
-    private final @Nullable IdlePages idle;
-    private final long byteSize;
+    private @Nullable IdlePages idle;
 
+    private long byteSize;
     private int first = Blocks.NONE;
     private long length;
     private long holes;
@@ -32,22 +33,34 @@ final class WindowSearch {
     private int[] ahead = new int[8];
     private int aheadCount;
 
-    private int bestStart = Blocks.NONE;
-    private int bestFirst = Blocks.NONE;
-    private int bestLast = Blocks.NONE;
-    private long bestMissing = Long.MAX_VALUE;
-    private long bestGap = Long.MAX_VALUE;
+    private int bestStart;
+    private int bestFirst;
+    private int bestLast;
+    private long bestMissing;
+    private long bestGap;
 
-    WindowSearch(Blocks blocks, @Nullable IdlePages idle, long byteSize) {
+    WindowSearch(Blocks blocks) {
         this.blocks = blocks;
-        this.idle = idle;
-        this.byteSize = byteSize;
+        this.window = new Window(blocks);
     }
 
+    /// Searches.
+    ///
+    /// @param pages that may come back to their lent blocks, or null for none
+    /// @return the window, valid until the next search, or null if there is none
     @Nullable
-    Window best(Gaps gaps) {
-        gaps.forEachGap(byteSize, this::searchGap);
-        return bestFirst == Blocks.NONE ? null : new Window(blocks, bestStart, bestFirst, bestLast);
+    Window best(Gaps gaps, @Nullable IdlePages pages, long bytes) {
+        idle = pages;
+        byteSize = bytes;
+        bestFirst = Blocks.NONE;
+        bestMissing = Long.MAX_VALUE;
+        bestGap = Long.MAX_VALUE;
+        gaps.forEachGap(bytes, this::searchGap);
+        if (bestFirst == Blocks.NONE) {
+            return null;
+        }
+        window.look(bestStart, bestFirst, bestLast);
+        return window;
     }
 
     /// Returns whether nothing is missing.

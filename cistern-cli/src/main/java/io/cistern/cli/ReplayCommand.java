@@ -28,9 +28,9 @@ import picocli.CommandLine.Parameters;
         versionProvider = Version.class,
         sortOptions = false)
 final class ReplayCommand implements Callable<Integer> {
-    /// Enough for the JVM to compile an allocator's ways, little enough that nobody waits for it.
-    private static final long WARM_UP_NANOS = 200_000_000;
-    private static final int WARM_UP_MAX_PASSES = 100;
+    /// Enough for the JVM to compile the ways of an allocator that a trace goes, which differ from trace to trace.
+    private static final long WARM_UP_NANOS = 700_000_000;
+    private static final int WARM_UP_MAX_SESSIONS = 100;
 
     @Mixin
     private MeasureOptions options = new MeasureOptions();
@@ -87,6 +87,7 @@ final class ReplayCommand implements Callable<Integer> {
             description = "Writes the bytes requested and reserved over the first pass to this file, as CSV.")
     private @Nullable Path series;
 
+    /// Where single passes are timed, once for each allocator has to do.
     private final Set<String> warm = new HashSet<>();
     private @Nullable String firstFailure;
 
@@ -193,14 +194,16 @@ final class ReplayCommand implements Callable<Integer> {
                 alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty());
     }
 
-    /// Times what has been observed. The first time for an allocator, passes that nobody sees come before, so
-    /// that the JVM has compiled it: what is compared is allocators, not compilers.
+    /// Times what has been observed. Before come sessions that nobody sees, so that the JVM has compiled it: what is
+    /// compared is allocators, not compilers. Several, since the code compiled in one does not know yet how another
+    /// begins, and is given up there.
     private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
-        if (warm.add(session.spec())) {
-            long passNanos = Math.max(1, observed.passes().getLast().wallNanos());
-            long passes = Math.min(WARM_UP_NANOS / passNanos, WARM_UP_MAX_PASSES);
-            if (passes > 0) {
-                session.unseen((int) passes).timed(work);
+        if (repeat > 1 || warm.add(session.spec())) {
+            long sessionNanos = Math.max(1, repeat * observed.passes().getLast().wallNanos());
+            long sessions = Math.min(WARM_UP_NANOS / sessionNanos, WARM_UP_MAX_SESSIONS);
+            ReplaySession unseen = session.unseen(repeat);
+            for (int i = 0; i < sessions; i++) {
+                unseen.timed(work);
             }
         }
         return session.timed(work);

@@ -1,0 +1,86 @@
+package io.cistern.caching;
+
+/// Which pages at home in one shard lie wholly in a free block, and since when: marks at their homes, so that a
+/// [search][WindowSearch] asks in constant time.
+///
+/// To keep them up to date costs some nanoseconds a page, at each free and each taking. So they are kept only while
+/// searches come: after [#UNASKED] takings without one they are let go, and the next search makes them anew, by a walk
+/// over arenas and free blocks. Pages freed meanwhile count as freed at that moment.
+///
+/// **Invariant**, while marks are kept: a page is idle exactly if it lies in a free block of its home's arena, and was
+/// freed at its time or before.
+///
+/// Guarded by the shard's lock, except that [#areKept] and [#asked] are guesses for those who look without it.
+final class IdleMarks {
+    /// A walk takes some microseconds, as much as so many takings save.
+    private static final int UNASKED = 1024;
+
+    private final Blocks blocks;
+    private final MissClock clock;
+    private boolean kept = true;
+    private int takings;
+
+    IdleMarks(Blocks blocks, MissClock clock) {
+        this.blocks = blocks;
+        this.clock = clock;
+    }
+
+    /// Whether they are up to date.
+    boolean areKept() {
+        return kept;
+    }
+
+    /// A search looks at them.
+    void asked() {
+        takings = 0;
+    }
+
+    /// Makes them anew.
+    void renew(Iterable<Region> regions, Gaps gaps) {
+        if (kept) {
+            return;
+        }
+        kept = true;
+        for (Region region : regions) {
+            if (region instanceof PageArena arena) {
+                arena.forEachHome(home -> home.idle = false);
+            }
+        }
+        gaps.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block)));
+    }
+
+    /// A range became part of a free block, and so perhaps pages that lie in it partly.
+    void freed(int free, long from, long to) {
+        if (!kept || !(blocks.region[free] instanceof PageArena arena)) {
+            return;
+        }
+        long now = clock.now();
+        long start = blocks.address[free];
+        long end = blocks.end(free);
+        for (long at = from; at < to; ) {
+            Mapping home = arena.homeAt(at);
+            if (home.address >= start && home.end() <= end) {
+                home.idle = true;
+                home.idleBlock = free;
+                home.freedAt = now;
+                arena.shard.timeline.newestIdle = now;
+            }
+            at = home.end();
+        }
+    }
+
+    /// The first bytes of a free block, up to an address, are taken.
+    void taken(int free, long to) {
+        if (!kept) {
+            return;
+        }
+        kept = ++takings < UNASKED;
+        if (blocks.region[free] instanceof PageArena arena) {
+            for (long at = blocks.address[free]; at < to; ) {
+                Mapping home = arena.homeAt(at);
+                home.idle = false;
+                at = home.end();
+            }
+        }
+    }
+}
