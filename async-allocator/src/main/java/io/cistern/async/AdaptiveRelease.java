@@ -2,23 +2,24 @@ package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.MemoryPools;
-import io.cistern.cuda.PoolAttribute;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.ToLongFunction;
 
-/// Keeps the release threshold of one pool where [AdaptiveThreshold] wants it.
+/// Keeps the release thresholds of one device's pools where they should be, each by a rule of its own:
+/// [AdaptiveThreshold].
 ///
-/// Every call of the allocator counts down. At 0 the thread reads the clock, and if 50 µs have passed since the
-/// last look, it looks: four of the pool's attributes, some 70 ns each, and the rule. The countdown begins at
-/// as many calls as lately took 50 µs, at most 31, large blocks counting more. So a look takes less than 1 % of
-/// the time, the clock 1 ns a call, and a program that calls once in a while is looked at with every call. The
-/// threshold itself is set only when it changes. The driver acts on it at the program's next synchronisation.
+/// Every call of the allocator counts down. At 0 the thread reads the clock, and if 50 µs for each pool have passed
+/// since the last look, it [looks][WatchedPool#look]. The countdown begins at as many calls as lately took 50 µs, at
+/// most 31, large blocks counting more. So looks take less than 1 % of the time, the clock 1 ns a call, and a program
+/// that calls once in a while is looked at with every call. The driver acts on thresholds at the program's next
+/// synchronisation.
 ///
 /// Between calls nothing happens: there is no thread that could do it. A program that falls silent keeps what
-/// was held at its last look, until it trims: `trim` with any number gives back what is not held now as well,
-/// so that a program with a timer of its own can call it each second or so, with [Long#MAX_VALUE]. A service
-/// whose pauses were all too long to hold memory over needs none: what it wants has then no window, and goes
-/// back with the synchronisation after its use.
+/// was held at its last look, until it trims or somebody reads its figures ([#lookIfSilent]). `trim` with any number
+/// gives back what is not held now as well, so that a program with a timer of its own can call it each second or so,
+/// with [Long#MAX_VALUE]. A service whose pauses were all too long to hold memory over needs none: what it wants has
+/// then no window, and goes back with the synchronisation after its use.
 ///
 /// **Threads.** Any thread may call. The countdown is a plain field: a decrement that is lost puts a look off.
 final class AdaptiveRelease {
@@ -31,42 +32,46 @@ final class AdaptiveRelease {
     private static final int PAGE_BITS = 25;
 
     private final CudaDriver driver;
-    private final MemoryPools pools;
-    private final int device;
-    private final long pool;
     private final AtomicBoolean looking = new AtomicBoolean();
 
+    /// Replaced when a pool is opened.
+    private volatile WatchedPool[] pools = {};
+
     private int callsLeft;
+    private long largestFreedBytes;
 
     // Used by the one that looks.
-    private final AdaptiveThreshold rule;
     private int callsPlanned = 1;
     private long countedNanos;
-    private long lookNanos;
-    private long thresholdBytes;
+    private volatile long lookNanos;
 
-    /// The most bytes that the pool had handed out at once as of the last look, which resets the pool's own
-    /// mark.
-    private volatile long usedHighBytes;
-
-    /// @param thresholdBytes what the pool has been given
-    AdaptiveRelease(CudaDriver driver, int device, long pool, long thresholdBytes) {
+    AdaptiveRelease(CudaDriver driver) {
         this.driver = driver;
-        this.pools = driver.pools();
-        this.device = device;
-        this.pool = pool;
-        this.thresholdBytes = thresholdBytes;
         lookNanos = driver.nanoTime();
         countedNanos = lookNanos;
-        rule = new AdaptiveThreshold(lookNanos);
     }
 
-    /// Call with every allocation and every free.
+    /// Adds a pool that keeps all until now.
+    synchronized void watch(DriverPool pool) {
+        WatchedPool[] more = Arrays.copyOf(pools, pools.length + 1);
+        more[pools.length] = new WatchedPool(pool, driver.nanoTime());
+        pools = more;
+    }
+
+    /// Call with every allocation.
     void called(long byteSize) {
         callsLeft -= 1 + (int) (byteSize >>> PAGE_BITS);
         if (callsLeft < 0) {
             lookUnlessLooking();
         }
+    }
+
+    /// Call with every free.
+    void freed(long byteSize) {
+        if (byteSize > largestFreedBytes) {
+            largestFreedBytes = byteSize;
+        }
+        called(byteSize);
     }
 
     private void lookUnlessLooking() {
@@ -83,19 +88,6 @@ final class AdaptiveRelease {
         }
     }
 
-    /// The threshold as it has to be now.
-    long thresholdBytesNow() {
-        while (!looking.compareAndSet(false, true)) {
-            Thread.onSpinWait(); // For less than the microsecond that a look takes.
-        }
-        try {
-            look(driver.nanoTime());
-            return thresholdBytes;
-        } finally {
-            looking.set(false);
-        }
-    }
-
     private void lookIfTime() {
         long nanos = driver.nanoTime();
         long passed = nanos - countedNanos;
@@ -103,38 +95,57 @@ final class AdaptiveRelease {
         long nanosPerCall = Math.max(1, passed / callsPlanned);
         callsPlanned = Math.clamp(NANOS_BETWEEN_LOOKS / nanosPerCall, 1, MOST_CALLS) | 1;
         callsLeft = callsPlanned - 1;
-        if (nanos - lookNanos >= NANOS_BETWEEN_LOOKS) {
+        if (nanos - lookNanos >= NANOS_BETWEEN_LOOKS * pools.length) {
             look(nanos);
         }
     }
 
     private void look(long nanos) {
         lookNanos = nanos;
-        long usedHigh = attribute(PoolAttribute.USED_HIGH);
-        pools.setAttribute(device, pool, PoolAttribute.USED_HIGH, 0);
-        usedHighBytes = Math.max(usedHighBytes, usedHigh);
-        long wanted = rule.look(
-                nanos, attribute(PoolAttribute.USED_CURRENT), usedHigh, attribute(PoolAttribute.RESERVED_CURRENT));
-        if (wanted != thresholdBytes) {
-            pools.setAttribute(device, pool, PoolAttribute.RELEASE_THRESHOLD, wanted);
-            thresholdBytes = wanted;
+        for (WatchedPool pool : pools) {
+            pool.look(nanos, largestFreedBytes);
         }
     }
 
-    private long attribute(PoolAttribute attribute) {
-        return pools.attribute(device, pool, attribute);
+    /// Gives back what is not held now.
+    ///
+    /// @return how many bytes went
+    long giveBack() {
+        return sum(pool -> pool.giveBack());
     }
 
-    /// Lets [#usedHighBytes] begin at the present value.
+    /// Looks, with nobody else looking, and adds something up.
+    private long sum(ToLongFunction<WatchedPool> figure) {
+        while (!looking.compareAndSet(false, true)) {
+            Thread.onSpinWait(); // For less than the microsecond that a look takes.
+        }
+        try {
+            look(driver.nanoTime());
+            return Arrays.stream(pools).mapToLong(figure).sum();
+        } finally {
+            looking.set(false);
+        }
+    }
+
+    /// Looks after a program that has made no call for longer than anything is held idle, and gives back what is not
+    /// held any more. For whoever reads its figures, as monitoring does now and then.
+    void lookIfSilent() {
+        long limit = Arrays.stream(pools).mapToLong(WatchedPool::limitNanos).max().orElse(Long.MAX_VALUE);
+        if (driver.nanoTime() - lookNanos > limit) {
+            giveBack();
+        }
+    }
+
+    /// Lets [#usedHighBytes] begin at the present value; what the pools' own marks say, the rules are told first.
     void resetUsedHigh() {
-        thresholdBytesNow(); // what the pool's own mark says, the rule is told first
-        usedHighBytes = attribute(PoolAttribute.USED_CURRENT);
+        sum(pool -> {
+            pool.resetUsedHigh();
+            return 0;
+        });
     }
 
-    /// The most bytes that the pool has had handed out at once since it was made, or reset; its own high-water mark
-    /// tells
-    /// since the last look.
+    /// The most bytes that each pool has had handed out at once since it was made, or reset, added up.
     long usedHighBytes() {
-        return Math.max(usedHighBytes, attribute(PoolAttribute.USED_HIGH));
+        return Arrays.stream(pools).mapToLong(WatchedPool::usedHighBytes).sum();
     }
 }

@@ -25,14 +25,18 @@ import java.util.Arrays;
 /// just when the program goes on.
 /// 4. The rule saves 5 % of all time, up to price(peak), and pays for what was given back. While price(peak) is
 /// saved, the threshold is the top of the highest level held; else there is none, and all is kept.
+/// 5. Memory that is given back and got again may fit together worse than before. So a pool of few large pieces,
+/// whose largest block that was freed is over a third of its peak (and not nearly all there is), keeps all. And when
+/// a pool that has given something back grows to where it once was, without more in use than then, all that lies
+/// idle goes back ([#isSwollen]), if its price is saved: pages between blocks come again where they are needed.
 ///
 /// **Bounds.** Gaps are as the looks see them, without time in which nobody calls, since nothing can be done
 /// then; k = 1 + log₂(limit / 1 ms) is how often a window can double.
 /// - *Time.* Giving back and getting again costs at most 5 % of the time since the pool was made, and what the
 ///   pool does between two looks besides. Proof: it is paid from savings, and nothing is given back before the
 ///   price of all there is has been saved. ∎
-/// - *Rest.* A workload that repeats itself within the limit gives nothing back after at most k turns: each time
-///   that a level is bought again after such a gap, its window at least doubles. ∎
+/// - *Rest.* A workload that repeats itself within the limit gives nothing back after at most k turns, but for 5:
+///   each time that a level is bought again after such a gap, its window at least doubles. ∎
 /// - *Memory.* While price(peak) is saved, no level is held longer after it was wanted last than twice its
 ///   longest gap worth holding over, or 1 ms if that is more, and never longer than the limit, unless one above
 ///   it is.
@@ -59,6 +63,12 @@ final class AdaptiveThreshold {
     /// Under this a gap is not told from the time between looks; it saves a level its first doublings.
     static final long LEAST_WINDOW_NANOS = 1_000_000;
 
+    /// What a pool may grow by until the next look, some pages of 32 MiB.
+    private static final long NEAR_PEAK_BYTES = 128L << 20;
+
+    /// A page: less than that can't go back.
+    private static final long LEAST_IDLE_BYTES = 32L << 20;
+
     private static final long NEVER = Long.MIN_VALUE;
 
     // By level.
@@ -75,6 +85,13 @@ final class AdaptiveThreshold {
     private long reservedBytes;
     private long reservedPeakBytes;
 
+    // For step 5.
+    private long largestFreedBytes;
+    private boolean gaveBack;
+    private long usedPeakBytes;
+    private long keptPeakBytes;
+    private boolean swollen;
+
     /// Begins with nothing known.
     ///
     /// @param nanos the time
@@ -84,6 +101,11 @@ final class AdaptiveThreshold {
         pauseEndNanos = nanos;
         Arrays.setAll(wantedFromBytes, level -> MemoryLevels.bottomBytes(level) + 1);
         Arrays.fill(wantedLastNanos, NEVER);
+    }
+
+    /// Takes note of the largest block that was freed until now.
+    void freed(long largestBytes) {
+        largestFreedBytes = largestBytes;
     }
 
     /// Takes note of what happened since the last look.
@@ -105,6 +127,7 @@ final class AdaptiveThreshold {
             want(level, nanos, usedBytesNow);
         }
         notePause(nanos);
+        noteSwelling(usedHigh, usedBytesNow, reservedBytesNow);
         lookNanos = nanos;
         usedBytes = usedBytesNow;
         reservedBytes = reservedBytesNow;
@@ -164,6 +187,28 @@ final class AdaptiveThreshold {
         }
     }
 
+    /// Where the pool stood before it first gave something back, or with more in use, it would stand in any case.
+    private void noteSwelling(long usedHigh, long usedBytesNow, long reservedBytesNow) {
+        gaveBack |= reservedBytesNow < reservedBytes;
+        boolean moreInUse = usedHigh > usedPeakBytes;
+        if (!gaveBack || moreInUse) {
+            keptPeakBytes = Math.max(keptPeakBytes, reservedBytesNow);
+        }
+        usedPeakBytes = Math.max(usedPeakBytes, usedHigh);
+        long idleBytes = reservedBytesNow - usedBytesNow;
+        swollen = gaveBack
+                && !moreInUse
+                && reservedBytesNow > reservedBytes
+                && reservedBytesNow > keptPeakBytes - NEAR_PEAK_BYTES
+                && idleBytes >= LEAST_IDLE_BYTES
+                && creditNanos >= priceNanos(idleBytes);
+    }
+
+    /// Whether all that is idle should go back now, rather than at the next synchronisation.
+    boolean isSwollen() {
+        return swollen;
+    }
+
     /// The longest that anything is held idle, in nanoseconds.
     long limitNanos() {
         return Math.max(LEAST_WINDOW_NANOS, (reservedPeakBytes >> 20) * LIMIT_NANOS_PER_MIB);
@@ -176,7 +221,11 @@ final class AdaptiveThreshold {
             level--;
         }
         long heldBytes = level < 0 ? 0 : MemoryLevels.topBytes(level);
-        return creditNanos >= priceNanos(reservedPeakBytes) ? heldBytes : Long.MAX_VALUE;
+        return creditNanos >= priceNanos(reservedPeakBytes) && !isOfLargePieces() ? heldBytes : Long.MAX_VALUE;
+    }
+
+    private boolean isOfLargePieces() {
+        return largestFreedBytes > reservedPeakBytes / 3 && largestFreedBytes < usedPeakBytes / 8 * 7;
     }
 
     private boolean held(int level) {

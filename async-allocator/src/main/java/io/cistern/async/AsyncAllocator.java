@@ -90,6 +90,7 @@ final class AsyncAllocator implements DeviceAllocator, RecordsUse, ReportingTrim
 
     @Override
     public OptionalLong reservedBytes(int device) {
+        devices[device].pools.figuresAreRead();
         return OptionalLong.of(devices[device].pools.sum(PoolAttribute.RESERVED_CURRENT));
     }
 
@@ -118,6 +119,7 @@ final class AsyncAllocator implements DeviceAllocator, RecordsUse, ReportingTrim
 
     @Override
     public Map<String, Long> statistics(int device) {
+        devices[device].pools.figuresAreRead();
         return PoolStatistics.of(devices[device]);
     }
 
@@ -144,8 +146,10 @@ final class AsyncAllocator implements DeviceAllocator, RecordsUse, ReportingTrim
 
     @Override
     public void close() {
+        Failures failures = new Failures();
         for (AsyncDevice device : devices) {
-            device.close();
+            failures.gather(device::close);
         }
+        failures.rethrow();
     }
 }

@@ -40,7 +40,7 @@ final class AsyncDevice {
     }
 
     void free(long address, long byteSize, long stream) {
-        pools.called(byteSize);
+        pools.freed(byteSize);
         RecordedUses.Uses others = uses.any() ? uses.take(address) : null;
         if (others == null) {
             freeNow(address, stream);

@@ -38,7 +38,7 @@ public final class AsyncOption<T> {
     public static final AsyncOption<ReleaseThreshold> RELEASE_THRESHOLD = new AsyncOption<>(
             "release_threshold",
             "`keep_all`, `zero`, a number of bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
-                    + " `pool=own`, without `per_stream` and `small_pool`",
+                    + " `pool=own`",
             "`keep_all` for own pools, under `driver_pool` `zero`; what the pool has for others",
             "the bytes that a pool keeps when the host synchronises; what is more goes back to the device. `adaptive`"
                     + " keeps what the program will want again, found while it runs",

@@ -155,17 +155,8 @@ record AsyncOptions(
     }
 
     private void checkThreshold() {
-        if (!adaptive()) {
-            return;
-        }
-        if (!pool.own()) {
+        if (adaptive() && !pool.own()) {
             throw contradiction("release_threshold=adaptive", "pool=" + pool, "it resets the pool's high-water mark");
-        }
-        if (!onePool()) {
-            throw contradiction(
-                    "release_threshold=adaptive",
-                    perStream ? "per_stream=true" : "small_pool",
-                    "one pool a device is watched");
         }
     }
 

@@ -32,8 +32,8 @@ final class DevicePools {
     /// The only pool; 0 before it is opened, and always where there are several.
     private volatile long only;
 
-    /// Finds the threshold of the only pool; null if it is fixed. Written before `only`.
-    private @Nullable AdaptiveRelease adaptive;
+    /// Finds the pools' thresholds; null if they are fixed.
+    private final @Nullable AdaptiveRelease adaptive;
 
     private final List<DriverPool> open = new CopyOnWriteArrayList<>();
     private final StreamPools byStream = new StreamPools();
@@ -43,6 +43,7 @@ final class DevicePools {
         this.driver = driver;
         this.device = device;
         this.options = options;
+        this.adaptive = options.adaptive() ? new AdaptiveRelease(driver) : null;
     }
 
     /// The handle of the pool for an allocation on a stream.
@@ -68,7 +69,6 @@ final class DevicePools {
         if (pool == NO_POOL) {
             pool = spare.isEmpty() ? open(key, stream) : spare.removeLast();
             byStream.put(key, pool);
-            adaptive = options.adaptive() ? new AdaptiveRelease(driver, device, pool, Long.MAX_VALUE) : null;
             only = key == ALL ? pool : NO_POOL;
         }
         return pool;
@@ -85,10 +85,13 @@ final class DevicePools {
             throw failure;
         }
         open.add(pool);
+        if (adaptive != null) {
+            adaptive.watch(pool);
+        }
         return pool.handle;
     }
 
-    /// Tells of a call after [#handle], by this thread or another that gave the block on.
+    /// Tells of an allocation.
     void called(long byteSize) {
         AdaptiveRelease release = adaptive;
         if (release != null) {
@@ -96,10 +99,26 @@ final class DevicePools {
         }
     }
 
-    /// The most to keep of what a trim is told to keep: the rest is not held any more.
-    long worthKeeping(long keepBytes) {
+    /// Tells of a free.
+    void freed(long byteSize) {
         AdaptiveRelease release = adaptive;
-        return release == null || open.isEmpty() ? keepBytes : Math.min(keepBytes, release.thresholdBytesNow());
+        if (release != null) {
+            release.freed(byteSize);
+        }
+    }
+
+    /// Gives back what adaptive thresholds do not hold any more.
+    ///
+    /// @return how many bytes went
+    long giveBackUnheld() {
+        return adaptive == null ? 0 : adaptive.giveBack();
+    }
+
+    /// Tells that somebody reads figures; of a program that is silent, memory may go back.
+    void figuresAreRead() {
+        if (adaptive != null) {
+            adaptive.lookIfSilent();
+        }
     }
 
     /// Keeps the pool of a stream that ends for the next one.
@@ -118,9 +137,8 @@ final class DevicePools {
     /// An attribute, added up. The high-water mark of use is not the pool's own where the adaptive threshold resets
     /// that.
     long sum(PoolAttribute attribute) {
-        AdaptiveRelease release = adaptive;
-        if (release != null && attribute == PoolAttribute.USED_HIGH) {
-            return open.isEmpty() ? 0 : release.usedHighBytes();
+        if (adaptive != null && attribute == PoolAttribute.USED_HIGH) {
+            return adaptive.usedHighBytes();
         }
         long sum = 0;
         for (DriverPool pool : open) {
@@ -131,21 +149,20 @@ final class DevicePools {
 
     /// Lets a high-water mark begin at the present value, but for those of pools of others.
     void resetMark(PoolAttribute high) {
-        AdaptiveRelease release = adaptive;
-        if (release != null && high == PoolAttribute.USED_HIGH) {
-            release.resetUsedHigh();
+        if (adaptive != null && high == PoolAttribute.USED_HIGH) {
+            adaptive.resetUsedHigh();
         } else {
             open.forEach(pool -> pool.resetMark(high));
         }
     }
 
-    /// Ends own pools, and sets others back. A context that died took its pools with it.
+    /// Ends own pools, and sets others back, whatever of that fails. A context that died took its pools with it.
     void close() {
         only = NO_POOL;
-        open.removeIf(pool -> {
-            close(pool);
-            return true;
-        });
+        Failures failures = new Failures();
+        open.forEach(pool -> failures.gather(() -> close(pool)));
+        open.clear();
+        failures.rethrow();
     }
 
     private static void close(DriverPool pool) {

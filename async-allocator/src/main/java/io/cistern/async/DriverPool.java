@@ -16,6 +16,10 @@ import java.util.Map;
 ///
 /// **Threads.** Opened and closed once; all else by any thread at any time.
 final class DriverPool {
+    /// What the driver gives back at a time on an H200. It leaves at least what it is told to keep, and so up to a
+    /// page more: to leave at most that it is told a page less, but for a byte.
+    private static final long PAGE_BYTES = 32L << 20;
+
     final long handle;
     private final MemoryPools pools;
     private final int device;
@@ -63,7 +67,8 @@ final class DriverPool {
         }
     }
 
-    private void set(PoolAttribute attribute, long value) {
+    /// Sets an attribute, of which a pool of somebody else's remembers what it was.
+    void set(PoolAttribute attribute, long value) {
         if (!own) {
             changes.put(attribute, new Change(attribute(attribute), value));
         }
@@ -94,20 +99,34 @@ final class DriverPool {
         }
     }
 
-    void trimTo(long keepBytes) {
-        pools.trimTo(device, handle, keepBytes);
+    /// Gives back whole pages of what is idle, as few as make up for an excess, or all there are.
+    ///
+    /// @param excessBytes at most 0 for nothing
+    /// @return how many bytes went
+    long giveBack(long excessBytes) {
+        if (excessBytes <= 0) {
+            return 0;
+        }
+        long before = attribute(PoolAttribute.RESERVED_CURRENT);
+        pools.trimTo(device, handle, Math.max(0, before - excessBytes - PAGE_BYTES + 1));
+        return Math.max(0, before - attribute(PoolAttribute.RESERVED_CURRENT));
     }
 
-    /// Ends an own pool; memory alive in it stays valid. Sets back what was changed of another one.
+    /// Ends an own pool; memory alive in it stays valid. Sets back what was changed of another one, whatever of that
+    /// fails.
     void close() {
         if (own) {
             pools.destroy(device, handle);
-            return;
+        } else {
+            Failures failures = new Failures();
+            changes.forEach((attribute, change) -> failures.gather(() -> takeBack(attribute, change)));
+            failures.rethrow();
         }
-        changes.forEach((attribute, change) -> {
-            if (attribute(attribute) == change.to) {
-                pools.setAttribute(device, handle, attribute, change.from);
-            }
-        });
+    }
+
+    private void takeBack(PoolAttribute attribute, Change change) {
+        if (attribute(attribute) == change.to) {
+            pools.setAttribute(device, handle, attribute, change.from);
+        }
     }
 }

@@ -73,8 +73,11 @@ final class LaterFrees {
     /// Frees a block once the streams that use it have got past their present ends.
     void add(long address, long byteSize, long stream, RecordedUses.Uses uses) {
         LaterFree block = new LaterFree(address, byteSize, stream);
+        block.awaited = 1; // This call.
         lock.lock();
         try {
+            waitingBytes.addAndGet(byteSize);
+            any = true;
             for (long fence : uses.fences()) {
                 FencedBatch batch = new FencedBatch();
                 batch.add(block);
@@ -86,9 +89,7 @@ final class LaterFrees {
                     join(block, other);
                 }
             }
-            waitingBytes.addAndGet(byteSize);
-            any = true;
-            if (block.awaited == 0) {
+            if (--block.awaited == 0) {
                 finish(block);
             } else if (stream == Streams.PER_THREAD_DEFAULT) {
                 freeBehindBatches(block); // On another thread that handle would be another stream.
@@ -113,6 +114,10 @@ final class LaterFrees {
         last.add(block);
         if (last.isFull()) {
             seal(last, stream);
+            if (last.fence == FencedBatch.NONE) {
+                queue.remove(last);
+                pass(last);
+            }
         }
     }
 

@@ -17,10 +17,6 @@ import java.util.OptionalLong;
 ///
 /// `Σ left = reserved`, if nobody allocates meanwhile.
 final class PoolTrim {
-    /// What the driver gives back at a time on an H200. It leaves at least what it is told to keep, and so up to a
-    /// page more: to leave at most that it is told a page less, but for a byte.
-    private static final long PAGE_BYTES = 32L << 20;
-
     private PoolTrim() {}
 
     static TrimResult trim(AsyncDevice device, long keepBytes, TrimMode mode) {
@@ -49,22 +45,15 @@ final class PoolTrim {
     /// adaptive threshold, what is not held any more goes too.
     static long trim(AsyncDevice device, long keepBytes) {
         device.later.freePassed();
-        long excess = device.pools.sum(PoolAttribute.RESERVED_CURRENT) - device.pools.worthKeeping(keepBytes);
-        long returned = 0;
+        long returned = device.pools.giveBackUnheld();
+        long excess = device.pools.sum(PoolAttribute.RESERVED_CURRENT) - keepBytes;
         for (DriverPool pool : device.pools.all()) {
-            if (excess > returned) {
-                returned += trim(pool, excess - returned);
-            }
+            long went = pool.giveBack(excess);
+            returned += went;
+            excess -= went;
         }
         device.events.trims.increment();
         device.events.trimmedBytes.add(returned);
         return returned;
-    }
-
-    private static long trim(DriverPool pool, long excess) {
-        long before = pool.attribute(PoolAttribute.RESERVED_CURRENT);
-        long target = before - excess;
-        pool.trimTo(Math.max(0, target - PAGE_BYTES + 1));
-        return Math.max(0, before - pool.attribute(PoolAttribute.RESERVED_CURRENT));
     }
 }

@@ -7,7 +7,6 @@ import static org.mockito.Mockito.mock;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
-import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.StreamOrder;
@@ -206,14 +205,50 @@ final class AdaptiveReleaseTests {
     }
 
     @Test
+    void whoReadsTheFiguresOfASilentProgramLetsItsMemoryGo() {
+        steps(async, 60, 40);
+        gpu.passTime(10_000_000_000L);
+        assertThat(reserved(async)).as("it might go on").isEqualTo(40 * BLOCK);
+        gpu.passTime(10_000_000_000L);
+        assertThat(async.statistics(DEVICE)).containsEntry("reserved_bytes.all.current", 0L);
+    }
+
+    @Test
     void theHighestUseOutlivesTheLooksThatResetThePoolsOwnMark() {
-        long pool = gpu.pools().create(MemoryPoolProperties.onDevice(DEVICE));
-        AdaptiveRelease release = new AdaptiveRelease(gpu, DEVICE, pool, 0);
-        gpu.pools().free(DEVICE, gpu.pools().allocateFrom(DEVICE, pool, 3 * MIB, stream), stream);
+        DriverPool pool = DriverPool.open(gpu, DEVICE, AsyncOptions.USUAL);
+        AdaptiveRelease release = new AdaptiveRelease(gpu);
+        release.watch(pool);
+        use(pool, 3 * MIB);
         assertThat(release.usedHighBytes()).isEqualTo(3 * MIB);
-        assertThat(release.thresholdBytesNow()).isEqualTo(Long.MAX_VALUE);
-        assertThat(gpu.pools().attribute(DEVICE, pool, PoolAttribute.USED_HIGH)).isZero();
+        assertThat(release.giveBack()).isZero();
+        assertThat(pool.attribute(PoolAttribute.USED_HIGH)).isZero();
         assertThat(release.usedHighBytes()).isEqualTo(3 * MIB);
-        gpu.pools().destroy(DEVICE, pool);
+        release.resetUsedHigh();
+        assertThat(release.usedHighBytes()).isZero();
+        pool.close();
+    }
+
+    private void use(DriverPool pool, long byteSize) {
+        gpu.pools().free(DEVICE, gpu.pools().allocateFrom(DEVICE, pool.handle, byteSize, stream), stream);
+    }
+
+    @Test
+    void eachPoolHasARuleOfItsOwn() {
+        AdaptiveRelease release = new AdaptiveRelease(gpu);
+        DriverPool busy = DriverPool.open(gpu, DEVICE, AsyncOptions.USUAL);
+        DriverPool rare = DriverPool.open(gpu, DEVICE, AsyncOptions.USUAL);
+        release.watch(busy);
+        release.watch(rare);
+        for (int turn = 0; turn < 400; turn++) {
+            use(turn % 100 == 0 ? rare : busy, 8 * BLOCK);
+            release.called(BLOCK);
+            release.freed(BLOCK);
+            gpu.passTime(20_000_000);
+            gpu.streams().synchronize(DEVICE, stream);
+        }
+        assertThat(busy.attribute(PoolAttribute.RESERVED_CURRENT)).isEqualTo(8 * BLOCK);
+        assertThat(rare.attribute(PoolAttribute.RESERVED_CURRENT)).isZero();
+        busy.close();
+        rare.close();
     }
 }

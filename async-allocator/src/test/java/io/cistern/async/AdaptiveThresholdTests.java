@@ -146,4 +146,44 @@ final class AdaptiveThresholdTests {
         steps(50, 2 * GIB, GIB, 20 * MILLI);
         assertThat(pool.reservedBytes()).isBetween(2 * GIB, 2 * GIB * 11 / 10);
     }
+
+    @Test
+    void aPoolOfFewLargePiecesKeepsAll() {
+        pool.rule().freed(PEAK * 2 / 5);
+        steps(40, PEAK, GIB, 100 * MILLI);
+        steps(40, 2 * GIB, GIB, 100 * MILLI);
+        assertThat(pool.givenBackBytes()).isZero();
+    }
+
+    @Test
+    void onePieceThatIsAllThereIsGoesBack() {
+        pool.rule().freed(PEAK);
+        steps(40, PEAK, GIB, 100 * MILLI);
+        steps(40, 2 * GIB, GIB, 100 * MILLI);
+        assertThat(pool.reservedBytes()).isLessThan(PEAK / 2);
+    }
+
+    @Test
+    void aPoolThatGrowsBackWithoutMoreInUseIsSwollen() {
+        steps(40, PEAK, GIB, 100 * MILLI);
+        steps(40, 2 * GIB, GIB, 100 * MILLI);
+        assertThat(pool.reservedBytes()).isLessThan(PEAK / 2);
+        pool.use(PEAK / 2);
+        pool.needAtLeast(PEAK);
+        assertThat(pool.rule().isSwollen()).isFalse();
+        pool.pass(ModelledPool.TICK_NANOS);
+        assertThat(pool.rule().isSwollen()).isTrue();
+        pool.pass(ModelledPool.TICK_NANOS);
+        assertThat(pool.rule().isSwollen()).as("told once").isFalse();
+    }
+
+    @Test
+    void aPoolThatGrowsForMoreUseIsNot() {
+        steps(40, PEAK, GIB, 100 * MILLI);
+        steps(40, 2 * GIB, GIB, 100 * MILLI);
+        pool.use(PEAK + GIB);
+        pool.needAtLeast(PEAK + 2 * GIB);
+        pool.pass(ModelledPool.TICK_NANOS);
+        assertThat(pool.rule().isSwollen()).isFalse();
+    }
 }

@@ -1,12 +1,15 @@
 package io.cistern.benchmarks.thresholds;
 
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.CallCosts;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.ServiceLoader;
 
 /// A simulated H200 on which programs run for a study: what its driver calls cost is what was measured, kernels
@@ -28,8 +31,11 @@ final class StudiedGpu implements AutoCloseable {
     private final List<StudiedProgram> programs = new ArrayList<>();
     private final long kernelBlock;
 
+    /// What the pools hold is missing from it: their allocators are not asked, since that may let some of it go.
+    private final long freeAtFirst;
+
     private long lookedNanos;
-    private long lookingNanos;
+    private final long begunNanos;
     private long heldBytes;
     private long usedBytes;
     private double heldByteNanos;
@@ -42,11 +48,13 @@ final class StudiedGpu implements AutoCloseable {
     StudiedGpu(String spec, long capacityBytes) {
         this.spec = spec;
         CallCosts h200 = CallCosts.h200();
+        Map<DriverCall, CallCosts.Cost> calls = new EnumMap<>(h200.calls());
+        calls.remove(DriverCall.MEM_GET_INFO); // Looking takes no time.
         gpu = SimulatedGpu.builder()
                 .devices(1)
                 .capacityBytes(capacityBytes)
                 .costs(new CallCosts(
-                        h200.calls(),
+                        calls,
                         KERNEL_BYTES_PER_NANO,
                         h200.copyBytesPerNano(),
                         h200.hostLinkBytesPerNano(),
@@ -58,8 +66,9 @@ final class StudiedGpu implements AutoCloseable {
                 .toList();
         memory = DeviceMemory.open(gpu, Catalog.of(providers, List.of()));
         kernelBlock = gpu.memory().allocate(DEVICE, (long) (LONGEST_KERNEL_NANOS * KERNEL_BYTES_PER_NANO));
+        freeAtFirst = gpu.memory().freeBytes(DEVICE);
         lookedNanos = gpu.virtualNanos();
-        lookingNanos = lookedNanos;
+        begunNanos = lookedNanos;
     }
 
     /// Starts a program.
@@ -88,15 +97,10 @@ final class StudiedGpu implements AutoCloseable {
         long now = gpu.virtualNanos();
         heldByteNanos += (double) heldBytes * (now - lookedNanos);
         usedByteNanos += (double) usedBytes * (now - lookedNanos);
-        heldBytes = 0;
-        usedBytes = 0;
-        for (StudiedProgram program : programs) {
-            heldBytes += program.allocator().reservedBytes(DEVICE).orElseThrow();
-            usedBytes += program.usedBytes();
-        }
+        heldBytes = freeAtFirst - gpu.memory().freeBytes(DEVICE);
+        usedBytes = programs.stream().mapToLong(StudiedProgram::usedBytes).sum();
         heldPeakBytes = Math.max(heldPeakBytes, heldBytes);
-        lookedNanos = gpu.virtualNanos();
-        lookingNanos += lookedNanos - now;
+        lookedNanos = now;
     }
 
     /// What all pools held at the last look.
@@ -111,7 +115,7 @@ final class StudiedGpu implements AutoCloseable {
 
     /// What has been seen until now.
     Seen seen() {
-        double nanos = gpu.virtualNanos() - lookingNanos;
+        double nanos = gpu.virtualNanos() - begunNanos;
         long refused = programs.stream().mapToLong(StudiedProgram::refused).sum();
         return new Seen(nanos, heldByteNanos / nanos, usedByteNanos / nanos, heldPeakBytes, refused, turnsLost);
     }

@@ -1,0 +1,80 @@
+package io.cistern.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.mockito.Mockito.mock;
+
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.MemoryPoolProperties;
+import io.cistern.cuda.PoolAttribute;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.StreamOrder;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// Pools of which one can't be closed as it should.
+final class PoolClosingTests {
+    private static final long MIB = 1 << 20;
+
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
+
+    @AfterEach
+    void close() {
+        assertThat(gpu.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    private AsyncAllocator open(PoolChoice pool, boolean perStream, Map<PoolAttribute, Long> settings) {
+        AsyncOptions usual = AsyncOptions.USUAL;
+        Optional<ReleaseThreshold> threshold = pool.own() ? usual.threshold() : Optional.empty();
+        AsyncOptions options = new AsyncOptions(
+                pool, perStream, threshold, settings, usual.location(), 0, 0, false, 0, 0);
+        return new AsyncAllocator(gpu, 2, options, mock(StreamOrder.class));
+    }
+
+    private static void use(AsyncAllocator allocator, int device, long stream) {
+        allocator.free(allocator.allocate(MIB, device, stream), MIB, device, stream);
+    }
+
+    @Test
+    void theOthersAreDestroyedAllTheSame() {
+        AsyncAllocator async = open(PoolChoice.OWN, true, Map.of());
+        for (int device = 0; device < 2; device++) {
+            use(async, device, 0);
+            use(async, device, gpu.streams().create(device));
+        }
+        gpu.faults().failOn(DriverCall.MEM_POOL_DESTROY, 0, 3, CudaResult.UNKNOWN);
+        assertThatThrownBy(async::close).isInstanceOf(CudaException.class).satisfies(failure -> assertThat(
+                        suppressed(failure))
+                .isEqualTo(2));
+        assertThat(gpu.calls().of(DriverCall.MEM_POOL_DESTROY)).isEqualTo(4);
+    }
+
+    private static long suppressed(Throwable failure) {
+        long below = 0;
+        for (Throwable each : failure.getSuppressed()) {
+            below += 1 + suppressed(each);
+        }
+        return below;
+    }
+
+    @Test
+    void theOtherSettingsOfAChosenPoolAreSetBackAllTheSame() {
+        long pool = gpu.pools().create(MemoryPoolProperties.onDevice(0));
+        Map<PoolAttribute, Long> settings = Map.of(
+                PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC, 0L,
+                PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES, 0L,
+                PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES, 0L);
+        AsyncAllocator async = open(PoolChoice.handles(pool), false, settings);
+        use(async, 0, 0);
+        gpu.faults().failOn(DriverCall.MEM_POOL_SET_ATTRIBUTE, 1, 1, CudaResult.UNKNOWN);
+        assertThatThrownBy(async::close).isInstanceOf(CudaException.class);
+        assertThat(settings.keySet())
+                .filteredOn(each -> gpu.pools().attribute(0, pool, each) == 1)
+                .hasSize(2);
+    }
+}
