@@ -249,6 +249,26 @@ final class DeviceCache {
         return address;
     }
 
+    /// Takes a small block from new memory although what lanes hold would do, within the share for that.
+    ///
+    /// @return its address, or 0 if there is no such memory
+    long allocateForLane(StreamShard shard, long asked) {
+        if (!growth.hasLaneShareLeft()) {
+            return 0;
+        }
+        try {
+            shard.missed();
+            long address = grow(shard, rounded(asked), false);
+            shard.requested(asked);
+            return address;
+        } catch (DeviceOutOfMemoryException | CudaException failure) {
+            if (!FailureLadder.outOfMemory(failure)) {
+                throw failure;
+            }
+            return 0;
+        }
+    }
+
     private long allocateAfterFailure(StreamShard shard, long size, long asked, RuntimeException failure) {
         if (!FailureLadder.outOfMemory(failure)) {
             throw failure;

@@ -12,6 +12,9 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @throws io.cistern.cuda.CudaException for what else a driver call says; everything is as it was before
     long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst);
 
+    /// Whether small blocks may have more memory than is needed, so that lanes that miss often find enough.
+    boolean hasLaneShareLeft();
+
     /// Checks its own books.
     ///
     /// @return bytes reserved that belong to no shard, because the driver would not take them back

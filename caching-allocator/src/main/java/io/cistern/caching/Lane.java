@@ -24,6 +24,9 @@ final class Lane extends LastFreed {
     /// Requests that a useless lane is passed by before it is tried again; each time in vain, twice as many.
     private static final int FIRST_PAUSE = 4096;
 
+    /// A page takes as long as some hundred cuts.
+    private static final int SHORTAGES_A_PAGE = 64;
+
     private static final int LONGEST_PAUSE = 16 * FIRST_PAUSE;
 
     final int device;
@@ -41,6 +44,9 @@ final class Lane extends LastFreed {
 
     /// Hits against misses of small requests; below 0 by more than [#MOST_USEFUL] the lane is useless.
     private int usefulness;
+
+    /// Misses for which there was no free block.
+    private int shortages;
 
     /// How many requests still pass by, and how many will next time.
     private int passing;
@@ -115,6 +121,13 @@ final class Lane extends LastFreed {
             passing = pause;
             pause = Math.min(2 * pause, LONGEST_PAUSE);
         }
+    }
+
+    /// Notes a miss for which a block would have to be cut.
+    ///
+    /// @return whether more memory may help, which is tried once in some such misses
+    boolean isTurnToGrow() {
+        return ++shortages % SHORTAGES_A_PAGE == 0;
     }
 
     /// A small request passed the lane by.

@@ -15,6 +15,9 @@ final class LaneBins extends SizeStacks {
 
     private static final int BATCH_BLOCKS = 32;
 
+    /// Neighbours of the smallest size have owner records in one cache line; so a thread takes some at once.
+    private static final int FIRST_SMALLEST = 4;
+
     final long key;
 
     @Nullable
@@ -47,6 +50,7 @@ final class LaneBins extends SizeStacks {
     LaneBins(long key) {
         this.key = key;
         Arrays.fill(batches, 1);
+        batches[0] = FIRST_SMALLEST;
     }
 
     /// Bins that hold nothing and take nothing.
@@ -192,7 +196,7 @@ final class LaneBins extends SizeStacks {
         }
         for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
             if (depth(sizeClass) > 0) {
-                batches[sizeClass] = 1;
+                batches[sizeClass] = sizeClass == 0 ? FIRST_SMALLEST : 1;
                 giveBack(sizeClass, depth(sizeClass), evicted);
             }
         }

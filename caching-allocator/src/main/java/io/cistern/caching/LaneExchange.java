@@ -8,7 +8,8 @@ import org.jspecify.annotations.Nullable;
 /// 1. **A miss** takes one block for the caller, and some more for the lane: a batch from the shard's [Depot], if
 /// another thread left some there; or else, if the class misses often, up to 64 KiB from the shard, and no memory
 /// is obtained for them. If the shard has none, a larger block of the lane goes back and is cut, if the
-/// cache did not grow lately; else what the own lane and the depot hold of it goes back before the cache grows.
+/// cache did not grow lately, or once in a while a page is added; else what the own lane
+/// and the depot hold of it goes back before the cache grows.
 /// 2. **No room**: older blocks of the class go to the depot, if another thread misses them, or go back, or those of
 /// streams used less; see [Lane].
 /// 3. **Large blocks** go past the lane, so that best fit sees what it would see without lanes. Only where the
@@ -149,8 +150,14 @@ final class LaneExchange {
         boolean fromDepot = batch.count > 0;
         if (!fromDepot) {
             shard.allocateMany(size, byteSize, wanted, batch);
-            if (batch.count == 0 && isQuiet() && cutNextLarger(lane, bins, sizeClass)) {
-                shard.allocateMany(size, byteSize, wanted, batch);
+            if (batch.count == 0 && isQuiet()) {
+                long address = lane.isTurnToGrow() ? cache.allocateForLane(shard, byteSize) : 0;
+                if (address != 0) {
+                    return address;
+                }
+                if (cutNextLarger(lane, bins, sizeClass)) {
+                    shard.allocateMany(size, byteSize, wanted, batch);
+                }
             }
         }
         if (batch.count == 0) {

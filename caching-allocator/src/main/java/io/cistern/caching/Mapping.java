@@ -12,7 +12,7 @@ final class Mapping {
     boolean entered;
 
     /// Of a home: whether the page lies wholly in a free block, since when, and in which, unless that was merged
-    /// since; see [IdleMarks]. Guarded by the lock of the shard; who reads without it asks [again][StreamShard#lend].
+    /// since; see [IdleMarks]. Guarded by the lock of the shard; who reads without it asks it again.
     boolean idle;
 
     long freedAt;

@@ -103,6 +103,23 @@ final class PageGrowth implements Growth {
         };
     }
 
+    @Override
+    public boolean hasLaneShareLeft() {
+        table.lock();
+        try {
+            return smallReservedBytes() + Sizes.SLOT <= purchases.laneShareBytes();
+        } finally {
+            table.unlock();
+        }
+    }
+
+    private long smallReservedBytes() {
+        return table.shards().stream()
+                .filter(shard -> shard.small)
+                .mapToLong(StreamShard::reservedBytes)
+                .sum();
+    }
+
     private WindowFill.Way mindSmallShare(StreamShard shard) {
         long small = idle.smallReservedBytes();
         if (shard.small && small + Sizes.SLOT <= purchases.smallShareBytes()) {

@@ -11,6 +11,9 @@ package io.cistern.caching;
 /// them threads keep differs from one time to the next; so else a program that repeats would not come to rest, and
 /// in one that uses hardly any memory, a page would go back and forth between small and large blocks.
 ///
+/// 4. Lanes that miss often although memory is free elsewhere get more of it, up to a fixed amount, unless there is
+/// to be no slack.
+///
 /// Guarded by the lock of the [PageTable].
 final class Purchases {
     /// A workload on one stream comes to rest within a few passes with hardly a page more than its peak; fewer
@@ -25,6 +28,10 @@ final class Purchases {
 
     /// An eighth. With a half, vit_streams reserves 1 % more; with a 32nd, gnn_sample makes a fifth more calls.
     private static final int MUCH_SHIFT = 3;
+
+    /// Half as much again as a lane may hold. With it, 64 live blocks of mixed sizes up to 1 MiB find 99 % of
+    /// their successors in the lane instead of 87 %; five recorded programs reserve as much as without.
+    private static final long LANE_SHARE_BYTES = 48L << 20;
 
     private final double slack;
     private long peakBytes;
@@ -55,6 +62,11 @@ final class Purchases {
                 && reservedBytes + byteSize <= peakBytes + (long) (peakBytes * slack);
         earnedBytes -= earned ? MOVES_A_PAGE * byteSize : 0;
         return earned;
+    }
+
+    /// Up to which amount small blocks get more because lanes miss often.
+    long laneShareBytes() {
+        return slack > 0 ? Math.max(LANE_SHARE_BYTES, smallShareBytes()) : 0;
     }
 
     /// What small blocks have for themselves.

@@ -60,6 +60,11 @@ final class SegmentGrowth implements Growth {
         return source.acquire(byteSize + options.alignment(), ALIGNMENT, device);
     }
 
+    @Override
+    public boolean hasLaneShareLeft() {
+        return false;
+    }
+
     /// None: such a segment stays with its shard.
     @Override
     public long otherBytes() {
