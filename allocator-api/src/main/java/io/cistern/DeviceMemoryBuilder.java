@@ -16,6 +16,7 @@ public final class DeviceMemoryBuilder {
     private long limitBytes = -1;
     private @Nullable MemoryLimit limit;
     LeakLevel leakLevel = LeakLevel.configured();
+    boolean reportPageableCopies = Boolean.getBoolean("cistern.copies.report");
     boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
 
     DeviceMemoryBuilder(CudaDriver driver) {
@@ -69,6 +70,16 @@ public final class DeviceMemoryBuilder {
     /// It makes allocations outside scopes slower; off, it costs nothing.
     public DeviceMemoryBuilder reportScopelessThreads(boolean report) {
         this.reportScopelessThreads = report;
+        return this;
+    }
+
+    /// Whether to report copies that are to go on beside other work, but can't since their host memory is not pinned:
+    /// once for each place in the program, as a warning of the logger `io.cistern.copies`. Without this call the
+    /// property `cistern.copies.report` says.
+    ///
+    /// It asks the driver about the memory of each such copy, some 100 ns; off, it costs nothing.
+    public DeviceMemoryBuilder reportPageableCopies(boolean report) {
+        this.reportPageableCopies = report;
         return this;
     }
 
