@@ -1,6 +1,9 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
+import io.cistern.internal.options.ByteSizes;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.spi.Catalog;
@@ -13,14 +16,19 @@ import org.jspecify.annotations.Nullable;
 public final class DeviceMemoryBuilder {
     final CudaDriver driver;
     Catalog catalog = Catalog.of(List.of(), List.of());
+    private final Settings settings = Settings.ofProcess();
     private long limitBytes = -1;
     private @Nullable MemoryLimit limit;
-    LeakLevel leakLevel = LeakLevel.configured();
-    boolean reportPageableCopies = Boolean.getBoolean("cistern.copies.report");
-    boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
+    LeakLevel leakLevel = LeakLevel.configured(settings);
+    boolean reportPageableCopies = isSet(Setting.COPIES_REPORT);
+    boolean reportScopelessThreads = isSet(Setting.SCOPES_REPORT);
 
     DeviceMemoryBuilder(CudaDriver driver) {
         this.driver = driver;
+    }
+
+    private boolean isSet(Setting setting) {
+        return settings.get(setting).map(set -> Boolean.valueOf(set.text())).orElse(false);
     }
 
     /// The allocators and sources that can be opened by name; none without this call.
@@ -30,7 +38,7 @@ public final class DeviceMemoryBuilder {
     }
 
     /// A limit on the bytes requested on each device, over all allocators: never exceeded, and nothing
-    /// that fits is refused.
+    /// that fits is refused. Without this call the settings `cistern.device.N.limit` and `cistern.limit` say.
     ///
     /// @throws IllegalArgumentException if it is negative
     public DeviceMemoryBuilder limitBytes(long limitBytes) {
@@ -48,7 +56,7 @@ public final class DeviceMemoryBuilder {
         return this;
     }
 
-    /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by
+    /// How much is kept about live blocks; without this call what setting `cistern.leaks` says, `off` by
     /// default.
     public DeviceMemoryBuilder leakLevel(LeakLevel leakLevel) {
         this.leakLevel = leakLevel;
@@ -59,12 +67,28 @@ public final class DeviceMemoryBuilder {
     @Nullable
     Budgets budgets(int device) {
         Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
-        return limitBytes < 0 ? whole : Budgets.of(whole, new Budget("device " + device, limitBytes, null));
+        long most = limitBytes < 0 ? setLimit(device) : limitBytes;
+        return most < 0 ? whole : Budgets.of(whole, new Budget("device " + device, most, null));
+    }
+
+    /// @throws ConfigurationException if what is set is no number of bytes
+    private long setLimit(int device) {
+        return settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device)
+                .map(DeviceMemoryBuilder::bytes)
+                .orElse(-1L);
+    }
+
+    private static long bytes(Settings.Value set) {
+        try {
+            return ByteSizes.parse(set.text());
+        } catch (IllegalArgumentException e) {
+            throw new ConfigurationException(set.source() + ": " + e.getMessage(), e);
+        }
     }
 
     /// Whether to report a thread that allocates outside every scope while another thread is in one that
     /// would have served: most likely a worker to which the scope was not carried. Once for each thread,
-    /// as a warning of the logger `io.cistern.scopes`. Without this call the property
+    /// as a warning of the logger `io.cistern.scopes`. Without this call the setting
     /// `cistern.scopes.report` says.
     ///
     /// It makes allocations outside scopes slower; off, it costs nothing.
@@ -75,7 +99,7 @@ public final class DeviceMemoryBuilder {
 
     /// Whether to report copies that are to go on beside other work, but can't since their host memory is not pinned:
     /// once for each place in the program, as a warning of the logger `io.cistern.copies`. Without this call the
-    /// property `cistern.copies.report` says.
+    /// setting `cistern.copies.report` says.
     ///
     /// It asks the driver about the memory of each such copy, some 100 ns; off, it costs nothing.
     public DeviceMemoryBuilder reportPageableCopies(boolean report) {
@@ -84,6 +108,8 @@ public final class DeviceMemoryBuilder {
     }
 
     /// Opens it.
+    ///
+    /// @throws ConfigurationException if a limit that is set is no number of bytes
     public DeviceMemory open() {
         return new DeviceMemory(this);
     }

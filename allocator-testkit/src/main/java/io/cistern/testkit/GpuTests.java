@@ -28,7 +28,8 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// ```
 ///
 /// A suite's name is that of its class; without any, all run but [SharedStreams], which is long, [SharedPools],
-/// which starts further processes, [Buffers], and those of [other modules][GpuSuites].
+/// which starts further processes, [CarelessLibrary], which needs a library, [Buffers], and those of
+/// [other modules][GpuSuites].
 ///
 /// Prints each failure with its stack trace and in the end `N passed, N failed, N skipped`. Exit codes: 0 when
 /// all passed, 1 when one failed or none ran, 2 for a wrong option or a driver that can't be used.
@@ -38,7 +39,8 @@ public final class GpuTests {
 
     private static final List<Class<?>> USUAL = List.of(
             ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class);
-    private static final List<Class<?>> BY_NAME = List.of(SharedStreams.class, SharedPools.class, Buffers.class);
+    private static final List<Class<?>> BY_NAME =
+            List.of(SharedStreams.class, SharedPools.class, CarelessLibrary.class, Buffers.class);
 
     private final PrintWriter out;
 

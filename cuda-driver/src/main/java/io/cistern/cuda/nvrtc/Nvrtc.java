@@ -5,7 +5,7 @@ import java.util.List;
 /// NVIDIA's run-time compiler: CUDA C++ to PTX. It comes with the CUDA toolkit, and with Python packages that use the
 /// GPU; not with the driver. It needs no GPU itself.
 ///
-/// The library is looked for under the name in the property `cistern.nvrtc.library`, if there is one, else as
+/// The library is looked for under the name in the setting `cistern.nvrtc.library`, if there is one, else as
 /// `libnvrtc.so` and with the versions 13 to 11, where the system's loader looks.
 ///
 /// **Threads.** Any; the compiler takes a lock of its own.

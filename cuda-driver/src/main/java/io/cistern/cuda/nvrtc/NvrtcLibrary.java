@@ -4,6 +4,8 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -20,7 +22,6 @@ import java.util.List;
 /// its length first, `nvrtcDestroyProgram` in any case.
 @SuppressWarnings("restricted")
 final class NvrtcLibrary {
-    private static final String PROPERTY = "cistern.nvrtc.library";
     private static final List<String> NAMES =
             List.of("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2");
 
@@ -46,9 +47,12 @@ final class NvrtcLibrary {
     }
 
     static NvrtcLibrary find() {
-        String named = System.getProperty(PROPERTY);
+        List<String> named = Settings.ofProcess()
+                .get(Setting.NVRTC_LIBRARY)
+                .map(set -> List.of(set.text()))
+                .orElse(NAMES);
         List<String> reasons = new ArrayList<>();
-        for (String name : named == null ? NAMES : List.of(named)) {
+        for (String name : named) {
             try {
                 return new NvrtcLibrary(name, SymbolLookup.libraryLookup(name, Arena.global()));
             } catch (IllegalArgumentException notThere) {
@@ -56,7 +60,7 @@ final class NvrtcLibrary {
             }
         }
         throw new UnsupportedOperationException("NVRTC is not installed, or lies where the loader does not look: tried "
-                + String.join(", ", reasons) + "; name it by the property " + PROPERTY);
+                + String.join(", ", reasons) + "; name it by the setting " + Setting.NVRTC_LIBRARY.key());
     }
 
     private static MethodHandle handle(SymbolLookup symbols, String function, MemoryLayout... parameters) {
