@@ -103,8 +103,7 @@ public final class CopyBatch {
 
         @Override
         public void enqueue(long stream) {
-            HostCopies.toHost(
-                    device, target, stream, target.isNative() ? CopyMode.NON_BLOCKING : CopyMode.BLOCKING);
+            HostCopies.toHost(device, target, stream, target.isNative() ? CopyMode.NON_BLOCKING : CopyMode.BLOCKING);
         }
     }
 

@@ -2,16 +2,18 @@ package io.cistern;
 
 /// When a copy between host and device returns.
 ///
-/// | host memory | [#BLOCKING] | [#NON_BLOCKING] |
+/// | host memory | blocking | non-blocking |
 /// |---|---|---|
-/// | [PinnedBuffer] | when the bytes have arrived | at once; the buffer may be closed at once, and read once the stream has passed |
-/// | native memory that is pinned otherwise | the same | at once; the memory has to stay, and stay as it is, until the stream has passed |
-/// | native memory that is not pinned | the same | to the device: when the driver has taken the bytes, which waits for the stream where they are many; to the host: when they have arrived |
-/// | an array | the same | to the device: when the bytes have been taken, through pinned memory; to the host: refused |
+/// | [PinnedBuffer] | once the bytes have arrived | at once; it may be closed at once |
+/// | other pinned memory | the same | at once; it stays, and stays as it is, until the stream has passed |
+/// | memory not pinned, to the device | the same | once the driver has taken the bytes |
+/// | memory not pinned, to the host | the same | once the bytes have arrived |
+/// | an array, to the device | the same | once the bytes are in pinned memory |
+/// | an array, to the host | the same | refused |
 ///
-/// Only pinned memory is copied beside other work: see [DeviceMemoryBuilder#reportPageableCopies].
+/// Only copies of pinned memory go on beside other work: see [DeviceMemoryBuilder#reportPageableCopies].
 public enum CopyMode {
-    /// The host waits for the stream.
+    /// The host waits until the stream has passed the copy.
     BLOCKING,
     /// The host waits for no more than the table says.
     NON_BLOCKING

@@ -8,8 +8,8 @@ import java.lang.ref.Reference;
 /// A kernel that can be launched.
 ///
 /// **Arguments** are what the kernel's signature has, in its order: `Integer`, `Long`, `Float`, `Double`, `Short`,
-/// `Byte`; for pointers a [DeviceBuffer], [DeviceElements], [PinnedBuffer] or a `Long`. Sizes are not checked: an `int`
-/// where the kernel takes 64 bits gives it half of something else.
+/// `Byte`; for pointers a [DeviceBuffer], [DeviceElements], [PinnedBuffer] or a `Long`. Sizes are not checked: an
+/// `int` where the kernel takes 64 bits gives it half of something else.
 ///
 /// **Streams.** Buffers of other streams are recorded as used on the one of the launch, so they may be closed at once
 /// after it; that the kernel comes after the work that fills them is the program's to say.

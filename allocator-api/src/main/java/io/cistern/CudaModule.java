@@ -58,8 +58,8 @@ public final class CudaModule implements AutoCloseable {
     /// Finds a kernel.
     ///
     /// @throws IllegalStateException if the module is closed
-    /// @throws CudaException `NOT_FOUND` if the module has no such kernel, `NOT_SUPPORTED` if the device is simulated
-    ///     and has no Java function of that name
+    /// @throws CudaException `NOT_FOUND` if the module has no such kernel, `NOT_SUPPORTED` if the device is
+    ///     simulated and has no Java function of that name
     public CudaFunction function(String name) {
         if (closed.get()) {
             throw new IllegalStateException("the module of kernel " + name + " is closed");

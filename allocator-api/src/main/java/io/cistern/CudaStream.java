@@ -4,8 +4,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// A stream of a device as an object, whose end is announced to all allocators ([DeviceMemory#streamClosing]) before it
-/// is destroyed.
+/// A stream of a device as an object, whose end is announced to all allocators ([DeviceMemory#streamClosing]) before
+/// it is destroyed.
 ///
 /// ```java
 /// try (CudaStream stream = CudaStream.open(memory, 0);

@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /// A few streams of one device that are handed out in turns, as PyTorch's pool of 32 streams: for code that wants a
-/// stream of its own often, and may share it. Streams are made when they are first handed out, and live as long as the
-/// pool, so that what allocators keep for them is used again.
+/// stream of its own often, and may share it. Streams are made when they are first handed out, and live as long as
+/// the pool, so that what allocators keep for them is used again.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaStreamPool implements AutoCloseable {

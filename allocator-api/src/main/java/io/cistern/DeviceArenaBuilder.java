@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** One thread at a time.
 public final class DeviceArenaBuilder {
     final DeviceMemory memory;
+
     @Nullable
     Allocator from;
 

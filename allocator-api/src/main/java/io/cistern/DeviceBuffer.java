@@ -127,8 +127,8 @@ public final class DeviceBuffer implements AutoCloseable {
     }
 
     /// A buffer for memory that somebody else made and will free, such as another library. It is metered, as of an
-    /// allocator named `foreign`, until the buffer is closed, which ends nothing but the metering; the owner frees the
-    /// memory after that.
+    /// allocator named `foreign`, until the buffer is closed, which ends nothing but the metering; the owner
+    /// frees the memory after that.
     ///
     /// @param address the first byte of the block, a multiple of 256 as of all allocations
     /// @param byteSize its length
@@ -222,8 +222,8 @@ public final class DeviceBuffer implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if the part is not inside
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnsupportedOperationException if the buffer is a view or an arena's: it can't keep alive what it does
-    ///     not own
+    /// @throws UnsupportedOperationException if the buffer is a view or an arena's: it can't keep alive what
+    ///     it does not own
     public DeviceBuffer retainedSlice(long offset, long length) {
         Objects.checkFromIndexSize(offset, length, byteSize);
         long start = beginChange();
@@ -236,18 +236,17 @@ public final class DeviceBuffer implements AutoCloseable {
     }
 
     private SharedBlock shared(long start) {
-        SharedBlock block =
-                switch (lifetime) {
-                    case SharedBlock already -> already;
-                    case Leaks.BufferWatch watch -> {
-                        watch.end();
-                        yield new SharedBlock(start);
-                    }
-                    case null -> new SharedBlock(start);
-                    default ->
-                        throw new UnsupportedOperationException(
-                                this + " does not own its memory: take the slice of the buffer that does");
-                };
+        SharedBlock block = switch (lifetime) {
+            case SharedBlock already -> already;
+            case Leaks.BufferWatch watch -> {
+                watch.end();
+                yield new SharedBlock(start);
+            }
+            case null -> new SharedBlock(start);
+            default ->
+                throw new UnsupportedOperationException(
+                        this + " does not own its memory: take the slice of the buffer that does");
+        };
         block.retain();
         return block;
     }
@@ -327,8 +326,8 @@ public final class DeviceBuffer implements AutoCloseable {
         HostCopies.toDevice(this, source, stream, mode);
     }
 
-    /// Copies pinned memory to the beginning of the buffer in the order of a stream. The pinned buffer may be closed at
-    /// once: it is used again only after the copy.
+    /// Copies pinned memory to the beginning of the buffer in the order of a stream. The pinned buffer may be closed
+    /// at once: it is used again only after the copy.
     ///
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
     /// @throws IllegalStateException if one of them is closed
@@ -456,7 +455,7 @@ public final class DeviceBuffer implements AutoCloseable {
     private long take() {
         while (true) {
             long taken = address;
-            if (taken == CLOSED || taken != BUSY && ADDRESS.compareAndSet(this, taken, CLOSED)) {
+            if (taken == CLOSED || (taken != BUSY && ADDRESS.compareAndSet(this, taken, CLOSED))) {
                 return taken;
             }
             Thread.onSpinWait();

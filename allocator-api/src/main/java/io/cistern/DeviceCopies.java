@@ -44,8 +44,7 @@ final class DeviceCopies {
         CudaDriver driver = target.memory().driver();
         long from = source.addressOn(stream);
         if (source.device() != target.device()) {
-            driver.copies()
-                    .betweenDevices(target.device(), target.address(), source.device(), from, byteSize, stream);
+            driver.copies().betweenDevices(target.device(), target.address(), source.device(), from, byteSize, stream);
             return;
         }
         long to = target.addressOn(stream);

@@ -29,8 +29,8 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// Bytes from the beginning of the first row to the end of the last.
     private static long span(long pitch, long rowBytes, long rows) {
         if (rowBytes < 0 || rows < 0 || pitch < rowBytes) {
-            throw new IllegalArgumentException(
-                    rows + " rows of " + rowBytes + " bytes, " + pitch + " apart: the pitch is at least a row's length");
+            throw new IllegalArgumentException(rows + " rows of " + rowBytes + " bytes, " + pitch
+                    + " apart: the pitch is at least a row's length");
         }
         return rows == 0 ? 0 : Math.addExact(Math.multiplyExact(pitch, rows - 1), rowBytes);
     }

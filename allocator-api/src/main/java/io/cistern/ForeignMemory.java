@@ -4,8 +4,8 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/// Memory that others made, metered as of an allocator named `foreign`: its blocks are what is registered, and freeing
-/// one ends nothing but its record.
+/// Memory that others made, metered as of an allocator named `foreign`: its blocks are what is registered, and
+/// freeing one ends nothing but its record.
 ///
 /// **Threads.** Any; registrations happen one after the other, since each goes through the allocator's route.
 final class ForeignMemory {

@@ -14,8 +14,8 @@ final class PageableCopies {
     private static final System.Logger LOG = System.getLogger("io.cistern.copies");
 
     /// What a copy goes through before it is looked at.
-    private static final Set<Class<?>> OWN = Set.of(
-            PageableCopies.class, HostCopies.class, CopyBatch.class, DeviceElements.class, DeviceBuffer.class);
+    private static final Set<Class<?>> OWN =
+            Set.of(PageableCopies.class, HostCopies.class, CopyBatch.class, DeviceElements.class, DeviceBuffer.class);
 
     private final CudaDriver driver;
     private final boolean on;

@@ -91,8 +91,7 @@ public final class PinnedMemory {
         if (byteSize != 0) {
             throw new IllegalArgumentException("byteSize of pinned memory: " + byteSize + ", must be 0 to 4 TiB");
         }
-        return new PinnedBuffer(
-                this, new PinnedBlock(MemorySegment.NULL, NO_SIZE_CLASS), byteSize);
+        return new PinnedBuffer(this, new PinnedBlock(MemorySegment.NULL, NO_SIZE_CLASS), byteSize);
     }
 
     private PinnedBlock idleOrNew(int sizeClass) {
@@ -273,7 +272,8 @@ public final class PinnedMemory {
     /// What was counted, by the names of PyTorch's `host_memory_stats`:
     ///
     /// - `allocations`, `allocated_bytes`: blocks that are pinned, idle ones included;
-    /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams, in their whole size;
+    /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams, in their whole
+    ///   size;
     ///
     /// each as `.current`, `.peak`, `.allocated` and `.freed`;
     ///

@@ -10,6 +10,7 @@ final class SharedBlock implements Lifetime {
     private static final VarHandle HOLDERS = holdersHandle();
 
     private final long address;
+
     @SuppressWarnings("unused") // through HOLDERS
     private volatile int holders = 1;
 

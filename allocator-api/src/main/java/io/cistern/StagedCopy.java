@@ -64,8 +64,7 @@ final class StagedCopy implements AutoCloseable {
 
     private void send(long source, long piece) {
         int turn = (int) (piece % 2);
-        driver.copies()
-                .toHost(device, staging[turn].segment(), source + piece * PIECE_BYTES, lengthOf(piece), stream);
+        driver.copies().toHost(device, staging[turn].segment(), source + piece * PIECE_BYTES, lengthOf(piece), stream);
         driver.events().record(device, events[turn], stream);
     }
 

@@ -5,9 +5,8 @@ import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// The kernels that a simulated GPU can run, by name. Those of [io.cistern.cuda.kernels] are there from the start, and
-/// those of each [SimulatedKernels].
-/// Safe for use by many threads.
+/// The kernels that a simulated GPU can run, by name. Those of [io.cistern.cuda.kernels] are there from the start,
+/// and those of each [SimulatedKernels]. Safe for use by many threads.
 public final class Kernels {
     private final Map<String, SimulatedKernel> byName = new ConcurrentHashMap<>();
 

@@ -77,7 +77,9 @@ final class SimulatedModules implements Modules {
         machine.run(call, device, () -> "function=" + function + ", " + grid + ", stream=" + stream, () -> {
             Function found = machine.handles().find(Function.class, function, CudaResult.INVALID_HANDLE, call, device);
             StreamQueue queue = machine.streams().find(call, device, stream);
-            require(isLegal(grid.blocks()) && isLegal(grid.threads()) && grid.threads().count() <= MOST_THREADS);
+            require(isLegal(grid.blocks())
+                    && isLegal(grid.threads())
+                    && grid.threads().count() <= MOST_THREADS);
             require(grid.sharedBytes() >= 0 && grid.sharedBytes() <= MOST_SHARED_BYTES);
             KernelMemory memory = new KernelMemory(machine.view(call, device));
             KernelLaunch launch = new KernelLaunch(device, grid, List.of(arguments), memory);

@@ -3,8 +3,8 @@ package io.cistern.testkit.buffers;
 import io.cistern.cuda.CudaDriver;
 import org.junit.jupiter.api.Nested;
 
-/// What programs hold in hand, as tests: buffers, slices, arenas, copies, pinned memory, streams and events, launches.
-/// The real driver and the simulated GPU run the same suite; contents are checked wherever there are any.
+/// What programs hold in hand, as tests: buffers, slices, arenas, copies, pinned memory, streams and events,
+/// launches. The real driver and the simulated GPU run the same suite; contents are checked wherever there are any.
 public abstract class BufferContract {
     /// For subclasses.
     protected BufferContract() {}

@@ -195,18 +195,15 @@ abstract class BufferPart extends BufferFixture {
     @Test
     void memoryOfOthersIsMeteredButNotFreed() {
         long address = driver.memory().allocate(DEVICE, 3 * KIB);
-        DeviceBuffer foreign =
-                DeviceBuffer.ofForeign(memory, address, 3 * KIB, DEVICE, stream.handle());
+        DeviceBuffer foreign = DeviceBuffer.ofForeign(memory, address, 3 * KIB, DEVICE, stream.handle());
         Allocator made = memory.allocators().getLast();
         assertThat(made.name()).isEqualTo("foreign");
         assertThat(made.statistics(DEVICE).requestedBytes()).isEqualTo(3 * KIB);
         foreign.fill((byte) 5);
         assertThatIllegalArgumentException()
-                .isThrownBy(() ->
-                        DeviceBuffer.ofForeign(memory, address, KIB, DEVICE, stream.handle()));
+                .isThrownBy(() -> DeviceBuffer.ofForeign(memory, address, KIB, DEVICE, stream.handle()));
         assertThatIllegalArgumentException()
-                .isThrownBy(() ->
-                        DeviceBuffer.ofForeign(memory, address + 8, KIB, DEVICE, stream.handle()));
+                .isThrownBy(() -> DeviceBuffer.ofForeign(memory, address + 8, KIB, DEVICE, stream.handle()));
         foreign.close();
         assertThat(made.statistics(DEVICE).requestedBytes()).isZero();
         driver.copies().fillBytes(DEVICE, address, (byte) 6, 3 * KIB, stream.handle());

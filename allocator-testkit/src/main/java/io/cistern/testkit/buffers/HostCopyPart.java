@@ -124,7 +124,8 @@ abstract class HostCopyPart extends BufferFixture {
         DeviceBuffer buffer = buffer(8);
         long handle = stream.handle();
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> buffer.copyTo(MemorySegment.ofArray(new byte[8]).asReadOnly()))
+                .isThrownBy(
+                        () -> buffer.copyTo(MemorySegment.ofArray(new byte[8]).asReadOnly()))
                 .withMessageContaining("read-only");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> buffer.copyTo(MemorySegment.ofArray(new byte[8]), handle, CopyMode.NON_BLOCKING))

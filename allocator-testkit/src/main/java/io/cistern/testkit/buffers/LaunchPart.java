@@ -38,8 +38,7 @@ abstract class LaunchPart extends BufferFixture {
     }
 
     private CudaFunction writeSequence() {
-        return closedLater(CudaModule.load(memory, DEVICE, MemoryKernels.ptx()))
-                .function("cistern_write_sequence_u32");
+        return closedLater(CudaModule.load(memory, DEVICE, MemoryKernels.ptx())).function("cistern_write_sequence_u32");
     }
 
     @Test
@@ -51,8 +50,15 @@ abstract class LaunchPart extends BufferFixture {
                 .startsWith(7, 8, 9)
                 .endsWith(106);
         write.launch(
-                Extent.of(2, 2), Extent.of(8, 8), stream, buffer.elements(ValueLayout.JAVA_INT).slice(50, 50), 50L, 0);
-        assertThat(buffer.elements(ValueLayout.JAVA_INT).toInts()).startsWith(7, 8).endsWith(48, 49);
+                Extent.of(2, 2),
+                Extent.of(8, 8),
+                stream,
+                buffer.elements(ValueLayout.JAVA_INT).slice(50, 50),
+                50L,
+                0);
+        assertThat(buffer.elements(ValueLayout.JAVA_INT).toInts())
+                .startsWith(7, 8)
+                .endsWith(48, 49);
     }
 
     @Test
@@ -61,7 +67,9 @@ abstract class LaunchPart extends BufferFixture {
         try (PinnedBuffer pinned = memory.pinned().allocate(400)) {
             write.launch(4, 32, stream, pinned, 100L, 3);
             stream.synchronize();
-            assertThat(pinned.segment().toArray(ValueLayout.JAVA_INT)).startsWith(3, 4).endsWith(102);
+            assertThat(pinned.segment().toArray(ValueLayout.JAVA_INT))
+                    .startsWith(3, 4)
+                    .endsWith(102);
         }
     }
 
@@ -146,7 +154,9 @@ abstract class LaunchPart extends BufferFixture {
         DeviceBuffer sum = buffer(4000);
         x.copyFrom(MemorySegment.ofArray(ones));
         module.function("vector_add").launch(4, 256, stream, x, x, sum, 1000);
-        assertThat(sum.elements(ValueLayout.JAVA_FLOAT).toFloats()).hasSize(1000).containsOnly(2f);
+        assertThat(sum.elements(ValueLayout.JAVA_FLOAT).toFloats())
+                .hasSize(1000)
+                .containsOnly(2f);
         NvrtcException failure = catchThrowableOfType(
                 NvrtcException.class,
                 () -> CudaModule.compile(memory, DEVICE, "__global__ void broken() { undefined_name = 1; }"));

@@ -55,7 +55,9 @@ abstract class ModuleChapter extends DriverChapter {
         long address = linear(400);
         Grid grid = Grid.of(new Extent(2, 2, 2), new Extent(8, 4, 2));
         driver.modules().launch(DEVICE, write, grid, stream, address, 100L, 7);
-        assertThat(host(400).readFrom(address, stream).words()).startsWith(7, 8, 9).endsWith(106);
+        assertThat(host(400).readFrom(address, stream).words())
+                .startsWith(7, 8, 9)
+                .endsWith(106);
         assertFails(
                 () -> driver.modules()
                         .launch(DEVICE, write, Grid.of(Extent.of(1), Extent.of(64, 64)), stream, address, 0L, 0),

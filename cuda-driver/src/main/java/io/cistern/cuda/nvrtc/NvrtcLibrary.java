@@ -86,10 +86,8 @@ final class NvrtcLibrary {
             MemorySegment program = arena.allocate(JAVA_LONG);
             MemorySegment text = arena.allocateFrom(source);
             MemorySegment file = arena.allocateFrom(fileName);
-            check(
-                    "nvrtcCreateProgram",
-                    call(() -> (int)
-                            create.invokeExact(program, text, file, 0, MemorySegment.NULL, MemorySegment.NULL)));
+            check("nvrtcCreateProgram", call(() ->
+                    (int) create.invokeExact(program, text, file, 0, MemorySegment.NULL, MemorySegment.NULL)));
             try {
                 return compiled(arena, program.get(JAVA_LONG, 0), options);
             } finally {
@@ -121,7 +119,9 @@ final class NvrtcLibrary {
     private String describe(int code) {
         try {
             MemorySegment text = (MemorySegment) errorString.invokeExact(code);
-            return text.address() == 0 ? "nvrtcResult" : text.reinterpret(Long.MAX_VALUE).getString(0);
+            return text.address() == 0
+                    ? "nvrtcResult"
+                    : text.reinterpret(Long.MAX_VALUE).getString(0);
         } catch (Throwable e) {
             return "nvrtcResult";
         }

@@ -366,7 +366,16 @@ final class MarshallingTests {
         assertThat(modules.load(0, "text of a module")).isEqualTo(0x3001);
         assertThat(modules.function(0, 0x3001, "name")).isEqualTo(0x3002);
         modules.launch(
-                0, 0x3_0000_0002L, new Modules.Grid(Modules.Extent.of(7, 3), new Modules.Extent(256, 2, 1), 1024), STREAM, SIZE, -2, 0.5f, 0.25, (short) -3, (byte) -4);
+                0,
+                0x3_0000_0002L,
+                new Modules.Grid(Modules.Extent.of(7, 3), new Modules.Extent(256, 2, 1), 1024),
+                STREAM,
+                SIZE,
+                -2,
+                0.5f,
+                0.25,
+                (short) -3,
+                (byte) -4);
         modules.unload(0, 0x3001);
         assertCalls(
                 "cuModuleLoadData(text of a module)",

@@ -48,15 +48,16 @@ class NvrtcTests {
         Nvrtc nvrtc = fake();
         assertThat(nvrtc.version()).isEqualTo("12.6");
         assertThat(nvrtc.libraryName()).isEqualTo(library.toString());
-        assertThat(nvrtc.compile("a program", "a.cu", List.of("--one", "--two"))).isEqualTo("// a program --one --two");
+        assertThat(nvrtc.compile("a program", "a.cu", List.of("--one", "--two")))
+                .isEqualTo("// a program --one --two");
         assertThat(alive()).isZero();
     }
 
     @Test
     void theLogOfTheCompilerIsTheError() throws Exception {
         Nvrtc nvrtc = fake();
-        NvrtcException failure = catchThrowableOfType(
-                NvrtcException.class, () -> nvrtc.compile("an error", "filter.cu", List.of()));
+        NvrtcException failure =
+                catchThrowableOfType(NvrtcException.class, () -> nvrtc.compile("an error", "filter.cu", List.of()));
         assertThat(failure.code()).isEqualTo(6);
         assertThat(failure.log()).isEqualTo("filter.cu(1): error: identifier \"error\" is undefined");
         assertThat(failure)
