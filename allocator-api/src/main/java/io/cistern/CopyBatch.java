@@ -84,7 +84,7 @@ public final class CopyBatch {
     private record ToDevice(DeviceBuffer device, MemorySegment source) implements Copy {
         @Override
         public void check(CopyMode mode) {
-            long unused = device.address();
+            long _ = device.address();
             HostCopies.requireUsable(source);
         }
 
@@ -97,7 +97,7 @@ public final class CopyBatch {
     private record ToHost(MemorySegment target, DeviceBuffer device) implements Copy {
         @Override
         public void check(CopyMode mode) {
-            long unused = device.address();
+            long _ = device.address();
             HostCopies.requireWritable(target, mode);
         }
 

@@ -84,10 +84,9 @@ public final class DeviceArena implements AutoCloseable {
         long address = 0;
         if (owner == null) {
             address = rounded > 0 ? chunk.takeShared(rounded) : 0;
-        } else if (owner != Thread.currentThread()) {
-            throw new WrongThreadException(this + " is confined to " + owner.getName());
-        } else if (rounded > 0) {
-            address = chunk.take(rounded);
+        } else {
+            requireOwner();
+            address = rounded > 0 ? chunk.take(rounded) : 0;
         }
         return address != 0 ? address : allocateSlowly(byteSize, rounded);
     }
@@ -191,8 +190,9 @@ public final class DeviceArena implements AutoCloseable {
         }
     }
 
+    @SuppressWarnings("ReferenceEquality") // a thread equals itself alone
     private void requireOwner() {
-        if (owner != null && owner != Thread.currentThread()) {
+        if (owner != null && Thread.currentThread() != owner) {
             throw new WrongThreadException(this + " is confined to " + owner.getName());
         }
     }

@@ -210,11 +210,11 @@ public final class DeviceBuffer implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if the part is not inside
     /// @throws IllegalStateException if the buffer is closed
-    public DeviceBuffer slice(long offset, long length) {
-        Objects.checkFromIndexSize(offset, length, byteSize);
-        long start = length == 0 ? 0 : address() + offset;
+    public DeviceBuffer slice(long offset, long size) {
+        Objects.checkFromIndexSize(offset, size, byteSize);
+        long start = size == 0 ? 0 : address() + offset;
         Lifetime parent = lifetime instanceof ArenaGeneration generation ? generation : new ParentBuffer(this);
-        return new DeviceBuffer(memory, start, length, device, stream, parent);
+        return new DeviceBuffer(memory, start, size, device, stream, parent);
     }
 
     /// A part of the buffer that keeps the memory alive: the block is freed when the buffer and all its retained
@@ -224,15 +224,15 @@ public final class DeviceBuffer implements AutoCloseable {
     /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if the buffer is a view or an arena's: it can't keep alive what
     ///     it does not own
-    public DeviceBuffer retainedSlice(long offset, long length) {
-        Objects.checkFromIndexSize(offset, length, byteSize);
+    public DeviceBuffer retainedSlice(long offset, long size) {
+        Objects.checkFromIndexSize(offset, size, byteSize);
         long start = beginChange();
         try {
             lifetime = shared(start);
         } finally {
             address = start;
         }
-        return new DeviceBuffer(memory, length == 0 ? 0 : start + offset, length, device, stream, lifetime);
+        return new DeviceBuffer(memory, size == 0 ? 0 : start + offset, size, device, stream, lifetime);
     }
 
     private SharedBlock shared(long start) {

@@ -61,6 +61,7 @@ public final class JCudaContext implements AutoCloseable {
     /// @throws WrongThreadException on another thread
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     @Override
+    @SuppressWarnings("ReferenceEquality") // a thread equals itself alone
     public void close() {
         if (Thread.currentThread() != owner) {
             throw new WrongThreadException("the context was entered by " + owner.getName());
