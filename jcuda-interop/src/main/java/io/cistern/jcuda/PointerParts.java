@@ -1,6 +1,7 @@
 package io.cistern.jcuda;
 
 import jcuda.Pointer;
+import jcuda.driver.CUdeviceptr;
 
 /// Reads a pointer of JCuda, through the protected members that it has for subclasses.
 final class PointerParts extends Pointer {
@@ -12,10 +13,15 @@ final class PointerParts extends Pointer {
     ///
     /// @throws IllegalArgumentException if it points to a Java array or buffer
     static long address(Pointer pointer) {
-        PointerParts parts = new PointerParts(pointer);
-        if (parts.getNativePointer() == 0 && pointer.getByteBuffer() != null) {
+        if (!(pointer instanceof CUdeviceptr) && isToJavaObject(pointer)) {
             throw new IllegalArgumentException("a pointer to an array or buffer of Java has no lasting address");
         }
+        PointerParts parts = new PointerParts(pointer);
         return parts.getNativePointer() + parts.getByteOffset();
+    }
+
+    /// Only its text tells.
+    private static boolean isToJavaObject(Pointer pointer) {
+        return !pointer.toString().contains("nativePointer=");
     }
 }

@@ -66,15 +66,14 @@ class JCudaInteropTests {
 
     @Test
     void aPointerStandsForTheAddressOfItsBuffer() {
-        try (DeviceBuffer buffer = DeviceBuffer.allocate(1000, stream)) {
-            CUdeviceptr pointer = JCudaPointers.of(buffer);
-            assertThat(JCudaPointers.address(pointer)).isEqualTo(buffer.address());
-            assertThat(JCudaPointers.address(pointer.withByteOffset(12))).isEqualTo(buffer.address() + 12);
-            assertThat(JCudaPointers.address(JCudaPointers.of(buffer.slice(100, 10))))
-                    .isEqualTo(buffer.address() + 100);
-            buffer.close();
-            assertThatIllegalStateException().isThrownBy(() -> JCudaPointers.of(buffer));
-        }
+        DeviceBuffer buffer = DeviceBuffer.allocate(1000, stream);
+        CUdeviceptr pointer = JCudaPointers.of(buffer);
+        assertThat(JCudaPointers.address(pointer)).isEqualTo(buffer.address());
+        assertThat(JCudaPointers.address(pointer.withByteOffset(12))).isEqualTo(buffer.address() + 12);
+        assertThat(JCudaPointers.address(JCudaPointers.of(buffer.slice(100, 10))))
+                .isEqualTo(buffer.address() + 100);
+        buffer.close();
+        assertThatIllegalStateException().isThrownBy(() -> JCudaPointers.of(buffer));
     }
 
     @Test
