@@ -26,10 +26,11 @@ import java.util.function.DoubleSupplier;
 /// |---|---|---|
 /// | `c` | C | the library's two functions, which do nothing |
 /// | `library` | Java | the same two through `DeviceMemory`, as the allocator `library` |
+/// | `brief` | Java | the same, with its option `brief` |
 /// | `java` | Java | an allocator in Java that does nothing, through `DeviceMemory` |
 /// | `exported` | C | that allocator, through the function pointers of `AllocatorFunctions` |
 ///
-/// Arguments: `library` for the first two rows or `exported` for the last two, each in a JVM of its own, so that one
+/// Arguments: `library` or `brief`, told with `c`, or `exported`, told with `java`, each in a JVM of its own, so that one
 /// direction's calls don't change how the other's are compiled; rounds (31); pairs a round (1,000,000). Needs a C
 /// compiler.
 public final class NativeBoundary {
@@ -72,11 +73,11 @@ public final class NativeBoundary {
                 DeviceMemory memory = DeviceMemory.open(gpu, Catalog.discover(List.of(), List.of()))) {
             SymbolLookup symbols = symbols(library);
             NativeBoundary boundary = new NativeBoundary(memory, pairsInC(symbols), pairs);
-            if (direction.equals("library")) {
-                memory.setCurrent("library:path=" + library);
+            if (!direction.equals("exported")) {
+                memory.setCurrent("library:path=" + library + ",brief=" + direction.equals("brief"));
                 MemorySegment malloc = symbols.findOrThrow("my_malloc");
                 MemorySegment free = symbols.findOrThrow("my_free");
-                boundary.measure(rounds, "c", () -> boundary.inC(malloc, free), "library", boundary::inJava);
+                boundary.measure(rounds, "c", () -> boundary.inC(malloc, free), direction, boundary::inJava);
             } else {
                 memory.setCurrent(memory.open("nothing", new NoAllocator()));
                 AllocatorFunctions exported = AllocatorFunctions.of(memory);

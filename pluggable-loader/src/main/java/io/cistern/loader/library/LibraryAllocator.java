@@ -29,8 +29,6 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
     private static final AtomicLong LAST_POOL = new AtomicLong();
 
     private final LibraryFunctions functions;
-    private final MemorySegment malloc;
-    private final MemorySegment free;
     private final CudaDriver driver;
     private final boolean hasContexts;
     private final @Nullable PointerCheck check;
@@ -40,8 +38,6 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
 
     LibraryAllocator(LibraryFunctions functions, CudaDriver driver, @Nullable PointerCheck check) {
         this.functions = functions;
-        this.malloc = functions.malloc();
-        this.free = functions.free();
         this.driver = driver;
         this.hasContexts = !driver.simulated();
         this.check = check;
@@ -61,7 +57,7 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
         long before = hasContexts ? driver.devices().enterContext(device) : 0;
         try {
             return pool == 0
-                    ? LibraryCalls.malloc(malloc, byteSize, device, stream)
+                    ? functions.allocate(byteSize, device, stream)
                     : callInPool(byteSize, device, stream);
         } finally {
             leave(device, before);
@@ -73,7 +69,7 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
         synchronized (LAST_POOL) {
             LibraryCalls.Rare.pool(functions.hook(LibraryFunctions.BEGIN_POOL), device, pool);
             try {
-                return LibraryCalls.malloc(malloc, byteSize, device, stream);
+                return functions.allocate(byteSize, device, stream);
             } finally {
                 LibraryCalls.Rare.pool(functions.hook(LibraryFunctions.END_POOL), device, pool);
             }
@@ -93,7 +89,7 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
         }
         long before = hasContexts ? driver.devices().enterContext(device) : 0;
         try {
-            LibraryCalls.free(free, address, byteSize, device, stream);
+            functions.free(address, byteSize, device, stream);
         } finally {
             leave(device, before);
         }

@@ -12,30 +12,46 @@ import java.lang.invoke.MethodHandle;
 /// The C calls of an allocator's library. Each has one handle that takes the function's address first: the
 /// handles are constants to the compiler, which inlines them, while the addresses belong to a library.
 final class LibraryCalls {
-    private static final MethodHandle MALLOC = handle(FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG));
-    private static final MethodHandle FREE =
-            handle(FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG));
+    private static final FunctionDescriptor MALLOC_SHAPE =
+            FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
+    private static final FunctionDescriptor FREE_SHAPE =
+            FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
+    private static final MethodHandle MALLOC = handle(MALLOC_SHAPE);
+    private static final MethodHandle FREE = handle(FREE_SHAPE);
+
+    /// A brief call does not tell the JVM that the thread leaves Java, which saves most of its cost; meanwhile no garbage
+    /// is collected, and calling Java from there ends the process.
+    private static final Linker.Option BRIEF = Linker.Option.critical(false);
+
+    private static final MethodHandle BRIEF_MALLOC = handle(MALLOC_SHAPE, BRIEF);
+    private static final MethodHandle BRIEF_FREE = handle(FREE_SHAPE, BRIEF);
 
     private LibraryCalls() {}
 
     @SuppressWarnings("restricted")
-    private static MethodHandle handle(FunctionDescriptor shape) {
-        return Linker.nativeLinker().downcallHandle(shape);
+    private static MethodHandle handle(FunctionDescriptor shape, Linker.Option... options) {
+        return Linker.nativeLinker().downcallHandle(shape, options);
     }
 
     /// `void* malloc(ssize_t size, int device, cudaStream_t stream)`
-    static long malloc(MemorySegment function, long byteSize, int device, long stream) {
+    static long malloc(MemorySegment function, boolean brief, long byteSize, int device, long stream) {
         try {
-            return (long) MALLOC.invokeExact(function, byteSize, device, stream);
+            return brief
+                    ? (long) BRIEF_MALLOC.invokeExact(function, byteSize, device, stream)
+                    : (long) MALLOC.invokeExact(function, byteSize, device, stream);
         } catch (Throwable e) {
             throw unexpected(e);
         }
     }
 
     /// `void free(void* ptr, ssize_t size, int device, cudaStream_t stream)`
-    static void free(MemorySegment function, long address, long byteSize, int device, long stream) {
+    static void free(MemorySegment function, boolean brief, long address, long byteSize, int device, long stream) {
         try {
-            FREE.invokeExact(function, address, byteSize, device, stream);
+            if (brief) {
+                BRIEF_FREE.invokeExact(function, address, byteSize, device, stream);
+            } else {
+                FREE.invokeExact(function, address, byteSize, device, stream);
+            }
         } catch (Throwable e) {
             throw unexpected(e);
         }

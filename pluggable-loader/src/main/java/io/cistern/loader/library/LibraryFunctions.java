@@ -32,7 +32,9 @@ import java.util.concurrent.ConcurrentHashMap;
 /// @param malloc function
 /// @param free function
 /// @param hooks addresses by option, of those that are there
-record LibraryFunctions(NativeLibrary library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks) {
+/// @param brief whether `malloc` and `free` are called as functions that never wait and never call Java
+record LibraryFunctions(
+        NativeLibrary library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks, boolean brief) {
     /// Those of the example in PyTorch's documentation, which many libraries began as.
     private static final String USUAL_MALLOC = "my_malloc";
 
@@ -77,7 +79,8 @@ record LibraryFunctions(NativeLibrary library, MemorySegment malloc, MemorySegme
                 library,
                 MemorySegment.ofAddress(library.function(malloc, "malloc")),
                 MemorySegment.ofAddress(library.function(free, "free")),
-                hooks);
+                hooks,
+                options.flag("brief").orElse(false));
     }
 
     private static void requireWholePool(NativeLibrary library, Set<String> named) {
@@ -85,6 +88,15 @@ record LibraryFunctions(NativeLibrary library, MemorySegment malloc, MemorySegme
             throw new ConfigurationException("library " + library + ": pools need all of "
                     + String.join(", ", POOL_HOOKS) + "; this spec names " + named);
         }
+    }
+
+    /// 0: out of memory.
+    long allocate(long byteSize, int device, long stream) {
+        return LibraryCalls.malloc(malloc, brief, byteSize, device, stream);
+    }
+
+    void free(long address, long byteSize, int device, long stream) {
+        LibraryCalls.free(free, brief, address, byteSize, device, stream);
     }
 
     boolean has(String hook) {

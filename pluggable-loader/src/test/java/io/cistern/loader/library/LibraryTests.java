@@ -25,6 +25,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Shared libraries as allocators, on a simulated GPU, where they are counted and nothing more.
 class LibraryTests {
@@ -44,9 +46,10 @@ class LibraryTests {
         gpu.close();
     }
 
-    @Test
-    void aLibraryIsMeteredLimitedAndOwnedLikeAnyOther() {
-        Allocator library = memory.setCurrent("library:path=" + plain());
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aLibraryIsMeteredLimitedAndOwnedLikeAnyOther(boolean brief) {
+        Allocator library = memory.setCurrent("library:path=" + plain() + ",brief=" + brief);
         long one = memory.allocate(3 * MIB, 0, 0);
         long two = memory.allocate(MIB, 1, 0);
         assertThat(library.statistics(0).requestedBytes()).isEqualTo(3 * MIB);
