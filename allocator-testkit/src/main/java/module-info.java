@@ -1,5 +1,6 @@
-/// Tests that every allocator and every driver must pass ([io.cistern.testkit], [io.cistern.testkit.driver]), for
-/// the project itself and for third parties, with a main class that runs them on a GPU without a build tool.
+/// Tests that every allocator and every driver must pass ([io.cistern.testkit], [io.cistern.testkit.driver]), and
+/// those of buffers ([io.cistern.testkit.buffers]), for the project itself and for third parties, with a main class
+/// that runs them on a GPU without a build tool.
 ///
 /// Open, since JUnit finds and calls test methods by reflection.
 @org.jspecify.annotations.NullMarked
@@ -16,6 +17,7 @@ open module io.cistern.testkit {
     requires org.junit.platform.launcher;
 
     exports io.cistern.testkit;
+    exports io.cistern.testkit.buffers;
     exports io.cistern.testkit.driver;
 
     uses io.cistern.cuda.CudaDriverProvider;

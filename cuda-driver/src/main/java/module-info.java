@@ -7,6 +7,7 @@ module io.cistern.cuda {
 
     exports io.cistern.cuda;
     exports io.cistern.cuda.kernels;
+    exports io.cistern.cuda.nvrtc;
     exports io.cistern.cuda.process to
             io.cistern.api,
             io.cistern.async,

@@ -7,6 +7,8 @@ module io.cistern.simulated {
 
     exports io.cistern.simulated;
 
+    uses io.cistern.simulated.SimulatedKernels;
+
     provides io.cistern.cuda.CudaDriverProvider with
             io.cistern.simulated.SimulatedDriverProvider;
 }

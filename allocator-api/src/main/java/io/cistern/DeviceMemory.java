@@ -12,7 +12,9 @@ import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.BlockRecords;
 import io.cistern.spi.Catalog;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /// The device memory of one driver: the allocators that are open on it, which one is current, who made each
@@ -31,12 +33,19 @@ import org.jspecify.annotations.Nullable;
 public final class DeviceMemory extends OpenAllocators implements AutoCloseable {
     private final BlockUses uses;
     private final EventStreams eventStreams;
+    private final PinnedMemory pinned;
+    private final PageableCopies pageableCopies;
+    private final ForeignMemory foreign;
+    private final Map<String, ArenaSizes> arenaSizes = new ConcurrentHashMap<>();
     private final @Nullable ScopeWatch watch;
 
     DeviceMemory(DeviceMemoryBuilder builder) {
         super(builder);
         uses = new BlockUses(router, new EventOrder(driver(), 0), driver().devices()::synchronize);
         eventStreams = new EventStreams(driver(), environment().deviceCount());
+        pinned = new PinnedMemory(driver());
+        pageableCopies = new PageableCopies(driver(), builder.reportPageableCopies);
+        foreign = new ForeignMemory(allocator -> open(ForeignMemory.NAME, allocator));
         watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
         if (watch != null) {
             router.watch(watch);
@@ -266,10 +275,38 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
         }
     }
 
+    /// As [#recordUse], for uses that are over when an event of the program has passed.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses the event
+    void recordUseUntil(long address, long event) {
+        if (address != 0) {
+            uses.recordUse(address, eventStreams.after(router.deviceOf(address), event));
+        }
+    }
+
+    /// Pinned host memory, kept for later use when it is freed.
+    public PinnedMemory pinned() {
+        return pinned;
+    }
+
+    PageableCopies pageableCopies() {
+        return pageableCopies;
+    }
+
+    ForeignMemory foreign() {
+        return foreign;
+    }
+
+    /// What arenas of a name needed so far.
+    ArenaSizes arenaSizes(String name) {
+        return arenaSizes.computeIfAbsent(name, _ -> new ArenaSizes());
+    }
+
     /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
     /// released, and a later stream with the same handle does not meet it. Not announcing breaks the contract.
     public void streamClosing(int device, long stream) {
         uses.streamClosing(device, stream);
+        pinned.streamClosing(device, stream);
         for (Allocator allocator : allocators) {
             allocator.streamClosing(device, stream);
         }
@@ -310,5 +347,6 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
             allocator.close();
         }
         eventStreams.close(this::streamClosing);
+        pinned.close();
     }
 }

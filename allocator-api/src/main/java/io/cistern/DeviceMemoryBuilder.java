@@ -20,12 +20,15 @@ public final class DeviceMemoryBuilder {
     private long limitBytes = -1;
     private @Nullable MemoryLimit limit;
     LeakLevel leakLevel = LeakLevel.configured(settings);
-    boolean reportScopelessThreads = settings.get(Setting.SCOPES_REPORT)
-            .map(set -> Boolean.valueOf(set.text()))
-            .orElse(false);
+    boolean reportPageableCopies = isSet(Setting.COPIES_REPORT);
+    boolean reportScopelessThreads = isSet(Setting.SCOPES_REPORT);
 
     DeviceMemoryBuilder(CudaDriver driver) {
         this.driver = driver;
+    }
+
+    private boolean isSet(Setting setting) {
+        return settings.get(setting).map(set -> Boolean.valueOf(set.text())).orElse(false);
     }
 
     /// The allocators and sources that can be opened by name; none without this call.
@@ -91,6 +94,16 @@ public final class DeviceMemoryBuilder {
     /// It makes allocations outside scopes slower; off, it costs nothing.
     public DeviceMemoryBuilder reportScopelessThreads(boolean report) {
         this.reportScopelessThreads = report;
+        return this;
+    }
+
+    /// Whether to report copies that are to go on beside other work, but can't since their host memory is not pinned:
+    /// once for each place in the program, as a warning of the logger `io.cistern.copies`. Without this call the
+    /// setting `cistern.copies.report` says.
+    ///
+    /// It asks the driver about the memory of each such copy, some 100 ns; off, it costs nothing.
+    public DeviceMemoryBuilder reportPageableCopies(boolean report) {
+        this.reportPageableCopies = report;
         return this;
     }
 

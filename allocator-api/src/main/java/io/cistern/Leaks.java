@@ -83,6 +83,11 @@ final class Leaks {
         }
     }
 
+    /// Whether buffers are watched.
+    boolean watchesBuffers() {
+        return sites.watchesBuffers();
+    }
+
     /// Watches a buffer, where the level says so.
     ///
     /// @return what is told when the buffer is closed; null where it is not watched
@@ -111,7 +116,7 @@ final class Leaks {
     }
 
     /// Runs when a buffer was closed, or when it is found to be unreachable.
-    static final class BufferWatch implements Runnable {
+    static final class BufferWatch implements Runnable, Lifetime {
         private final Leaks leaks;
         private final long address;
         private Cleaner.@Nullable Cleanable registered;
@@ -122,11 +127,48 @@ final class Leaks {
             this.address = address;
         }
 
-        void close() {
+        /// Watches no more.
+        void end() {
             closed = true;
             if (registered != null) {
                 registered.clean();
             }
+        }
+
+        @Override
+        public boolean isOver() {
+            return false;
+        }
+
+        @Override
+        public String whatEnded() {
+            return "";
+        }
+
+        @Override
+        public long block(long ofBuffer) {
+            return ofBuffer;
+        }
+
+        @Override
+        public void close(DeviceBuffer buffer, long ofBuffer) {
+            end(() -> buffer.memory().free(ofBuffer, buffer.stream()));
+        }
+
+        @Override
+        public void closeAfter(DeviceBuffer buffer, long ofBuffer, long event) {
+            end(() -> buffer.memory().freeAfter(ofBuffer, event));
+        }
+
+        /// A block that was freed behind the buffer's back is not the buffer's any more either.
+        private void end(Runnable free) {
+            try {
+                free.run();
+            } catch (UnknownAddressException freedBefore) {
+                end();
+                throw freedBefore;
+            }
+            end();
         }
 
         @Override

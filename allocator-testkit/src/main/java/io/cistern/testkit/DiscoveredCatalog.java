@@ -14,13 +14,14 @@ import java.util.stream.Stream;
 
 /// The allocators and sources on the class path or module path: the loader's catalogue, or without it the plain
 /// providers.
-final class DiscoveredCatalog {
+public final class DiscoveredCatalog {
     /// The allocator that can build on any source.
     private static final String ON_ANY_SOURCE = "caching";
 
     private DiscoveredCatalog() {}
 
-    static Catalog find() {
+    /// Finds it.
+    public static Catalog find() {
         return ServiceLoader.load(CatalogProvider.class)
                 .findFirst()
                 .map(provider -> provider.discover(Thread.currentThread().getContextClassLoader()))

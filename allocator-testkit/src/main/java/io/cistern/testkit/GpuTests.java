@@ -3,6 +3,7 @@ package io.cistern.testkit;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.testkit.buffers.Buffers;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -28,7 +29,7 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// ```
 ///
 /// A suite's name is that of its class; without any, all run but [SharedStreams], which is long, [SharedPools],
-/// which starts further processes, [CarelessLibrary], which needs a library, and those of
+/// which starts further processes, [CarelessLibrary], which needs a library, [Buffers], and those of
 /// [other modules][GpuSuites].
 ///
 /// Prints each failure with its stack trace, what tests have to tell, and in the end `N passed, N failed, N skipped`. Exit codes: 0 when
@@ -40,7 +41,7 @@ public final class GpuTests {
     private static final List<Class<?>> USUAL = List.of(
             ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class);
     private static final List<Class<?>> BY_NAME =
-            List.of(SharedStreams.class, SharedPools.class, CarelessLibrary.class);
+            List.of(SharedStreams.class, SharedPools.class, CarelessLibrary.class, Buffers.class);
 
     private final PrintWriter out;
 

@@ -4,11 +4,19 @@ import io.cistern.spi.DeviceAllocator;
 
 /// Does nothing: always the same address. What a pair costs over it is what the framework adds.
 final class NoAllocator implements DeviceAllocator {
-    private static final long ADDRESS = 0x7f00_0000_0000L;
+    private final long address;
+
+    NoAllocator() {
+        this(0x7f00_0000_0000L);
+    }
+
+    NoAllocator(long address) {
+        this.address = address;
+    }
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        return ADDRESS;
+        return address;
     }
 
     @Override

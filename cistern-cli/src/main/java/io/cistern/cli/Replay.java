@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 /// The loop does per row what a C program replaying the trace does: allocate and remember, or look up and free. One
 /// thread
 /// goes through the rows in their order, so that streams get their work, and their waits, as the trace has them.
-final class Replay implements AutoCloseable {
+sealed class Replay implements AutoCloseable permits BufferReplay {
     /// In place of an address: that allocation failed, so its free is skipped.
     private static final long FAILED = -1;
     /// In place of an address: the slot is empty.
@@ -106,7 +106,7 @@ final class Replay implements AutoCloseable {
         long address;
         routing.before(trace.streams()[row]);
         try {
-            address = memory.allocate(byteSize, device, stream);
+            address = obtain(slot, byteSize, stream);
         } catch (DeviceOutOfMemoryException e) {
             failures++;
             onFailure.accept(e);
@@ -134,6 +134,16 @@ final class Replay implements AutoCloseable {
         if (work != null && address != 0) {
             work.freeing(rows[slot], address, trace.byteSizes()[rows[slot]], stream);
         }
+        giveBack(slot, address, stream);
+    }
+
+    /// Allocates the block of a slot.
+    long obtain(int slot, long byteSize, long stream) {
+        return memory.allocate(byteSize, device, stream);
+    }
+
+    /// Frees the block of a slot.
+    void giveBack(int slot, long address, long stream) {
         memory.free(address, stream);
     }
 

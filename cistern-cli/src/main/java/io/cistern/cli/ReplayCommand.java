@@ -82,6 +82,14 @@ final class ReplayCommand implements Callable<Integer> {
     private boolean scopes;
 
     @Option(
+            names = "--layer",
+            paramLabel = "LAYER",
+            split = ",",
+            description = "raw (blocks are addresses; the default), buffer (blocks are DeviceBuffers), or raw,buffer to"
+                    + " see what the objects cost.")
+    private List<Layer> layers = List.of(Layer.RAW);
+
+    @Option(
             names = "--series",
             paramLabel = "FILE",
             description = "Writes the bytes requested and reserved over the first pass to this file, as CSV.")
@@ -147,26 +155,25 @@ final class ReplayCommand implements Callable<Integer> {
     private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice gpu, Catalog catalog)
             throws IOException {
         List<ReplayResult> results = new ArrayList<>();
-        long sessions = (long) traces.size() * specs.size() * (work == Work.CHECK ? 1 : 2);
+        long sessions = (long) traces.size() * specs.size() * layers.size() * (work == Work.CHECK ? 1 : 2);
         try (Progress progress = new Progress("replay", sessions * repeat);
                 PrintWriter reserved = openSeries()) {
             for (Trace trace : traces) {
                 for (String spec : specs) {
                     progress.message(trace.name() + " " + spec);
-                    ReplayResult result = replay(new ReplaySession(
-                            trace,
-                            spec,
-                            plan(),
-                            gpu,
-                            catalog,
-                            repeat,
-                            progress::step,
-                            e -> failed(trace, spec, e),
-                            reserved));
-                    results.add(result);
-                    if (options.format() == OutputFormat.JSON) {
-                        options.out().println(result.toJson());
-                        options.out().flush();
+                    for (Layer layer : layers) {
+                        ReplayResult result = replay(new ReplaySession(
+                                trace,
+                                spec,
+                                plan(layer),
+                                gpu,
+                                catalog,
+                                repeat,
+                                progress::step,
+                                e -> failed(trace, spec, e),
+                                reserved));
+                        results.add(result);
+                        printIfJson(result);
                     }
                 }
             }
@@ -174,8 +181,15 @@ final class ReplayCommand implements Callable<Integer> {
         return results;
     }
 
-    private Routing.Plan plan() {
-        return new Routing.Plan(swapEvery == null ? 0 : swapEvery, scopes);
+    private void printIfJson(ReplayResult result) {
+        if (options.format() == OutputFormat.JSON) {
+            options.out().println(result.toJson());
+            options.out().flush();
+        }
+    }
+
+    private Routing.Plan plan(Layer layer) {
+        return new Routing.Plan(swapEvery == null ? 0 : swapEvery, scopes, layer);
     }
 
     private ReplayResult replay(ReplaySession session) {
@@ -187,6 +201,7 @@ final class ReplayCommand implements Callable<Integer> {
                 session.spec(),
                 session.gpu().label(),
                 work,
+                session.plan().layer(),
                 session.trace().operations(),
                 session.trace().requestedPeakBytes(),
                 reported,
@@ -198,7 +213,7 @@ final class ReplayCommand implements Callable<Integer> {
     /// compared is allocators, not compilers. Several, since the code compiled in one does not know yet how another
     /// begins, and is given up there.
     private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
-        if (repeat > 1 || warm.add(session.spec())) {
+        if (repeat > 1 || warm.add(session.plan().layer() + " " + session.spec())) {
             long sessionNanos = Math.max(1, repeat * observed.passes().getLast().wallNanos());
             long sessions = Math.min(WARM_UP_NANOS / sessionNanos, WARM_UP_MAX_SESSIONS);
             ReplaySession unseen = session.unseen(repeat);

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 /// @param allocator the spec as given
 /// @param device where it ran
 /// @param work what was done with the blocks
+/// @param layer what was held of a block
 /// @param operations allocations and frees of the trace
 /// @param requestedPeakBytes the most bytes asked for at once
 /// @param outcome the passes that are reported: the timed ones, or for [Work#CHECK] the observed
@@ -25,6 +26,7 @@ record ReplayResult(
         String allocator,
         String device,
         Work work,
+        Layer layer,
         int operations,
         long requestedPeakBytes,
         ReplaySession.Outcome outcome,
@@ -95,6 +97,7 @@ record ReplayResult(
         fields.put("allocator", allocator);
         fields.put("device", device);
         fields.put("work", work.name().toLowerCase(java.util.Locale.ROOT));
+        fields.put("layer", layer.name().toLowerCase(java.util.Locale.ROOT));
         fields.put("operations", operations);
         fields.put("passes", outcome.passes().size());
         fields.put("failures", failures());

@@ -110,7 +110,7 @@ record ReplaySession(
     }
 
     private List<Replay.Pass> passes(DeviceMemory memory, Routing routing, long[] streams, @Nullable BlockWork work) {
-        try (Replay replay = new Replay(trace, memory, routing, gpu.ordinal(), streams, work, onFailure)) {
+        try (Replay replay = replay(memory, routing, streams, work)) {
             List<Replay.Pass> passes = new ArrayList<>();
             for (int i = 0; i < passCount; i++) {
                 passes.add(replay.pass());
@@ -118,6 +118,13 @@ record ReplaySession(
             }
             return passes;
         }
+    }
+
+    private Replay replay(DeviceMemory memory, Routing routing, long[] streams, @Nullable BlockWork work) {
+        return switch (plan.layer()) {
+            case RAW -> new Replay(trace, memory, routing, gpu.ordinal(), streams, work, onFailure);
+            case BUFFER -> new BufferReplay(trace, memory, routing, gpu.ordinal(), streams, work, onFailure);
+        };
     }
 
     /// What came of the passes.

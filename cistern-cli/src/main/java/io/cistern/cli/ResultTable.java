@@ -74,7 +74,7 @@ final class ResultTable {
     private static List<String> row(ReplayResult result) {
         return List.of(
                 result.trace(),
-                result.allocator(),
+                result.layer() == Layer.RAW ? result.allocator() : result.allocator() + " (buffers)",
                 number("%,.0f", result.nanosPerOperation()),
                 number("%,.1f", result.wallMillis()),
                 number("%,.1f", result.firstPassMillis()),

@@ -43,9 +43,10 @@ final class Routing {
     ///
     /// @param swapEvery after how many operations the allocator is exchanged; 0 for never
     /// @param scopes whether each stream has a pool
-    record Plan(int swapEvery, boolean scopes) {
+    /// @param layer what is held of a block
+    record Plan(int swapEvery, boolean scopes, Layer layer) {
         /// One allocator from begin to end.
-        static final Plan ONE_ALLOCATOR = new Plan(0, false);
+        static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW);
     }
 
     /// What was done.

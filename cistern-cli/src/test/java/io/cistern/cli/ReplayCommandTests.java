@@ -55,6 +55,20 @@ final class ReplayCommandTests {
     }
 
     @Test
+    void replaysThroughBuffersToo() {
+        ProgramRun run =
+                replay("--allocator", "caching", "--layer", "raw,buffer", "--work", "check", "--format", "json");
+
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out().lines()).hasSize(2);
+        assertThat(run.out().lines().toList().getFirst()).contains("\"layer\":\"raw\"");
+        assertThat(run.out().lines().toList().getLast())
+                .contains("\"layer\":\"buffer\"", "\"mismatches\":0", "\"allocations\":9,\"frees\":9")
+                .contains("\"unreturnedBytes\":0");
+        assertThat(replay("--allocator", "caching", "--layer", "buffer").out()).contains("caching (buffers)");
+    }
+
+    @Test
     void tellsWhatTheDriversPoolsWereLike() {
         String[] specs = {"--allocator", "async:release_threshold=zero", "--allocator", "async:pool=default"};
         assertThat(replay(specs).out())

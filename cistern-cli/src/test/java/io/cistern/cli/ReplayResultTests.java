@@ -44,7 +44,7 @@ final class ReplayResultTests {
     void jsonHasEveryFieldOnOneLine() {
         assertThat(result(Work.MEMSET, PASSES).toJson())
                 .isEqualTo(
-                        "{\"trace\":\"t\",\"allocator\":\"caching:a=b\",\"device\":\"simulated\",\"work\":\"memset\","
+                        "{\"trace\":\"t\",\"allocator\":\"caching:a=b\",\"device\":\"simulated\",\"work\":\"memset\",\"layer\":\"raw\","
                                 + "\"operations\":10,\"passes\":3,\"failures\":1,\"nanosPerOperation\":200.000,"
                                 + "\"requestedPeakBytes\":1000,\"reservedPeakBytes\":1500,\"ratio\":1.500,\"wallMillis\":20.000,"
                                 + "\"driverCalls\":10,\"firstPassMillis\":90.000,\"firstPassDriverCalls\":70,"
@@ -62,6 +62,7 @@ final class ReplayResultTests {
                 "caching:a=b",
                 "simulated",
                 work,
+                Layer.RAW,
                 10,
                 1000,
                 new ReplaySession.Outcome(

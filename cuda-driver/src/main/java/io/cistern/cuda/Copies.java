@@ -20,6 +20,23 @@ public interface Copies {
     /// Copies between devices (`cuMemcpyPeerAsync`); `stream` belongs to `sourceDevice`.
     void betweenDevices(int targetDevice, long target, int sourceDevice, long source, long byteSize, long stream);
 
+    /// Copies rows of bytes that lie apart, such as part of an image (`cuMemcpy2DAsync_v2`). Each side is device
+    /// memory of the device or pinned host memory, by its address.
+    ///
+    /// @param targetPitch bytes from the beginning of a row to that of the next, at least `rowBytes`
+    /// @param sourcePitch the same of the source
+    /// @param rowBytes bytes of a row
+    /// @param rows how many rows
+    void rows(
+            int device,
+            long target,
+            long targetPitch,
+            long source,
+            long sourcePitch,
+            long rowBytes,
+            long rows,
+            long stream);
+
     /// Sets every byte (`cuMemsetD8Async`).
     void fillBytes(int device, long target, byte value, long byteSize, long stream);
 

@@ -15,24 +15,53 @@ public interface Modules {
 
     /// Finds a kernel (`cuModuleGetFunction`).
     ///
-    /// @throws CudaException [CudaResult#NOT_FOUND]
+    /// @throws CudaException [CudaResult#NOT_FOUND] if the module has no such kernel;
+    ///     [CudaResult#NOT_SUPPORTED] from a simulated GPU that has no Java function of the name
     long function(int device, long module, String name);
 
     /// Launches a kernel in stream order (`cuLaunchKernel`).
     ///
     /// @param arguments each a `Long` (also for pointers), `Integer`, `Float`, `Double`, `Short` or `Byte`, as
     ///     the kernel's signature has them
+    /// @throws IllegalArgumentException for an argument of another type
     void launch(int device, long function, Grid grid, long stream, Object... arguments);
 
     /// The shape of a launch.
     ///
-    /// @param blocks blocks in the grid, in x
-    /// @param threads threads in a block, in x
+    /// @param blocks blocks in the grid
+    /// @param threads threads in a block
     /// @param sharedBytes dynamic shared memory of each block
-    record Grid(int blocks, int threads, int sharedBytes) {
-        /// A shape without dynamic shared memory.
+    record Grid(Extent blocks, Extent threads, int sharedBytes) {
+        /// A shape of one dimension without dynamic shared memory.
         public static Grid of(int blocks, int threads) {
+            return of(Extent.of(blocks), Extent.of(threads));
+        }
+
+        /// A shape without dynamic shared memory.
+        public static Grid of(Extent blocks, Extent threads) {
             return new Grid(blocks, threads, 0);
+        }
+    }
+
+    /// An extent in up to three dimensions, as C's `dim3`.
+    ///
+    /// @param x blocks or threads in x
+    /// @param y in y
+    /// @param z in z
+    record Extent(int x, int y, int z) {
+        /// Of one dimension.
+        public static Extent of(int x) {
+            return new Extent(x, 1, 1);
+        }
+
+        /// Of two dimensions.
+        public static Extent of(int x, int y) {
+            return new Extent(x, y, 1);
+        }
+
+        /// All of it: `x × y × z`.
+        public long count() {
+            return (long) x * y * z;
         }
     }
 }

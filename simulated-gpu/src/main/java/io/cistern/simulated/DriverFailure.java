@@ -10,14 +10,26 @@ final class DriverFailure extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     private final CudaResult result;
+    private final String why;
 
     DriverFailure(CudaResult result) {
+        this(result, "");
+    }
+
+    /// @param why what a hardware driver would not have to say
+    DriverFailure(CudaResult result, String why) {
         super(result.name(), null, false, false);
         this.result = result;
+        this.why = why;
     }
 
     CudaResult result() {
         return result;
+    }
+
+    /// The arguments of the call, and what is to be said besides.
+    String describe(String arguments) {
+        return why.isEmpty() ? arguments : arguments + "; " + why;
     }
 
     /// Fails with INVALID_VALUE unless the condition holds.

@@ -1,5 +1,8 @@
 package io.cistern.simulated;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
 /// Memory as a kernel sees it, by device address: its own device's, its peers' where enabled, pinned host memory.
 /// An address that is not mapped or not open to the device ends the kernel and poisons the context, as on hardware.
 public final class KernelMemory {
@@ -30,6 +33,26 @@ public final class KernelMemory {
     public void writeLong(long address, long value) {
         writeWord(address, (int) value);
         writeWord(address + 4, (int) (value >>> 32));
+    }
+
+    /// Reads floats.
+    ///
+    /// @param address of the first, a multiple of 4
+    public float[] readFloats(long address, int count) {
+        byte[] bytes = new byte[Math.multiplyExact(4, count)];
+        view.forEachRun(address, bytes.length, new Collector(address, bytes));
+        float[] floats = new float[count];
+        ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().get(floats);
+        return floats;
+    }
+
+    /// Writes floats.
+    ///
+    /// @param address of the first, a multiple of 4
+    public void writeFloats(long address, float... values) {
+        byte[] bytes = new byte[Math.multiplyExact(4, values.length)];
+        ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().put(values);
+        write(address, bytes);
     }
 
     /// Writes bytes.

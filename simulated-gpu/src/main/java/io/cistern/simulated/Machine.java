@@ -88,7 +88,7 @@ final class Machine implements AutoCloseable {
             }
             return body.get();
         } catch (DriverFailure failure) {
-            throw new CudaException(call, failure.result().code(), arguments.get());
+            throw new CudaException(call, failure.result().code(), failure.describe(arguments.get()));
         } finally {
             lock.unlock();
         }

@@ -81,7 +81,11 @@ final class SimulatedCopies implements Copies {
     }
 
     private boolean pinned(MemorySegment host) {
-        Allocation allocation = machine.space().allocationAt(host.address());
+        return pinned(host.address());
+    }
+
+    private boolean pinned(long address) {
+        Allocation allocation = machine.space().allocationAt(address);
         return allocation != null && allocation.kind() == Mapping.Kind.HOST;
     }
 
@@ -130,6 +134,43 @@ final class SimulatedCopies implements Copies {
                     nanos(byteSize, machine.costs().peerLinkBytesPerNano()),
                     () -> to.copy(from, source, target, byteSize));
         });
+    }
+
+    @Override
+    public void rows(
+            int device,
+            long target,
+            long targetPitch,
+            long source,
+            long sourcePitch,
+            long rowBytes,
+            long rows,
+            long stream) {
+        DriverCall call = DriverCall.MEMCPY_2D_ASYNC;
+        machine.run(call, device, () -> describe(device, target, source, rows * rowBytes, stream), () -> {
+            StreamQueue queue = machine.streams().find(call, device, stream);
+            if (rowBytes == 0 || rows == 0) {
+                return;
+            }
+            require(rowBytes > 0 && rows > 0 && targetPitch >= rowBytes && sourcePitch >= rowBytes);
+            for (long row = 0; row < rows; row++) {
+                machine.checkRange(call, device, source + row * sourcePitch, rowBytes, false);
+                machine.checkRange(call, device, target + row * targetPitch, rowBytes, true);
+                machine.use(call, queue, source + row * sourcePitch, rowBytes);
+                machine.use(call, queue, target + row * targetPitch, rowBytes);
+            }
+            DeviceView view = machine.view(call, device);
+            enqueue(device, queue, rowNanos(target, source, rows * rowBytes), () -> {
+                for (long row = 0; row < rows; row++) {
+                    view.copy(view, source + row * sourcePitch, target + row * targetPitch, rowBytes);
+                }
+            });
+        });
+    }
+
+    private long rowNanos(long target, long source, long byteSize) {
+        boolean overLink = pinned(target) || pinned(source);
+        return overLink ? linkNanos(byteSize) : nanos(byteSize, machine.costs().copyBytesPerNano());
     }
 
     @Override

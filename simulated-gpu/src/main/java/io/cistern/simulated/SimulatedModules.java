@@ -6,6 +6,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.LinearMemory.AddressRange;
 import io.cistern.cuda.Modules;
+import io.cistern.cuda.Modules.Extent;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.MatchResult;
@@ -15,7 +16,7 @@ import java.util.stream.Collectors;
 /// [Modules] over the model: a kernel runs as the Java function that is registered under its entry's name.
 final class SimulatedModules implements Modules {
     private static final Pattern ENTRY = Pattern.compile("\\.entry\\s+([\\w$]+)");
-    /// Limits of an H200: blocks in x, threads in a block, shared bytes without a wish for more.
+    /// Limits of an H200: threads in a block, shared bytes without a wish for more.
     private static final int MOST_THREADS = 1024;
     private static final int MOST_SHARED_BYTES = 48 << 10;
 
@@ -56,9 +57,15 @@ final class SimulatedModules implements Modules {
         DriverCall call = DriverCall.MODULE_GET_FUNCTION;
         return machine.call(call, device, () -> "module=" + module + ", name=" + name, () -> {
             Module found = machine.handles().find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
-            SimulatedKernel kernel = machine.kernels().find(name);
-            if (!found.entries().contains(name) || kernel == null) {
+            if (!found.entries().contains(name)) {
                 throw new DriverFailure(CudaResult.NOT_FOUND);
+            }
+            SimulatedKernel kernel = machine.kernels().find(name);
+            if (kernel == null) {
+                throw new DriverFailure(
+                        CudaResult.NOT_SUPPORTED,
+                        "a simulated GPU runs no PTX: give it a Java function of that name (SimulatedKernels), or use a"
+                                + " GPU");
             }
             return machine.handles().register(new Function(device, name, kernel));
         });
@@ -70,7 +77,9 @@ final class SimulatedModules implements Modules {
         machine.run(call, device, () -> "function=" + function + ", " + grid + ", stream=" + stream, () -> {
             Function found = machine.handles().find(Function.class, function, CudaResult.INVALID_HANDLE, call, device);
             StreamQueue queue = machine.streams().find(call, device, stream);
-            require(grid.blocks() > 0 && grid.threads() > 0 && grid.threads() <= MOST_THREADS);
+            require(isLegal(grid.blocks())
+                    && isLegal(grid.threads())
+                    && grid.threads().count() <= MOST_THREADS);
             require(grid.sharedBytes() >= 0 && grid.sharedBytes() <= MOST_SHARED_BYTES);
             KernelMemory memory = new KernelMemory(machine.view(call, device));
             KernelLaunch launch = new KernelLaunch(device, grid, List.of(arguments), memory);
@@ -79,6 +88,10 @@ final class SimulatedModules implements Modules {
             Runnable effect = machine.effect(device, () -> kernel.run(launch));
             machine.streams().enqueue(queue, new Work(nanos, effect, new Spinning(kernel, launch), List.of()));
         });
+    }
+
+    private static boolean isLegal(Extent extent) {
+        return extent.x() > 0 && extent.y() > 0 && extent.z() > 0;
     }
 
     /// Notes what the kernel will use, and says how long it will run.

@@ -288,7 +288,9 @@ public final class Router extends Routes {
     }
 
     /// A virtual thread changes its carrier, and with it which stream the per-thread default stream is.
-    static void refuseThreadStream(int device, long stream) {
+    ///
+    /// @throws UnusableStreamException for that stream on a virtual thread
+    public static void refuseThreadStream(int device, long stream) {
         if (stream == Streams.PER_THREAD_DEFAULT && Thread.currentThread().isVirtual()) {
             throw new UnusableStreamException(
                     device,

@@ -141,6 +141,35 @@ abstract class CopyChapter extends DriverChapter {
     }
 
     @Test
+    void rowsAreCopiedAndWhatLiesBetweenThemStays() {
+        long stream = stream();
+        HostBytes sent = host(7 * 100).withRandomContents(new Random(7));
+        HostBytes received = host(7 * 64);
+        long image = linear(7 * 256);
+        driver.copies().fillBytes(DEVICE, image, (byte) 9, 7 * 256, stream);
+        driver.copies().rows(DEVICE, image + 3, 256, sent.segment().address() + 20, 100, 60, 7, stream);
+        driver.copies().rows(DEVICE, received.segment().address(), 64, image, 256, 64, 7, stream);
+        synchronize(stream);
+        for (int row = 0; row < 7; row++) {
+            byte[] expected = HostBytes.filled(64, 9);
+            System.arraycopy(sent.bytes(), 100 * row + 20, expected, 3, 60);
+            assertThat(java.util.Arrays.copyOfRange(received.bytes(), 64 * row, 64 * row + 64))
+                    .isEqualTo(expected);
+        }
+    }
+
+    @Test
+    void rowsDoNotOverlapTheirOwnNext() {
+        long stream = stream();
+        long image = linear(4096);
+        long other = linear(4096);
+        assertFails(
+                () -> driver.copies().rows(DEVICE, image, 32, other, 64, 64, 4, stream),
+                DriverCall.MEMCPY_2D_ASYNC,
+                CudaResult.INVALID_VALUE);
+    }
+
+    @Test
     void workOfOneStreamIsDoneInItsOrder() {
         long stream = stream();
         long first = linear(MIB);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Modules.Extent;
 import io.cistern.cuda.Modules.Grid;
 import io.cistern.cuda.kernels.MemoryKernels;
 import org.junit.jupiter.api.Test;
@@ -43,6 +44,25 @@ abstract class ModuleChapter extends DriverChapter {
         driver.modules().launch(DEVICE, write, Grid.of(2, 64), stream, address, 100L, 7);
         int[] words = host(400).readFrom(address, stream).words();
         assertThat(words).startsWith(7, 8, 9).endsWith(106);
+    }
+
+    @Test
+    void aGridMayHaveThreeDimensions() {
+        long module = driver.modules().load(DEVICE, MemoryKernels.ptx());
+        afterwards(() -> driver.modules().unload(DEVICE, module));
+        long write = driver.modules().function(DEVICE, module, "cistern_write_sequence_u32");
+        long stream = stream();
+        long address = linear(400);
+        Grid grid = Grid.of(new Extent(2, 2, 2), new Extent(8, 4, 2));
+        driver.modules().launch(DEVICE, write, grid, stream, address, 100L, 7);
+        assertThat(host(400).readFrom(address, stream).words())
+                .startsWith(7, 8, 9)
+                .endsWith(106);
+        assertFails(
+                () -> driver.modules()
+                        .launch(DEVICE, write, Grid.of(Extent.of(1), Extent.of(64, 64)), stream, address, 0L, 0),
+                DriverCall.LAUNCH_KERNEL,
+                CudaResult.INVALID_VALUE);
     }
 
     @Test

@@ -4,6 +4,7 @@ import io.cistern.cuda.CallCounts;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Modules;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
@@ -252,12 +253,25 @@ final class DriverFunction {
         }
     }
 
-    /// `cuLaunchKernel` for a grid and blocks of one dimension.
-    int launch(long function, int blocks, int threads, int sharedBytes, long stream, long parameters) {
+    /// `cuLaunchKernel`.
+    int launch(Frame frame, long function, Modules.Grid grid, long stream, long parameters) {
         assert shape.equals("LIIIIIIILLL") : this;
+        Modules.Extent blocks = grid.blocks();
+        Modules.Extent threads = grid.threads();
         try {
-            return counted((int) LAUNCH.invokeExact(
-                    address, function, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0L));
+            return counted(frame, (int) LAUNCH.invokeExact(
+                    address,
+                    function,
+                    blocks.x(),
+                    blocks.y(),
+                    blocks.z(),
+                    threads.x(),
+                    threads.y(),
+                    threads.z(),
+                    grid.sharedBytes(),
+                    stream,
+                    parameters,
+                    0L));
         } catch (Throwable e) {
             throw notCalled(e);
         }

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 /// What one driver call needs: native memory for out-parameters and structs, and the foreign context to give back.
 ///
 /// ```
-/// 0        8      16       24                          152      192
-/// context  out    second   a struct, up to 128 bytes   a location
+/// 0        8      16       24                          152        192           704
+/// context  out    second   a struct, up to 128 bytes   location   64 pointers   the 64 values they point to
 /// ```
 ///
 /// A platform thread has a frame of its own. Virtual threads, of which there may be millions, take one from a few
@@ -28,7 +28,13 @@ final class Frame implements AutoCloseable {
     private static final long STRUCT = 24;
     private static final long STRUCT_BYTES = 128;
     private static final long LOCATION = STRUCT + STRUCT_BYTES;
-    private static final long BYTES = 192;
+    private static final long POINTERS = 192;
+
+    /// More arguments than most kernels take; others get memory of their own.
+    static final int MOST_ARGUMENTS = 64;
+
+    private static final long VALUES = POINTERS + 8 * MOST_ARGUMENTS;
+    private static final long BYTES = VALUES + 8 * MOST_ARGUMENTS;
 
     /// More slots than most machines have carriers, a power of two.
     private static final int SLOTS = 64;
@@ -162,5 +168,10 @@ final class Frame implements AutoCloseable {
     /// Memory for a `CUmemLocation`.
     MemorySegment location() {
         return memory.asSlice(LOCATION, Structs.LOCATION.byteSize());
+    }
+
+    /// Memory for the pointers to the arguments of a launch, and the arguments.
+    MemorySegment arguments() {
+        return memory.asSlice(POINTERS);
     }
 }

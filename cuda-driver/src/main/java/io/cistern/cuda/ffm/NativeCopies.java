@@ -12,6 +12,7 @@ final class NativeCopies implements Copies {
     private final DriverFunction toHost;
     private final DriverFunction onDevice;
     private final DriverFunction betweenDevices;
+    private final DriverFunction rows;
     private final DriverFunction fillBytes;
     private final DriverFunction fillWords;
 
@@ -21,6 +22,7 @@ final class NativeCopies implements Copies {
         toHost = library.function(DriverCall.MEMCPY_DTOH_ASYNC, "LLLL");
         onDevice = library.function(DriverCall.MEMCPY_DTOD_ASYNC, "LLLL");
         betweenDevices = library.function(DriverCall.MEMCPY_PEER_ASYNC, "LLLLLL");
+        rows = library.function(DriverCall.MEMCPY_2D_ASYNC, "LL");
         fillBytes = library.function(DriverCall.MEMSET_D8_ASYNC, "LILL");
         fillWords = library.function(DriverCall.MEMSET_D32_ASYNC, "LILL");
     }
@@ -69,6 +71,32 @@ final class NativeCopies implements Copies {
                     source,
                     byteSize,
                     stream);
+        }
+    }
+
+    @Override
+    public void rows(
+            int device,
+            long target,
+            long targetPitch,
+            long source,
+            long sourcePitch,
+            long rowBytes,
+            long rows,
+            long stream) {
+        if (rowBytes == 0 || rows == 0) {
+            return;
+        }
+        try (Frame frame = contexts.enter(this.rows, device)) {
+            long copy = Structs.copyOfRows(frame, target, targetPitch, source, sourcePitch, rowBytes, rows);
+            int code = this.rows.call(copy, stream);
+            if (code != 0) {
+                throw this.rows.failed(
+                        code,
+                        Arguments.text("device, target, source, stream", device, target, source, stream)
+                                + ", rowBytes=" + rowBytes + ", rows=" + rows + ", pitches " + targetPitch + " and "
+                                + sourcePitch);
+            }
         }
     }
 

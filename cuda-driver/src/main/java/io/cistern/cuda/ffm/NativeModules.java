@@ -5,6 +5,7 @@ import io.cistern.cuda.Modules;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
 
 /// Modules from PTX text, and launches.
 final class NativeModules implements Modules {
@@ -59,45 +60,52 @@ final class NativeModules implements Modules {
 
     @Override
     public void launch(int device, long function, Grid grid, long stream, Object... arguments) {
-        try (Arena arena = Arena.ofConfined()) {
-            long parameters = parameters(arena, arguments);
-            try (Frame _ = contexts.enter(launch, device)) {
-                int code =
-                        launch.launch(function, grid.blocks(), grid.threads(), grid.sharedBytes(), stream, parameters);
-                launch.check(
-                        code,
-                        "device, function, blocks, threads, sharedBytes, stream",
-                        device,
-                        function,
-                        grid.blocks(),
-                        grid.threads(),
-                        grid.sharedBytes(),
-                        stream);
+        if (arguments.length > Frame.MOST_ARGUMENTS) {
+            try (Arena arena = Arena.ofConfined()) {
+                launch(device, function, grid, stream, arguments, arena.allocate(16L * arguments.length, Long.BYTES));
+            }
+        } else {
+            launch(device, function, grid, stream, arguments, null);
+        }
+    }
+
+    /// @param memory for the arguments; null for the frame's
+    private void launch(
+            int device, long function, Grid grid, long stream, Object[] arguments, @Nullable MemorySegment memory) {
+        try (Frame frame = contexts.enter(launch, device)) {
+            long parameters = parameters(memory != null ? memory : frame.arguments(), arguments);
+            int code = launch.launch(frame, function, grid, stream, parameters);
+            if (code != 0) {
+                throw launch.failed(code, describe(device, function, grid, stream));
             }
         }
     }
 
-    /// The address of an array of pointers, one to each value.
-    private static long parameters(Arena arena, Object[] arguments) {
-        MemorySegment pointers = arena.allocate(ValueLayout.JAVA_LONG, Math.max(1, arguments.length));
-        for (int i = 0; i < arguments.length; i++) {
-            pointers.setAtIndex(
-                    ValueLayout.JAVA_LONG, i, value(arena, arguments[i]).address());
-        }
-        return pointers.address();
+    private static String describe(int device, long function, Grid grid, long stream) {
+        return Arguments.text("device, function, stream", device, function, stream) + ", " + grid;
     }
 
-    private static MemorySegment value(Arena arena, Object argument) {
-        return switch (argument) {
-            case Long v -> arena.allocateFrom(ValueLayout.JAVA_LONG, v);
-            case Integer v -> arena.allocateFrom(ValueLayout.JAVA_INT, v);
-            case Float v -> arena.allocateFrom(ValueLayout.JAVA_FLOAT, v);
-            case Double v -> arena.allocateFrom(ValueLayout.JAVA_DOUBLE, v);
-            case Short v -> arena.allocateFrom(ValueLayout.JAVA_SHORT, v);
-            case Byte v -> arena.allocateFrom(ValueLayout.JAVA_BYTE, v);
+    /// The address of an array of pointers, one to each value behind it.
+    private static long parameters(MemorySegment memory, Object[] arguments) {
+        long values = memory.byteSize() / 2;
+        for (int i = 0; i < arguments.length; i++) {
+            memory.setAtIndex(ValueLayout.JAVA_LONG, i, memory.address() + values + 8L * i);
+            put(memory, values + 8L * i, arguments[i]);
+        }
+        return memory.address();
+    }
+
+    private static void put(MemorySegment memory, long offset, Object argument) {
+        switch (argument) {
+            case Long v -> memory.set(ValueLayout.JAVA_LONG, offset, v);
+            case Integer v -> memory.set(ValueLayout.JAVA_INT, offset, v);
+            case Float v -> memory.set(ValueLayout.JAVA_FLOAT, offset, v);
+            case Double v -> memory.set(ValueLayout.JAVA_DOUBLE, offset, v);
+            case Short v -> memory.set(ValueLayout.JAVA_SHORT, offset, v);
+            case Byte v -> memory.set(ValueLayout.JAVA_BYTE, offset, v);
             default ->
                 throw new IllegalArgumentException(
                         "a kernel takes no " + argument.getClass().getName());
-        };
+        }
     }
 }

@@ -56,6 +56,30 @@ final class Structs {
                     MemoryLayout.sequenceLayout(Sharing.HANDLE_BYTES, JAVA_BYTE).withName("reserved"))
             .withName("CUipcEventHandle");
 
+    static final StructLayout COPY_OF_ROWS = MemoryLayout.structLayout(
+                    JAVA_LONG.withName("srcXInBytes"),
+                    JAVA_LONG.withName("srcY"),
+                    JAVA_INT.withName("srcMemoryType"),
+                    MemoryLayout.paddingLayout(4),
+                    ADDRESS.withName("srcHost"),
+                    JAVA_LONG.withName("srcDevice"),
+                    ADDRESS.withName("srcArray"),
+                    JAVA_LONG.withName("srcPitch"),
+                    JAVA_LONG.withName("dstXInBytes"),
+                    JAVA_LONG.withName("dstY"),
+                    JAVA_INT.withName("dstMemoryType"),
+                    MemoryLayout.paddingLayout(4),
+                    ADDRESS.withName("dstHost"),
+                    JAVA_LONG.withName("dstDevice"),
+                    ADDRESS.withName("dstArray"),
+                    JAVA_LONG.withName("dstPitch"),
+                    JAVA_LONG.withName("WidthInBytes"),
+                    JAVA_LONG.withName("Height"))
+            .withName("CUDA_MEMCPY2D");
+
+    /// `CU_MEMORYTYPE_UNIFIED`: whatever the address says.
+    static final int UNIFIED = 4;
+
     /// What a frame has room for; a host has eight devices.
     static final int MOST_ACCESSORS = 10;
 
@@ -74,6 +98,15 @@ final class Structs {
     private static final long ALLOCATION_LOCATION = offset(ALLOCATION_PROPERTIES, "location");
     private static final long ALLOCATION_RDMA = offset(ALLOCATION_PROPERTIES, "allocFlags", "gpuDirectRDMACapable");
     private static final long ACCESS_FLAGS = offset(ACCESS, "flags");
+
+    private static final long SOURCE_TYPE = offset(COPY_OF_ROWS, "srcMemoryType");
+    private static final long SOURCE = offset(COPY_OF_ROWS, "srcDevice");
+    private static final long SOURCE_PITCH = offset(COPY_OF_ROWS, "srcPitch");
+    private static final long TARGET_TYPE = offset(COPY_OF_ROWS, "dstMemoryType");
+    private static final long TARGET = offset(COPY_OF_ROWS, "dstDevice");
+    private static final long TARGET_PITCH = offset(COPY_OF_ROWS, "dstPitch");
+    private static final long ROW_BYTES = offset(COPY_OF_ROWS, "WidthInBytes");
+    private static final long ROWS = offset(COPY_OF_ROWS, "Height");
 
     private Structs() {}
 
@@ -130,6 +163,21 @@ final class Structs {
             write(memory, i * ACCESS.byteSize(), accessors.get(i));
             memory.set(JAVA_INT, i * ACCESS.byteSize() + ACCESS_FLAGS, rights.code());
         }
+        return memory.address();
+    }
+
+    /// Writes a `CUDA_MEMCPY2D` and returns its address.
+    static long copyOfRows(
+            Frame frame, long target, long targetPitch, long source, long sourcePitch, long rowBytes, long rows) {
+        MemorySegment memory = frame.struct();
+        memory.set(JAVA_INT, SOURCE_TYPE, UNIFIED);
+        memory.set(JAVA_LONG, SOURCE, source);
+        memory.set(JAVA_LONG, SOURCE_PITCH, sourcePitch);
+        memory.set(JAVA_INT, TARGET_TYPE, UNIFIED);
+        memory.set(JAVA_LONG, TARGET, target);
+        memory.set(JAVA_LONG, TARGET_PITCH, targetPitch);
+        memory.set(JAVA_LONG, ROW_BYTES, rowBytes);
+        memory.set(JAVA_LONG, ROWS, rows);
         return memory.address();
     }
 

@@ -61,8 +61,20 @@ public enum Setting {
             "`true`, `false`",
             "`false`",
             "whether threads are reported that allocate outside every scope while others are in one"),
+    /// Copies that can't go on beside other work.
+    COPIES_REPORT(
+            "cistern.copies.report",
+            "`true`, `false`",
+            "`false`",
+            "whether non-blocking copies are reported whose host memory is not pinned"),
     /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
+    /// The run-time compiler's library.
+    NVRTC_LIBRARY(
+            "cistern.nvrtc.library",
+            "a name or a path",
+            "`libnvrtc.so`, and with versions 13 to 11",
+            "the library of NVIDIA's run-time compiler"),
     /// How many devices the simulated GPU has.
     SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 on", "1", "devices of the simulated GPU"),
     /// How much memory they have.

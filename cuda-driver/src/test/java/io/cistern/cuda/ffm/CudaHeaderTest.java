@@ -126,7 +126,8 @@ final class CudaHeaderTest {
                 Structs.POOL_PROPERTIES,
                 Structs.ALLOCATION_PROPERTIES,
                 Structs.ACCESS,
-                Structs.HANDLE)) {
+                Structs.HANDLE,
+                Structs.COPY_OF_ROWS)) {
             String name = struct.name().orElseThrow();
             layouts.put(name, struct.byteSize());
             addMembers(layouts, name, struct, struct, List.of());
@@ -174,6 +175,7 @@ final class CudaHeaderTest {
         names.put("CU_MEM_ACCESS_FLAGS_PROT_NONE", (long) AccessRights.NONE.code());
         names.put("CU_MEM_ACCESS_FLAGS_PROT_READ", (long) AccessRights.READ.code());
         names.put("CU_MEM_ACCESS_FLAGS_PROT_READWRITE", (long) AccessRights.READ_WRITE.code());
+        names.put("CU_MEMORYTYPE_UNIFIED", (long) Structs.UNIFIED);
         names.put("CU_MEM_ALLOCATION_TYPE_PINNED", (long) Structs.PINNED);
         names.put("CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS", (long) Structs.HARDWARE_DECOMPRESS);
         names.put("CU_MEM_ALLOC_GRANULARITY_MINIMUM", (long) NativeVirtualMemory.MINIMUM);

@@ -251,11 +251,13 @@ final class MarshallingTests {
         }
         copies.onDevice(0, ADDRESS, ADDRESS + 16, SIZE, STREAM);
         copies.betweenDevices(0, ADDRESS, 1, ADDRESS + 16, SIZE, STREAM);
+        copies.rows(0, ADDRESS, 100, ADDRESS + 16, 200, 64, 9, STREAM);
         copies.fillBytes(0, ADDRESS, (byte) -2, SIZE, STREAM);
         copies.fillWords(0, ADDRESS, -2, SIZE, STREAM);
         assertCalls(
                 "cuMemcpyDtoDAsync_v2(7f1234567800, 7f1234567810, 123456789, 500000007)",
                 "cuMemcpyPeerAsync(7f1234567800, c0, 7f1234567810, c1, 123456789, 500000007)",
+                "cuMemcpy2DAsync_v2(4 7f1234567800 +64, 4 7f1234567810 +c8, 40 * 9, 500000007)",
                 "cuMemsetD8Async(7f1234567800, fe, 123456789, 500000007)",
                 "cuMemsetD32Async(7f1234567800, fffffffe, 123456789, 500000007)");
     }
@@ -266,6 +268,8 @@ final class MarshallingTests {
         copies.toDevice(0, 0, MemorySegment.NULL, 0, STREAM);
         copies.onDevice(0, 0, 0, 0, STREAM);
         copies.betweenDevices(0, 0, 1, 0, 0, STREAM);
+        copies.rows(0, 0, 1, 0, 1, 1, 0, STREAM);
+        copies.rows(0, 0, 1, 0, 1, 0, 1, STREAM);
         copies.fillBytes(0, 0, (byte) 1, 0, STREAM);
         copies.fillWords(0, 0, 1, 0, STREAM);
         assertCalls();
@@ -362,12 +366,21 @@ final class MarshallingTests {
         assertThat(modules.load(0, "text of a module")).isEqualTo(0x3001);
         assertThat(modules.function(0, 0x3001, "name")).isEqualTo(0x3002);
         modules.launch(
-                0, 0x3_0000_0002L, new Modules.Grid(7, 256, 1024), STREAM, SIZE, -2, 0.5f, 0.25, (short) -3, (byte) -4);
+                0,
+                0x3_0000_0002L,
+                new Modules.Grid(Modules.Extent.of(7, 3), new Modules.Extent(256, 2, 1), 1024),
+                STREAM,
+                SIZE,
+                -2,
+                0.5f,
+                0.25,
+                (short) -3,
+                (byte) -4);
         modules.unload(0, 0x3001);
         assertCalls(
                 "cuModuleLoadData(text of a module)",
                 "cuModuleGetFunction(3001, name)",
-                "cuLaunchKernel(300000002, 7 1 1, 256 1 1, 1024, 500000007,"
+                "cuLaunchKernel(300000002, 7 3 1, 256 2 1, 1024, 500000007,"
                         + " 123456789 fffffffe 0.50 0.25 fffd fc, (nil))",
                 "cuModuleUnload(3001)");
     }

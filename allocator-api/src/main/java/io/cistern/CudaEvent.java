@@ -1,0 +1,115 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Events;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/// An event: a mark in a stream that others can wait for. It may be recorded again and again; who was told to wait
+/// waits for what it had recorded then.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class CudaEvent implements AutoCloseable {
+    private final DeviceMemory memory;
+    private final int device;
+    private final long handle;
+    private final boolean own;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    private CudaEvent(DeviceMemory memory, int device, long handle, boolean own) {
+        this.memory = memory;
+        this.device = device;
+        this.handle = handle;
+        this.own = own;
+    }
+
+    /// Creates an event that takes no time, the cheap kind.
+    ///
+    /// @throws CudaException if the driver refuses
+    public static CudaEvent open(DeviceMemory memory, int device) {
+        return new CudaEvent(memory, device, memory.driver().events().create(device), true);
+    }
+
+    /// Creates an event that takes the time: see [#millisSince].
+    ///
+    /// @throws CudaException if the driver refuses
+    public static CudaEvent openTimed(DeviceMemory memory, int device) {
+        return new CudaEvent(memory, device, memory.driver().events().createTimed(device), true);
+    }
+
+    /// An event that somebody else made and will destroy; closing it does nothing.
+    ///
+    /// @param handle a `CUevent`
+    public static CudaEvent ofForeign(DeviceMemory memory, int device, long handle) {
+        return new CudaEvent(memory, device, handle, false);
+    }
+
+    /// The `CUevent`.
+    ///
+    /// @throws IllegalStateException if it is closed
+    public long handle() {
+        if (closed.get()) {
+            throw new IllegalStateException(this + " is closed");
+        }
+        return handle;
+    }
+
+    /// The device it belongs to.
+    public int device() {
+        return device;
+    }
+
+    /// Marks the present end of a stream of its device.
+    ///
+    /// @return this
+    /// @throws IllegalStateException if one of them is closed
+    /// @throws CudaException if the driver refuses, as for a stream of another device
+    public CudaEvent record(CudaStream stream) {
+        events().record(device, handle(), stream.handle());
+        return this;
+    }
+
+    /// Whether the stream has passed the mark; true if it never was recorded.
+    ///
+    /// @throws IllegalStateException if it is closed
+    /// @throws CudaException if work on the device failed
+    public boolean hasPassed() {
+        return events().hasPassed(device, handle());
+    }
+
+    /// Waits until the stream has passed the mark; a virtual thread leaves its carrier meanwhile.
+    ///
+    /// @throws IllegalStateException if it is closed
+    /// @throws CudaException if work on the device failed
+    public void synchronize() {
+        events().synchronize(device, handle());
+    }
+
+    /// Milliseconds of the device between an earlier mark and this one; both were made to take the time, and passed.
+    ///
+    /// @throws IllegalStateException if one of them is closed
+    /// @throws CudaException if one was not passed, or takes no time
+    public float millisSince(CudaEvent start) {
+        return events().elapsedMillis(device, start.handle(), handle());
+    }
+
+    /// Destroys the event; streams that wait for it still do. Does nothing to a foreign one, and nothing the second
+    /// time.
+    ///
+    /// @throws CudaException if the driver refuses
+    @Override
+    public void close() {
+        if (own && !closed.getAndSet(true)) {
+            events().destroy(device, handle);
+        }
+    }
+
+    private Events events() {
+        return memory.driver().events();
+    }
+
+    /// Handle and device.
+    @Override
+    public String toString() {
+        return "CudaEvent[0x" + Long.toHexString(handle) + ", device " + device + (own ? "" : ", foreign") + "]";
+    }
+}

@@ -1,0 +1,83 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/// A few streams of one device that are handed out in turns, as PyTorch's pool of 32 streams: for code that wants a
+/// stream of its own often, and may share it. Streams are made when they are first handed out, and live as long as
+/// the pool, so that what allocators keep for them is used again.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class CudaStreamPool implements AutoCloseable {
+    private final DeviceMemory memory;
+    private final int device;
+    private final int priority;
+    private final AtomicReferenceArray<@Nullable CudaStream> streams;
+    private final AtomicInteger turn = new AtomicInteger();
+    private volatile boolean closed;
+
+    private CudaStreamPool(DeviceMemory memory, int device, int priority, int count) {
+        this.memory = memory;
+        this.device = device;
+        this.priority = priority;
+        streams = new AtomicReferenceArray<>(count);
+    }
+
+    /// Opens a pool of streams of the usual priority.
+    ///
+    /// @param count the most streams, at least 1
+    /// @throws IllegalArgumentException for less
+    public static CudaStreamPool open(DeviceMemory memory, int device, int count) {
+        return open(memory, device, count, 0);
+    }
+
+    /// Opens a pool of streams of a priority.
+    ///
+    /// @param count the most streams, at least 1
+    /// @param priority see [CudaStream#open(DeviceMemory, int, int)]
+    /// @throws IllegalArgumentException for less than one stream
+    public static CudaStreamPool open(DeviceMemory memory, int device, int count, int priority) {
+        if (count < 1) {
+            throw new IllegalArgumentException("streams in a pool: " + count + ", must be at least 1");
+        }
+        return new CudaStreamPool(memory, device, priority, count);
+    }
+
+    /// The next stream, which others may be given as well. It is the pool's to close.
+    ///
+    /// @throws IllegalStateException if the pool is closed
+    /// @throws CudaException if the driver refuses a new stream
+    public CudaStream next() {
+        int at = Math.floorMod(turn.getAndIncrement(), streams.length());
+        CudaStream present = streams.get(at);
+        return !closed && present != null ? present : make(at);
+    }
+
+    private synchronized CudaStream make(int at) {
+        if (closed) {
+            throw new IllegalStateException("the pool of streams of device " + device + " is closed");
+        }
+        CudaStream present = streams.get(at);
+        if (present == null) {
+            present = CudaStream.open(memory, device, priority);
+            streams.set(at, present);
+        }
+        return present;
+    }
+
+    /// Closes the streams, which announces their ends. Closing twice does nothing.
+    ///
+    /// @throws CudaException if the driver refuses
+    @Override
+    public synchronized void close() {
+        closed = true;
+        for (int i = 0; i < streams.length(); i++) {
+            CudaStream stream = streams.get(i);
+            if (stream != null) {
+                stream.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+package io.cistern;
+
+import io.cistern.cuda.Copies;
+import io.cistern.cuda.CudaDriver;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+
+/// Copies between host memory and a buffer.
+///
+/// Native memory goes to the driver as it is. What is on the heap can't be reached by the GPU: it goes through pinned
+/// memory in pieces ([StagedCopy]).
+final class HostCopies {
+    private HostCopies() {}
+
+    static void toDevice(DeviceBuffer target, MemorySegment source, long stream, CopyMode mode) {
+        long byteSize = source.byteSize();
+        Objects.checkFromIndexSize(0, byteSize, target.byteSize());
+        requireUsable(source);
+        CudaDriver driver = target.memory().driver();
+        long address = target.addressOn(stream);
+        if (source.isNative()) {
+            target.memory().pageableCopies().sees(target.device(), source, mode);
+            driver.copies().toDevice(target.device(), address, source, byteSize, stream);
+        } else {
+            try (StagedCopy copy = new StagedCopy(target.memory(), target.device(), stream, byteSize)) {
+                copy.toDevice(address, source);
+            }
+        }
+        if (mode == CopyMode.BLOCKING) {
+            driver.streams().synchronize(target.device(), stream);
+        }
+    }
+
+    static void toHost(DeviceBuffer source, MemorySegment target, long stream, CopyMode mode) {
+        long byteSize = source.byteSize();
+        Objects.checkFromIndexSize(0, byteSize, target.byteSize());
+        requireWritable(target, mode);
+        Copies copies = source.memory().driver().copies();
+        long address = source.addressOn(stream);
+        if (target.isNative()) {
+            source.memory().pageableCopies().sees(source.device(), target, mode);
+            copies.toHost(source.device(), target, address, byteSize, stream);
+        } else {
+            try (StagedCopy copy = new StagedCopy(source.memory(), source.device(), stream, byteSize)) {
+                copy.toHost(target, address);
+            }
+        }
+        if (mode == CopyMode.BLOCKING) {
+            source.memory().driver().streams().synchronize(source.device(), stream);
+        }
+    }
+
+    static void requireWritable(MemorySegment target, CopyMode mode) {
+        requireUsable(target);
+        if (target.isReadOnly()) {
+            throw new IllegalArgumentException("the memory to copy to is read-only: " + target);
+        }
+        if (!target.isNative() && mode == CopyMode.NON_BLOCKING) {
+            throw new IllegalArgumentException("a copy to the heap must be blocking, since the collector moves what is"
+                    + " there: copy to a PinnedBuffer, or wait");
+        }
+    }
+
+    static void requireUsable(MemorySegment memory) {
+        if (!memory.scope().isAlive()) {
+            throw new IllegalStateException("host memory of a closed arena: " + memory);
+        }
+        if (!memory.isAccessibleBy(Thread.currentThread())) {
+            throw new WrongThreadException("host memory of another thread's confined arena: " + memory);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.PointerAttribute;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/// Reports copies that a program wants to go on beside other work but that can't, since their host memory is not
+/// pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`. Never throws.
+final class PageableCopies {
+    private static final System.Logger LOG = System.getLogger("io.cistern.copies");
+
+    /// What a copy goes through before it is looked at.
+    private static final Set<Class<?>> OWN =
+            Set.of(PageableCopies.class, HostCopies.class, CopyBatch.class, DeviceElements.class, DeviceBuffer.class);
+
+    private final CudaDriver driver;
+    private final boolean on;
+    private final Set<StackTraceElement> seen = ConcurrentHashMap.newKeySet();
+
+    PageableCopies(CudaDriver driver, boolean on) {
+        this.driver = driver;
+        this.on = on;
+    }
+
+    /// A copy from or to native memory is about to be enqueued.
+    void sees(int device, MemorySegment host, CopyMode mode) {
+        if (on && mode == CopyMode.NON_BLOCKING && host.byteSize() > 0 && !isPinned(device, host)) {
+            report(host.byteSize());
+        }
+    }
+
+    private boolean isPinned(int device, MemorySegment host) {
+        try {
+            return driver.memory().attribute(device, PointerAttribute.MEMORY_TYPE, host.address()) != 0;
+        } catch (CudaException unknown) {
+            return false;
+        }
+    }
+
+    private void report(long byteSize) {
+        StackTraceElement place = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE)
+                .walk(frames -> frames.filter(
+                                frame -> !OWN.contains(frame.getDeclaringClass().getNestHost()))
+                        .findFirst()
+                        .map(StackWalker.StackFrame::toStackTraceElement)
+                        .orElse(new StackTraceElement("unknown", "unknown", null, -1)));
+        if (seen.add(place)) {
+            LOG.log(
+                    Level.WARNING,
+                    "a non-blocking copy of " + byteSize + " bytes waits for the driver, since its host memory is not"
+                            + " pinned: copy from a PinnedBuffer instead; at " + place);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+package io.cistern;
+
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/// A piece of pinned memory: handed out, waiting for streams, or idle. All but `memory` and `sizeClass` is guarded by
+/// the lock of its [PinnedMemory].
+final class PinnedBlock {
+    /// A stream that exists.
+    record Stream(int device, long handle) {}
+
+    /// A mark behind the last use on a stream.
+    record Fence(int device, long event) {}
+
+    final MemorySegment memory;
+    final int sizeClass;
+
+    /// Whether streams or fences were ever recorded since it was handed out; read without the lock by who closes it,
+    /// after all who recorded.
+    volatile boolean used;
+
+    /// Streams whose work uses it.
+    final Set<Stream> streams = new HashSet<>();
+
+    /// What it waits for once it is freed.
+    final List<Fence> fences = new ArrayList<>();
+
+    PinnedBlock(MemorySegment memory, int sizeClass) {
+        this.memory = memory;
+        this.sizeClass = sizeClass;
+    }
+}

@@ -1,0 +1,313 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
+import io.cistern.internal.context.EventOrder;
+import io.cistern.internal.routing.Router;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/// Pinned host memory that is kept when it is freed, since pinning takes some hundred microseconds: a cache like
+/// PyTorch's `CachingHostAllocator`, with its rules.
+///
+/// **Sizes** are powers of two from 4 KiB on, and blocks are not split: half of a block may be unused, and a block
+/// serves its own size alone.
+///
+/// **Streams.** A block that streams use waits, once it is freed, until each has passed its last use; its fences are
+/// recorded at the free and looked at when memory of its size is wanted. Nobody waits on the host.
+///
+/// **The way of a pair.** One idle block of each size stands in front, and is exchanged without a lock. Behind it
+/// everything is under one lock, which is held across the driver's calls that record and ask fences, but not across
+/// pinning.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class PinnedMemory {
+    /// 4 KiB: what pinning takes at least.
+    private static final int LEAST_SIZE_CLASS = 12;
+
+    /// 4 TiB.
+    private static final int MOST_SIZE_CLASS = 42;
+
+    /// Blocks in front lie so far apart that threads with different sizes share no cache line.
+    private static final int STRIDE = 16;
+
+    /// What an empty buffer has.
+    private static final int NO_SIZE_CLASS = -1;
+
+    private final CudaDriver driver;
+    private final EventOrder order;
+    private final PinnedStatistics statistics = new PinnedStatistics();
+    private final AtomicReferenceArray<@Nullable PinnedBlock> front =
+            new AtomicReferenceArray<>((MOST_SIZE_CLASS + 1) * STRIDE);
+
+    // By size class; guarded by `this`, as all blocks' streams and fences.
+    private final List<Deque<PinnedBlock>> idle = new ArrayList<>();
+    private final List<Deque<PinnedBlock>> waiting = new ArrayList<>();
+
+    /// Blocks that are handed out, by the streams that use them.
+    private final Map<PinnedBlock.Stream, Set<PinnedBlock>> users = new HashMap<>();
+
+    private volatile boolean closed;
+
+    PinnedMemory(CudaDriver driver) {
+        this.driver = driver;
+        this.order = new EventOrder(driver, 64);
+        for (int i = 0; i <= MOST_SIZE_CLASS; i++) {
+            idle.add(new ArrayDeque<>());
+            waiting.add(new ArrayDeque<>());
+        }
+    }
+
+    /// Pinned memory that nobody uses, idle or new.
+    ///
+    /// @param byteSize bytes wanted; 0 gives a buffer without memory
+    /// @throws IllegalArgumentException if it is negative or more than 4 TiB
+    /// @throws CudaException if the driver can't pin so much
+    public PinnedBuffer allocate(long byteSize) {
+        if (((byteSize - 1) >>> MOST_SIZE_CLASS) != 0) {
+            return emptyOrTooLarge(byteSize);
+        }
+        int sizeClass = Math.max(LEAST_SIZE_CLASS, Long.SIZE - Long.numberOfLeadingZeros(byteSize - 1));
+        PinnedBlock block = front.getAndSet(sizeClass * STRIDE, null);
+        if (block == null) {
+            block = idleOrNew(sizeClass);
+        }
+        statistics.handedOut(sizeClass);
+        return new PinnedBuffer(this, block, byteSize);
+    }
+
+    private PinnedBuffer emptyOrTooLarge(long byteSize) {
+        if (byteSize != 0) {
+            throw new IllegalArgumentException("byteSize of pinned memory: " + byteSize + ", must be 0 to 4 TiB");
+        }
+        return new PinnedBuffer(this, new PinnedBlock(MemorySegment.NULL, NO_SIZE_CLASS), byteSize);
+    }
+
+    private PinnedBlock idleOrNew(int sizeClass) {
+        synchronized (this) {
+            PinnedBlock found = idle.get(sizeClass).pollLast();
+            if (found == null && takeBack(sizeClass)) {
+                found = idle.get(sizeClass).pollLast();
+            }
+            if (found != null) {
+                return found;
+            }
+        }
+        long start = driver.nanoTime();
+        PinnedBlock made = new PinnedBlock(driver.memory().allocateHost(0, 1L << sizeClass), sizeClass);
+        statistics.pinned(sizeClass, driver.nanoTime() - start);
+        return made;
+    }
+
+    /// Makes those freed blocks of a size idle that no stream uses any more.
+    private boolean takeBack(int sizeClass) {
+        boolean any = false;
+        for (Iterator<PinnedBlock> blocks = waiting.get(sizeClass).iterator(); blocks.hasNext(); ) {
+            PinnedBlock block = blocks.next();
+            block.fences.removeIf(this::releaseIfPassed);
+            if (block.fences.isEmpty()) {
+                blocks.remove();
+                block.used = false;
+                statistics.cameBack(sizeClass);
+                idle.get(sizeClass).addLast(block);
+                any = true;
+            }
+        }
+        return any;
+    }
+
+    private boolean releaseIfPassed(PinnedBlock.Fence fence) {
+        try {
+            if (!order.passed(fence.device(), fence.event())) {
+                return false;
+            }
+            order.release(fence.device(), fence.event());
+            return true;
+        } catch (CudaException dead) {
+            return dead.result().endsContext(); // then nothing runs any more
+        }
+    }
+
+    void recordUse(PinnedBlock block, int device, long stream) {
+        if (block.sizeClass == NO_SIZE_CLASS) {
+            return;
+        }
+        Router.refuseThreadStream(device, stream);
+        synchronized (this) {
+            block.used = true;
+            if (stream == Streams.PER_THREAD_DEFAULT) {
+                block.fences.add(fence(device, stream)); // who frees it may be another thread
+                return;
+            }
+            PinnedBlock.Stream name = name(device, stream);
+            if (block.streams.add(name)) {
+                users.computeIfAbsent(name, _ -> new HashSet<>()).add(block);
+            }
+        }
+    }
+
+    private static PinnedBlock.Stream name(int device, long stream) {
+        return new PinnedBlock.Stream(device, stream == Streams.LEGACY_DEFAULT ? 0 : stream);
+    }
+
+    /// A mark behind all that a stream was given; behind all of the device's, waited for, if it ended unannounced.
+    private PinnedBlock.Fence fence(int device, long stream) {
+        try {
+            return new PinnedBlock.Fence(device, order.record(device, stream));
+        } catch (CudaException endedUnannounced) {
+            return new PinnedBlock.Fence(device, order.recordAll(device));
+        }
+    }
+
+    void free(PinnedBlock block) {
+        if (block.sizeClass == NO_SIZE_CLASS) {
+            return;
+        }
+        if (block.used) {
+            freeUsed(block);
+            return;
+        }
+        statistics.cameBack(block.sizeClass);
+        keep(block);
+    }
+
+    private void keep(PinnedBlock block) {
+        if (closed || !front.compareAndSet(block.sizeClass * STRIDE, null, block)) {
+            synchronized (this) {
+                idle.get(block.sizeClass).addLast(block);
+            }
+        }
+        if (closed) {
+            trim();
+        }
+    }
+
+    private void freeUsed(PinnedBlock block) {
+        synchronized (this) {
+            for (PinnedBlock.Stream name : block.streams) {
+                forget(name, block);
+                addFence(block, name);
+            }
+            block.streams.clear();
+            waiting.get(block.sizeClass).addLast(block);
+        }
+        if (closed) {
+            trim();
+        }
+    }
+
+    private void addFence(PinnedBlock block, PinnedBlock.Stream name) {
+        try {
+            block.fences.add(fence(name.device(), name.handle()));
+        } catch (CudaException dead) {
+            waitForDevice(name.device());
+        }
+    }
+
+    private void waitForDevice(int device) {
+        try {
+            driver.devices().synchronize(device);
+        } catch (CudaException dead) {
+            // Nothing runs any more in a context that failed.
+        }
+    }
+
+    private void forget(PinnedBlock.Stream name, PinnedBlock block) {
+        Set<PinnedBlock> blocks = users.get(name);
+        if (blocks != null && blocks.remove(block) && blocks.isEmpty()) {
+            users.remove(name);
+        }
+    }
+
+    /// Takes the fences of a stream that ends, for the blocks that it uses.
+    synchronized void streamClosing(int device, long stream) {
+        PinnedBlock.Stream name = name(device, stream);
+        Set<PinnedBlock> blocks = users.remove(name);
+        if (blocks != null) {
+            for (PinnedBlock block : blocks) {
+                block.streams.remove(name);
+                addFence(block, name);
+            }
+        }
+    }
+
+    /// Unpins idle memory: what is handed out, or still used by streams, stays.
+    ///
+    /// @return bytes given back
+    /// @throws CudaException if the driver refuses
+    public long trim() {
+        List<PinnedBlock> taken = new ArrayList<>();
+        for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
+            PinnedBlock first = front.getAndSet(sizeClass * STRIDE, null);
+            if (first != null) {
+                taken.add(first);
+            }
+            synchronized (this) {
+                takeBack(sizeClass);
+                taken.addAll(idle.get(sizeClass));
+                idle.get(sizeClass).clear();
+            }
+        }
+        long freed = 0;
+        for (PinnedBlock block : taken) {
+            long start = driver.nanoTime();
+            driver.memory().freeHost(0, block.memory);
+            statistics.unpinned(block.sizeClass, driver.nanoTime() - start);
+            freed += block.memory.byteSize();
+        }
+        return freed;
+    }
+
+    /// What was counted, by the names of PyTorch's `host_memory_stats`:
+    ///
+    /// - `allocations`, `allocated_bytes`: blocks that are pinned, idle ones included;
+    /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams, in their whole
+    ///   size;
+    ///
+    /// each as `.current`, `.peak`, `.allocated` and `.freed`;
+    ///
+    /// - `num_host_alloc`, `num_host_free`: calls of the driver;
+    /// - `host_alloc_time`, `host_free_time`: their times in microseconds as `.total`, `.max`, `.min`, `.count`
+    ///   and `.avg`.
+    public Map<String, Long> statistics() {
+        synchronized (this) {
+            for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
+                takeBack(sizeClass);
+            }
+        }
+        return statistics.figures();
+    }
+
+    /// Lets all peaks begin at what is current.
+    public void resetPeaks() {
+        statistics.resetPeaks();
+    }
+
+    /// Unpins what is idle, and from now on everything when it is freed; waits for streams that use freed memory.
+    void close() {
+        closed = true;
+        try {
+            synchronized (this) {
+                waiting.forEach(blocks -> blocks.forEach(this::waitFor));
+            }
+            trim();
+        } catch (CudaException dead) {
+            // It went with its context.
+        }
+    }
+
+    private void waitFor(PinnedBlock block) {
+        block.fences.forEach(fence -> order.synchronize(fence.device(), fence.event()));
+    }
+}

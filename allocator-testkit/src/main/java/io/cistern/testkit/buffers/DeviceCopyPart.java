@@ -1,0 +1,116 @@
+package io.cistern.testkit.buffers;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cistern.CudaStream;
+import io.cistern.DeviceBuffer;
+import io.cistern.testkit.StreamLatch;
+import java.util.Arrays;
+import org.junit.jupiter.api.Test;
+
+/// Copies and fills on one device, and between two.
+abstract class DeviceCopyPart extends BufferFixture {
+    DeviceCopyPart(BufferContract suite) {
+        super(suite);
+    }
+
+    @Test
+    void oneBufferIsCopiedToAnother() {
+        DeviceBuffer source = bufferOf(random(10_000));
+        DeviceBuffer target = bufferOf(filled(20_000, 1));
+        target.copyFrom(source);
+        assertThat(contents(target.slice(0, 10_000))).isEqualTo(random(10_000));
+        assertThat(contents(target.slice(10_000, 10_000))).containsOnly(1);
+    }
+
+    @Test
+    void aCopyWaitsForTheStreamOfItsSource() {
+        CudaStream other = anotherStream();
+        StreamLatch latch = latch();
+        DeviceBuffer source = closedLater(DeviceBuffer.allocate(MIB, other));
+        DeviceBuffer target = buffer(MIB);
+        latch.hold(other.handle());
+        source.fill((byte) 6);
+        target.copyFrom(source);
+        source.close();
+        latch.release();
+        assertThat(contents(target)).containsOnly(6);
+    }
+
+    @Test
+    void rangesThatOverlapAreRefused() {
+        DeviceBuffer buffer = bufferOf(random(1000));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> buffer.slice(0, 500).copyFrom(buffer.slice(499, 500)))
+                .withMessageContaining("overlap");
+        buffer.slice(0, 500).copyFrom(buffer.slice(500, 500));
+        assertThat(contents(buffer.slice(0, 500))).isEqualTo(contents(buffer.slice(500, 500)));
+    }
+
+    @Test
+    void whatDoesNotFitIsNotCopied() {
+        DeviceBuffer source = buffer(101);
+        DeviceBuffer target = buffer(100);
+        assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> target.copyFrom(source));
+    }
+
+    @Test
+    void rowsAreCopiedFromImageToImage() {
+        DeviceBuffer source = bufferOf(random(8 * 50));
+        DeviceBuffer target = bufferOf(filled(8 * 70, 1));
+        target.rows(3, 70, 40, 8).copyFrom(source.rows(5, 50, 40, 8), stream.handle());
+        byte[] all = contents(target);
+        for (int row = 0; row < 8; row++) {
+            byte[] expected = filled(70, 1);
+            System.arraycopy(random(8 * 50), 50 * row + 5, expected, 3, 40);
+            assertThat(Arrays.copyOfRange(all, 70 * row, 70 * row + 70)).isEqualTo(expected);
+        }
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> target.rows(0, 70, 40, 8).copyFrom(source.rows(0, 50, 41, 8), stream.handle()));
+    }
+
+    @Test
+    void aFillStaysInsideItsPart() {
+        DeviceBuffer buffer = bufferOf(filled(1000, 1));
+        buffer.slice(7, 100).fill((byte) 2);
+        byte[] expected = filled(1000, 1);
+        Arrays.fill(expected, 7, 107, (byte) 2);
+        assertThat(contents(buffer)).isEqualTo(expected);
+    }
+
+    private CudaStream streamOfAnotherDevice() {
+        assumeTrue(driver.devices().count() > 1, "one device alone");
+        return closedLater(CudaStream.open(memory, 1));
+    }
+
+    @Test
+    void aBufferIsCopiedToAnotherDeviceAndBack() {
+        CudaStream other = streamOfAnotherDevice();
+        byte[] bytes = random(3 * MIB + 1);
+        DeviceBuffer here = bufferOf(bytes);
+        DeviceBuffer there = closedLater(DeviceBuffer.allocate(bytes.length, other));
+        there.copyFrom(here);
+        here.fill((byte) 0);
+        assertThat(contents(there)).isEqualTo(bytes);
+        here.copyFrom(there);
+        assertThat(contents(here)).isEqualTo(bytes);
+    }
+
+    @Test
+    void aCopyBetweenDevicesIsInOrderWithBoth() {
+        CudaStream other = streamOfAnotherDevice();
+        StreamLatch latch = latch();
+        DeviceBuffer here = buffer(MIB);
+        DeviceBuffer there = closedLater(DeviceBuffer.allocate(MIB, other));
+        there.fill((byte) 1);
+        latch.hold(stream.handle());
+        here.fill((byte) 2);
+        there.copyFrom(here);
+        latch.release();
+        assertThat(contents(there)).containsOnly(2);
+        there.close();
+    }
+}

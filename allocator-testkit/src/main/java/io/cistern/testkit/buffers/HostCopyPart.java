@@ -1,0 +1,223 @@
+package io.cistern.testkit.buffers;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import io.cistern.CopyBatch;
+import io.cistern.CopyMode;
+import io.cistern.CudaStream;
+import io.cistern.DeviceBuffer;
+import io.cistern.PinnedBuffer;
+import io.cistern.testkit.StreamLatch;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import org.junit.jupiter.api.Test;
+
+/// Copies between host and device.
+abstract class HostCopyPart extends BufferFixture {
+    /// Around the pieces in which the heap is copied.
+    private static final int[] SIZES = {1, 3, 4096, MIB - 1, MIB, MIB + 1, 3 * MIB + 5};
+
+    HostCopyPart(BufferContract suite) {
+        super(suite);
+    }
+
+    @Test
+    void arraysGoThereAndBack() {
+        for (int byteSize : SIZES) {
+            byte[] bytes = random(byteSize);
+            DeviceBuffer buffer = bufferOf(bytes);
+            assertThat(contents(buffer)).as("%s bytes", byteSize).isEqualTo(bytes);
+            buffer.close();
+        }
+    }
+
+    @Test
+    void nativeMemoryGoesThereAndBack() {
+        for (int byteSize : SIZES) {
+            try (Arena arena = Arena.ofConfined();
+                    DeviceBuffer buffer = DeviceBuffer.allocate(byteSize, stream)) {
+                MemorySegment host = arena.allocateFrom(ValueLayout.JAVA_BYTE, random(byteSize));
+                buffer.copyFrom(host);
+                host.fill((byte) 0);
+                buffer.copyTo(host);
+                assertThat(host.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(random(byteSize));
+            }
+        }
+    }
+
+    @Test
+    void buffersOfTheJdkAreCopiedFromTheirPositionOn() {
+        ByteBuffer bytes = ByteBuffer.allocateDirect(100);
+        bytes.put(random(100)).position(20).limit(80);
+        DeviceBuffer buffer = buffer(60);
+        buffer.copyFrom(bytes);
+        assertThat(contents(buffer)).isEqualTo(Arrays.copyOfRange(random(100), 20, 80));
+        assertThat(bytes.position()).isEqualTo(20);
+        ByteBuffer back = ByteBuffer.allocate(60);
+        buffer.copyTo(back);
+        assertThat(back.array()).isEqualTo(contents(buffer));
+    }
+
+    @Test
+    void pinnedMemoryIsCopiedInStreamOrderAndUsedAgainAfterwards() {
+        StreamLatch latch = latch();
+        DeviceBuffer buffer = buffer(MIB);
+        PinnedBuffer sent = memory.pinned().allocate(MIB);
+        sent.segment().fill((byte) 1);
+        latch.hold(stream.handle());
+        buffer.copyFrom(sent, stream.handle(), CopyMode.NON_BLOCKING);
+        sent.close();
+        try (PinnedBuffer other = memory.pinned().allocate(MIB)) {
+            other.segment().fill((byte) 2); // not the memory that is still to be copied
+            latch.release();
+            assertThat(contents(buffer)).containsOnly(1);
+            buffer.copyTo(other, stream.handle(), CopyMode.BLOCKING);
+            assertThat(other.segment().toArray(ValueLayout.JAVA_BYTE)).containsOnly(1);
+        }
+    }
+
+    @Test
+    void anArrayMayChangeOnceTheCopyReturned() {
+        StreamLatch latch = latch();
+        byte[] bytes = filled(MIB, 1);
+        DeviceBuffer buffer = buffer(MIB);
+        PinnedBuffer first = memory.pinned().allocate(MIB); // so that nothing is pinned while the stream is held
+        PinnedBuffer second = memory.pinned().allocate(MIB);
+        first.close();
+        second.close();
+        latch.hold(stream.handle());
+        buffer.copyFrom(MemorySegment.ofArray(bytes), stream.handle(), CopyMode.NON_BLOCKING);
+        Arrays.fill(bytes, (byte) 2);
+        latch.release();
+        assertThat(contents(buffer)).containsOnly(1);
+    }
+
+    @Test
+    void partsOfABufferAreCopied() {
+        DeviceBuffer buffer = bufferOf(filled(100, 1));
+        buffer.slice(10, 20).copyFrom(MemorySegment.ofArray(filled(20, 2)));
+        buffer.copyFrom(MemorySegment.ofArray(filled(5, 3)));
+        byte[] expected = filled(100, 1);
+        Arrays.fill(expected, 10, 30, (byte) 2);
+        Arrays.fill(expected, 0, 5, (byte) 3);
+        assertThat(contents(buffer)).isEqualTo(expected);
+    }
+
+    @Test
+    void whatDoesNotFitIsNotCopied() {
+        DeviceBuffer buffer = bufferOf(filled(100, 1));
+        assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                .isThrownBy(() -> buffer.copyFrom(MemorySegment.ofArray(new byte[101])));
+        assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                .isThrownBy(() -> buffer.copyTo(MemorySegment.ofArray(new byte[99])));
+        assertThat(contents(buffer)).containsOnly(1);
+    }
+
+    @Test
+    void hostMemoryThatCanNotBeUsedIsRefused() throws Exception {
+        DeviceBuffer buffer = buffer(8);
+        long handle = stream.handle();
+        assertThatIllegalArgumentException()
+                .isThrownBy(
+                        () -> buffer.copyTo(MemorySegment.ofArray(new byte[8]).asReadOnly()))
+                .withMessageContaining("read-only");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> buffer.copyTo(MemorySegment.ofArray(new byte[8]), handle, CopyMode.NON_BLOCKING))
+                .withMessageContaining("PinnedBuffer");
+        MemorySegment ended;
+        try (Arena arena = Arena.ofConfined()) {
+            ended = arena.allocate(8);
+            Throwable[] thrown = new Throwable[1];
+            Thread.ofPlatform()
+                    .start(() -> {
+                        try {
+                            buffer.copyFrom(ended);
+                        } catch (WrongThreadException wrong) {
+                            thrown[0] = wrong;
+                        }
+                    })
+                    .join();
+            assertThat(thrown[0]).isInstanceOf(WrongThreadException.class);
+        }
+        assertThatIllegalStateException().isThrownBy(() -> buffer.copyFrom(ended));
+    }
+
+    @Test
+    void rowsAreCopiedFromAndToAnyHostMemory() {
+        byte[] image = random(10 * 100);
+        DeviceBuffer buffer = bufferOf(filled(10 * 64, 9));
+        var window = buffer.rows(2, 64, 30, 10);
+        window.copyFrom(MemorySegment.ofArray(image).asSlice(5), 100, stream.handle(), CopyMode.NON_BLOCKING);
+        byte[] all = contents(buffer);
+        byte[] back = filled(10 * 40, 0);
+        window.copyTo(MemorySegment.ofArray(back), 40, stream.handle());
+        for (int row = 0; row < 10; row++) {
+            byte[] sent = Arrays.copyOfRange(image, 100 * row + 5, 100 * row + 35);
+            byte[] expected = filled(64, 9);
+            System.arraycopy(sent, 0, expected, 2, 30);
+            assertThat(Arrays.copyOfRange(all, 64 * row, 64 * row + 64)).isEqualTo(expected);
+            assertThat(Arrays.copyOfRange(back, 40 * row, 40 * row + 30)).isEqualTo(sent);
+            assertThat(Arrays.copyOfRange(back, 40 * row + 30, 40 * row + 40)).containsOnly(0);
+        }
+        try (PinnedBuffer pinned = memory.pinned().allocate(300)) {
+            window.copyTo(pinned, 30, stream.handle(), CopyMode.BLOCKING);
+            assertThat(pinned.segment().asSlice(0, 30).toArray(ValueLayout.JAVA_BYTE))
+                    .isEqualTo(Arrays.copyOfRange(image, 5, 35));
+            window.copyFrom(pinned, 30, stream.handle(), CopyMode.BLOCKING);
+        }
+        assertThat(contents(buffer)).isEqualTo(all);
+    }
+
+    @Test
+    void rowsLieInsideAndApart() {
+        DeviceBuffer buffer = buffer(100);
+        assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> buffer.rows(0, 20, 20, 6));
+        assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> buffer.rows(1, 20, 20, 5));
+        assertThatIllegalArgumentException().isThrownBy(() -> buffer.rows(0, 19, 20, 2));
+        assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                .isThrownBy(() -> buffer.rows(0, 20, 10, 5)
+                        .copyFrom(MemorySegment.ofArray(new byte[49]), 10, stream.handle(), CopyMode.BLOCKING));
+    }
+
+    @Test
+    void aBatchIsEnqueuedWholeOrNotAtAll() {
+        DeviceBuffer one = bufferOf(filled(100, 1));
+        DeviceBuffer two = bufferOf(filled(100, 2));
+        byte[] back = new byte[100];
+        CopyBatch batch = new CopyBatch()
+                .toDevice(one, MemorySegment.ofArray(filled(100, 5)))
+                .onDevice(two, one)
+                .toHost(MemorySegment.ofArray(back), two);
+        assertThatIllegalArgumentException().isThrownBy(() -> batch.submit(stream.handle(), CopyMode.NON_BLOCKING));
+        assertThat(contents(one)).containsOnly(1);
+        batch.submit(stream.handle(), CopyMode.BLOCKING);
+        assertThat(back).containsOnly(5);
+        assertThat(batch.count()).isZero();
+        assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                .isThrownBy(() -> batch.onDevice(one.slice(0, 50), two));
+    }
+
+    @Test
+    void aCopyOnAnotherStreamHoldsTheMemoryBack() {
+        CudaStream other = anotherStream();
+        StreamLatch latch = latch();
+        DeviceBuffer buffer = bufferOf(filled(MIB, 1));
+        try (PinnedBuffer pinned = memory.pinned().allocate(MIB)) {
+            pinned.segment().fill((byte) 2);
+            latch.hold(other.handle());
+            buffer.copyFrom(pinned, other.handle(), CopyMode.NON_BLOCKING);
+        }
+        buffer.close();
+        DeviceBuffer next = buffer(MIB);
+        latch.release();
+        next.fill((byte) 3);
+        other.synchronize();
+        assertThat(contents(next)).containsOnly(3);
+    }
+}

@@ -1,0 +1,120 @@
+package io.cistern.benchmarks;
+
+import io.cistern.DeviceArena;
+import io.cistern.DeviceBuffer;
+import io.cistern.DeviceMemory;
+import io.cistern.PinnedBuffer;
+import io.cistern.simulated.CallCosts;
+import io.cistern.simulated.SimulatedGpu;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
+
+/// What the objects that programs hold cost over the raw pair, with a provider that does nothing: with `-prof gc` also
+/// in bytes. Nothing of it is the GPU's.
+@State(Scope.Thread)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(2)
+public class BufferBenchmark {
+    private static final long STREAM = 7;
+
+    /// More than an iteration can use up.
+    private static final long ARENA_BYTES = 1L << 44;
+
+    private DeviceMemory memory;
+    private DeviceArena confined;
+    private DeviceArena shared;
+    private DeviceBuffer whole;
+
+    @Setup
+    public void open() {
+        memory = DeviceMemory.builder(
+                        SimulatedGpu.builder().costs(CallCosts.free()).build())
+                .open();
+        memory.setCurrent(memory.open("none", new SpacedAllocator()));
+        whole = DeviceBuffer.allocate(memory, 1 << 20, 0, STREAM);
+        confined = DeviceArena.builder(memory)
+                .from(memory.open("arena", new NoAllocator()))
+                .firstBytes(ARENA_BYTES)
+                .open(0, STREAM);
+        shared = DeviceArena.builder(memory)
+                .from(memory.open("shared arena", new NoAllocator(0x6f00_0000_0000L)))
+                .firstBytes(ARENA_BYTES)
+                .shared()
+                .open(0, STREAM);
+        confined.allocate(1);
+        shared.allocate(1);
+    }
+
+    @Setup(Level.Iteration)
+    public void reset() {
+        confined.reset();
+        shared.reset();
+    }
+
+    /// The pair that a buffer's is compared with.
+    @Benchmark
+    public long rawPair() {
+        long address = memory.allocate(4096, 0, STREAM);
+        memory.free(address, STREAM);
+        return address;
+    }
+
+    /// The buffer escapes, so that it is an object.
+    @Benchmark
+    public DeviceBuffer bufferPair() {
+        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 4096, 0, STREAM);
+        buffer.close();
+        return buffer;
+    }
+
+    @Benchmark
+    public DeviceBuffer slice() {
+        return whole.slice(4096, 1000);
+    }
+
+    @Benchmark
+    public long arenaAddress() {
+        return confined.allocate(1000);
+    }
+
+    @Benchmark
+    public DeviceBuffer arenaBuffer() {
+        return confined.buffer(1000);
+    }
+
+    @Benchmark
+    public long sharedArenaAddress() {
+        return shared.allocate(1000);
+    }
+
+    /// Ten bumps and a reset.
+    @Benchmark
+    public long arenaTenAndReset() {
+        long last = 0;
+        for (int i = 0; i < 10; i++) {
+            last = confined.allocate(1000);
+        }
+        confined.reset();
+        return last;
+    }
+
+    @Benchmark
+    public PinnedBuffer pinnedPair() {
+        PinnedBuffer buffer = memory.pinned().allocate(4096);
+        buffer.close();
+        return buffer;
+    }
+}

@@ -1,0 +1,165 @@
+package io.cistern.cuda.nvrtc;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.util.ArrayList;
+import java.util.List;
+
+/// The functions of a loaded `libnvrtc`. Once loaded it stays.
+///
+/// Steps of a compilation: `nvrtcCreateProgram`, `nvrtcCompileProgram`, then the text of PTX or log by asking for
+/// its length first, `nvrtcDestroyProgram` in any case.
+@SuppressWarnings("restricted")
+final class NvrtcLibrary {
+    private static final List<String> NAMES =
+            List.of("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2");
+
+    private final String name;
+    private final MethodHandle create;
+    private final MethodHandle compile;
+    private final MethodHandle destroy;
+    private final MethodHandle version;
+    private final MethodHandle errorString;
+    private final Text ptx;
+    private final Text log;
+
+    private NvrtcLibrary(String name, SymbolLookup symbols) {
+        this.name = name;
+        create = handle(symbols, "nvrtcCreateProgram", ADDRESS, ADDRESS, ADDRESS, JAVA_INT, ADDRESS, ADDRESS);
+        compile = handle(symbols, "nvrtcCompileProgram", JAVA_LONG, JAVA_INT, ADDRESS);
+        destroy = handle(symbols, "nvrtcDestroyProgram", ADDRESS);
+        version = handle(symbols, "nvrtcVersion", ADDRESS, ADDRESS);
+        errorString = Linker.nativeLinker()
+                .downcallHandle(symbols.findOrThrow("nvrtcGetErrorString"), FunctionDescriptor.of(ADDRESS, JAVA_INT));
+        ptx = new Text(symbols, "nvrtcGetPTX");
+        log = new Text(symbols, "nvrtcGetProgramLog");
+    }
+
+    static NvrtcLibrary find() {
+        List<String> named = Settings.ofProcess()
+                .get(Setting.NVRTC_LIBRARY)
+                .map(set -> List.of(set.text()))
+                .orElse(NAMES);
+        List<String> reasons = new ArrayList<>();
+        for (String name : named) {
+            try {
+                return new NvrtcLibrary(name, SymbolLookup.libraryLookup(name, Arena.global()));
+            } catch (IllegalArgumentException notThere) {
+                reasons.add(name);
+            }
+        }
+        throw new UnsupportedOperationException("NVRTC is not installed, or lies where the loader does not look: tried "
+                + String.join(", ", reasons) + "; name it by the setting " + Setting.NVRTC_LIBRARY.key());
+    }
+
+    private static MethodHandle handle(SymbolLookup symbols, String function, MemoryLayout... parameters) {
+        return Linker.nativeLinker()
+                .downcallHandle(symbols.findOrThrow(function), FunctionDescriptor.of(JAVA_INT, parameters));
+    }
+
+    String name() {
+        return name;
+    }
+
+    String version() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment major = arena.allocate(JAVA_INT);
+            MemorySegment minor = arena.allocate(JAVA_INT);
+            check("nvrtcVersion", call(() -> (int) version.invokeExact(major, minor)));
+            return major.get(JAVA_INT, 0) + "." + minor.get(JAVA_INT, 0);
+        }
+    }
+
+    String compile(String source, String fileName, List<String> options) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment program = arena.allocate(JAVA_LONG);
+            MemorySegment text = arena.allocateFrom(source);
+            MemorySegment file = arena.allocateFrom(fileName);
+            check("nvrtcCreateProgram", call(() ->
+                    (int) create.invokeExact(program, text, file, 0, MemorySegment.NULL, MemorySegment.NULL)));
+            try {
+                return compiled(arena, program.get(JAVA_LONG, 0), options);
+            } finally {
+                int ignored = call(() -> (int) destroy.invokeExact(program));
+                assert ignored >= 0;
+            }
+        }
+    }
+
+    private String compiled(Arena arena, long program, List<String> options) {
+        MemorySegment list = arena.allocate(ADDRESS, Math.max(1, options.size()));
+        for (int i = 0; i < options.size(); i++) {
+            list.setAtIndex(ADDRESS, i, arena.allocateFrom(options.get(i)));
+        }
+        int count = options.size();
+        int code = call(() -> (int) compile.invokeExact(program, count, list));
+        if (code != 0) {
+            throw new NvrtcException("nvrtcCompileProgram", describe(code), code, log.of(arena, program));
+        }
+        return ptx.of(arena, program);
+    }
+
+    private void check(String function, int code) {
+        if (code != 0) {
+            throw new NvrtcException(function, describe(code), code, "");
+        }
+    }
+
+    private String describe(int code) {
+        try {
+            MemorySegment text = (MemorySegment) errorString.invokeExact(code);
+            return text.address() == 0
+                    ? "nvrtcResult"
+                    : text.reinterpret(Long.MAX_VALUE).getString(0);
+        } catch (Throwable e) {
+            return "nvrtcResult";
+        }
+    }
+
+    /// A native call.
+    private interface Call {
+        int run() throws Throwable;
+    }
+
+    private static int call(Call call) {
+        try {
+            return call.run();
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /// A text of a program: a function for its length with the closing zero, and one that writes it.
+    private final class Text {
+        private final String function;
+        private final MethodHandle size;
+        private final MethodHandle get;
+
+        Text(SymbolLookup symbols, String function) {
+            this.function = function;
+            size = handle(symbols, function + "Size", JAVA_LONG, ADDRESS);
+            get = handle(symbols, function, JAVA_LONG, ADDRESS);
+        }
+
+        String of(Arena arena, long program) {
+            MemorySegment length = arena.allocate(JAVA_LONG);
+            check(function + "Size", call(() -> (int) size.invokeExact(program, length)));
+            MemorySegment text = arena.allocate(Math.max(1, length.get(JAVA_LONG, 0)));
+            check(function, call(() -> (int) get.invokeExact(program, text)));
+            return text.getString(0);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+package io.cistern.jcuda;
+
+import jcuda.Pointer;
+import jcuda.driver.CUdeviceptr;
+
+/// Reads a pointer of JCuda, through the protected members that it has for subclasses.
+final class PointerParts extends Pointer {
+    private PointerParts(Pointer pointer) {
+        super(pointer);
+    }
+
+    /// Address and offset.
+    ///
+    /// @throws IllegalArgumentException if it points to a Java array or buffer
+    static long address(Pointer pointer) {
+        if (!(pointer instanceof CUdeviceptr) && isToJavaObject(pointer)) {
+            throw new IllegalArgumentException("a pointer to an array or buffer of Java has no lasting address");
+        }
+        PointerParts parts = new PointerParts(pointer);
+        return parts.getNativePointer() + parts.getByteOffset();
+    }
+
+    /// Only its text tells.
+    private static boolean isToJavaObject(Pointer pointer) {
+        return !pointer.toString().contains("nativePointer=");
+    }
+}
