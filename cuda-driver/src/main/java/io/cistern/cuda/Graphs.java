@@ -72,6 +72,15 @@ public interface Graphs {
         }
     }
 
+    /// Lets all calls through this driver get on with captures on a device, until [#unshelter]; counted. Calls that
+    /// a capture forbids are made as [#relaxed] would, on every thread. Those that would invalidate each capture
+    /// of the context, [Devices#synchronize] and [Events#recordAll], are refused with
+    /// [CudaResult#STREAM_CAPTURE_UNSUPPORTED] and not made.
+    void shelter(int device);
+
+    /// Takes back one [#shelter].
+    void unshelter(int device);
+
     /// Makes an empty graph (`cuGraphCreate`).
     long create(int device);
 

@@ -8,6 +8,7 @@ import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.Events;
+import io.cistern.cuda.Graphs;
 import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Modules;
@@ -42,6 +43,7 @@ public final class SimulatedGpu implements CudaDriver {
     private final SimulatedCopies copies;
     private final SimulatedStreams streams;
     private final SimulatedEvents events;
+    private final SimulatedGraphs graphs;
     private final SimulatedModules modules;
     private final SimulatedPeers peers;
     private final SimulatedSharing sharing;
@@ -56,6 +58,7 @@ public final class SimulatedGpu implements CudaDriver {
         copies = new SimulatedCopies(machine);
         streams = new SimulatedStreams(machine);
         events = new SimulatedEvents(machine);
+        graphs = new SimulatedGraphs(machine);
         modules = new SimulatedModules(machine);
         peers = new SimulatedPeers(machine);
         sharing = new SimulatedSharing(machine);
@@ -183,6 +186,11 @@ public final class SimulatedGpu implements CudaDriver {
     @Override
     public Events events() {
         return events;
+    }
+
+    @Override
+    public Graphs graphs() {
+        return graphs;
     }
 
     @Override

@@ -169,6 +169,18 @@ final class NativeGraphs implements Graphs {
     }
 
     @Override
+    public void shelter(int device) {
+        contexts.handle(begin, device);
+        contexts.shelter().change(device, 1);
+    }
+
+    @Override
+    public void unshelter(int device) {
+        contexts.handle(end, device);
+        contexts.shelter().change(device, -1);
+    }
+
+    @Override
     public long create(int device) {
         try (Frame frame = contexts.enter(create, device)) {
             create.check(create.call(frame.out(), 0), "device", device);

@@ -93,6 +93,34 @@ final class GraphMarshallingTests {
     }
 
     @Test
+    void aShelteredCallIsMadeInRelaxedMode() {
+        graphs.exchangeThreadMode(CaptureMode.THREAD_LOCAL);
+        library.record(true);
+        graphs.shelter(0);
+        driver.events().hasPassed(1, STREAM);
+        graphs.unshelter(0);
+        driver.events().hasPassed(1, STREAM);
+        assertCalls(
+                "cuThreadExchangeStreamCaptureMode(2)",
+                "cuEventQuery(500000007)",
+                "cuThreadExchangeStreamCaptureMode(1)",
+                "cuEventQuery(500000007)");
+        graphs.exchangeThreadMode(CaptureMode.GLOBAL);
+    }
+
+    @Test
+    void whatWouldInvalidateTheCapturesOfADeviceIsNotCalled() {
+        graphs.shelter(0);
+        assertThatThrownBy(() -> driver.devices().synchronize(0)).hasMessageContaining("(900)");
+        assertThatThrownBy(() -> driver.events().recordAll(0, 1)).hasMessageContaining("(900)");
+        driver.devices().synchronize(1);
+        graphs.unshelter(0);
+        driver.devices().synchronize(0);
+        assertThat(library.callsWithoutContexts()).filteredOn(call -> !call.contains("Exchange"))
+                .containsExactly("cuCtxSynchronize()", "cuCtxSynchronize()");
+    }
+
+    @Test
     void nodes() {
         assertThat(graphs.create(0)).isEqualTo(0x9_0000_0002L);
         assertThat(graphs.addAllocation(1, GRAPH, NODES, 0x1_0000_0200L))
