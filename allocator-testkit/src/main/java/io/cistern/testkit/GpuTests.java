@@ -37,7 +37,7 @@ public final class GpuTests {
 
     private static final List<Class<?>> USUAL = List.of(
             ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class);
-    private static final List<Class<?>> BY_NAME = List.of(SharedStreams.class, SharedPools.class);
+    private static final List<Class<?>> BY_NAME = List.of(SharedStreams.class, SharedPools.class, ChosenCapturedGraphs.class);
 
     private final PrintWriter out;
 

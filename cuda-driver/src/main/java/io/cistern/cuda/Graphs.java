@@ -81,6 +81,9 @@ public interface Graphs {
     /// Takes back one [#shelter].
     void unshelter(int device);
 
+    /// Whether calls are [sheltered][#shelter] from captures on a device. Asks no driver.
+    boolean isSheltered(int device);
+
     /// Makes an empty graph (`cuGraphCreate`).
     long create(int device);
 

@@ -4,12 +4,12 @@ import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 
 /// The captures of a machine that are under way, and the calls that they forbid. Guarded by the machine's lock.
@@ -42,8 +42,8 @@ final class CaptureTable {
 
     private final Set<Capture> captures = new LinkedHashSet<>();
     private final Map<Thread, CaptureMode> modes = new WeakHashMap<>();
-    private int shelters;
-    private final Map<Integer, Integer> sheltersOfDevices = new HashMap<>();
+    private volatile boolean sheltered;
+    private final Map<Integer, Integer> sheltersOfDevices = new ConcurrentHashMap<>();
     private long lastId;
 
     long nextId() {
@@ -66,8 +66,13 @@ final class CaptureTable {
     }
 
     void shelter(int device, int change) {
-        shelters += change;
         sheltersOfDevices.merge(device, change, Integer::sum);
+        sheltered = sheltersOfDevices.values().stream().anyMatch(count -> count != 0);
+    }
+
+    /// Also without the lock.
+    boolean isSheltered(int device) {
+        return sheltered && sheltersOfDevices.getOrDefault(device, 0) != 0;
     }
 
     /// Fails if a capture forbids a call.
@@ -76,9 +81,8 @@ final class CaptureTable {
             return;
         }
         if (OVER_ALL_STREAMS.contains(call)) {
-            boolean made = sheltersOfDevices.getOrDefault(device, 0) == 0;
-            refuse(captures.stream().filter(each -> each.origin().device() == device), made);
-        } else if (UNSAFE.contains(call) && shelters == 0) {
+            refuse(captures.stream().filter(each -> each.origin().device() == device), !isSheltered(device));
+        } else if (UNSAFE.contains(call) && !sheltered) {
             refuse(captures.stream().filter(this::forbids), true);
         }
     }

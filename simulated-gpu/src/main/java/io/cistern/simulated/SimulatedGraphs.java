@@ -141,6 +141,11 @@ final class SimulatedGraphs implements Graphs {
     }
 
     @Override
+    public boolean isSheltered(int device) {
+        return machine.captures().isSheltered(device);
+    }
+
+    @Override
     public long create(int device) {
         return machine.call(
                 DriverCall.GRAPH_CREATE,

@@ -22,6 +22,10 @@ final class CaptureShelter {
         return all.get() != 0;
     }
 
+    boolean isOn(int device) {
+        return isOn() && devices.get(device) != 0;
+    }
+
     void change(int device, int change) {
         devices.addAndGet(device, change);
         all.addAndGet(change);
@@ -29,7 +33,7 @@ final class CaptureShelter {
 
     /// Refuses a call that would invalidate the captures of a device.
     void refuse(DriverFunction attempted, int device) {
-        if (devices.get(device) != 0) {
+        if (isOn(device)) {
             throw attempted.failed(
                     CudaResult.STREAM_CAPTURE_UNSUPPORTED.code(),
                     "device=" + device + ", not called, since it would invalidate the captures under way");

@@ -181,6 +181,11 @@ final class NativeGraphs implements Graphs {
     }
 
     @Override
+    public boolean isSheltered(int device) {
+        return contexts.shelter().isOn(device);
+    }
+
+    @Override
     public long create(int device) {
         try (Frame frame = contexts.enter(create, device)) {
             create.check(create.call(frame.out(), 0), "device", device);
