@@ -221,6 +221,53 @@ result cuEventSynchronize(u64 e) { SAY("%llx", e); }
 result cuEventElapsedTime(float *ms, u64 a, u64 b) { GIVE(ms, 1.5f); SAY("%llx, %llx", a, b); }
 result cuEventDestroy_v2(u64 e) { SAY("%llx", e); }
 
+// --- graphs. The stream 0xca97 is captured. -------------------------------------------------------------------------
+
+static u64 nodes[] = {0x700000001ull, 0x700000002ull};
+static int thread_mode;
+result cuStreamBeginCapture_v2(u64 s, int mode) { SAY("%llx, %d", s, mode); }
+result cuStreamEndCapture(u64 s, u64 *g) { GIVE(g, 0x900000001ull); SAY("%llx", s); }
+result cuStreamIsCapturing(u64 s, int *status) { GIVE(status, s == 0xca97); SAY("%llx", s); }
+result cuStreamGetCaptureInfo_v3(u64 s, int *status, u64 *id, u64 *g, const u64 **n, const void **edges, size_t *count) {
+    GIVE(status, s == 0xca97);
+    if (s == 0xca97 && id) GIVE(id, 0x100000009ull);
+    if (s == 0xca97 && g) GIVE(g, 0x900000001ull);
+    if (s == 0xca97 && n) { GIVE(n, nodes); GIVE(count, 2); }
+    SAY("%llx", s);
+}
+result cuThreadExchangeStreamCaptureMode(int *mode) { int old = thread_mode; thread_mode = *mode; *mode = old; SAY("%d", thread_mode); }
+result cuGraphCreate(u64 *g, unsigned f) { GIVE(g, 0x900000002ull); SAY("%x", f); }
+result cuGraphAddMemAllocNode(u64 *n, u64 g, const u64 *d, size_t count, u64 *p) {
+    GIVE(n, nodes[0]); p[14] = 0xa00000003ull; SAY("%llx, %zx, %llx, %s", g, count, count ? d[count - 1] : 0, bytes(p, 112));
+}
+result cuGraphAddMemFreeNode(u64 *n, u64 g, const u64 *d, size_t count, u64 p) { GIVE(n, nodes[1]); SAY("%llx, %zx, %llx, %llx", g, count, count ? d[count - 1] : 0, p); }
+result cuGraphAddMemsetNode(u64 *n, u64 g, const u64 *d, size_t count, const void *p, u64 c) {
+    GIVE(n, nodes[1]); SAY("%llx, %zx, %llx, %s, %llx", g, count, count ? d[count - 1] : 0, bytes(p, 40), c);
+}
+result cuGraphAddEmptyNode(u64 *n, u64 g, const u64 *d, size_t count) { GIVE(n, nodes[1]); SAY("%llx, %zx, %llx", g, count, count ? d[count - 1] : 0); }
+result cuGraphGetNodes(u64 g, u64 *n, size_t *count) { GIVE(count, 5); SAY("%llx", g); }
+result cuGraphNodeGetDependencies_v2(u64 node, u64 *n, void *edges, size_t *count) {
+    if (n) { n[0] = nodes[0]; n[1] = nodes[1]; }
+    GIVE(count, 2);
+    SAY("%llx", node);
+}
+static void (*object_destructor)(u64);
+static u64 object_data;
+void fake_destroy_object(void) { object_destructor(object_data); }
+result cuUserObjectCreate(u64 *o, u64 data, void (*destroy)(u64), unsigned count, unsigned f) {
+    GIVE(o, 0x800000001ull); object_destructor = destroy; object_data = data; SAY("%u, %u", count, f);
+}
+result cuUserObjectRelease(u64 o, unsigned count) { fake_destroy_object(); SAY("%llx, %u", o, count); }
+result cuGraphRetainUserObject(u64 g, u64 o, unsigned count, unsigned f) { SAY("%llx, %llx, %u, %u", g, o, count, f); }
+result cuGraphInstantiateWithFlags(u64 *e, u64 g, u64 f) { GIVE(e, 0x900000003ull); SAY("%llx, %llx", g, f); }
+result cuGraphExecUpdate_v2(u64 e, u64 g, int *r) { GIVE(r, 2); SAY("%llx, %llx", e, g); }
+result cuGraphLaunch(u64 e, u64 s) { SAY("%llx, %llx", e, s); }
+result cuGraphExecDestroy(u64 e) { SAY("%llx", e); }
+result cuGraphDestroy(u64 g) { SAY("%llx", g); }
+result cuDeviceGetGraphMemAttribute(int d, int a, u64 *v) { GIVE(v, 0x500000000ull + a); SAY("%d, %d", d, a); }
+result cuDeviceSetGraphMemAttribute(int d, int a, u64 *v) { SAY("%d, %d, %llx", d, a, *v); }
+result cuDeviceGraphMemTrim(int d) { SAY("%d", d); }
+
 // --- modules, peers -------------------------------------------------------------------------------------------------
 
 result cuModuleLoadData(u64 *m, const void *image) { GIVE(m, 0x3001); SAY("%s", (const char *)image); }

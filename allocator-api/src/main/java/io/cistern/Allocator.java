@@ -19,6 +19,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// An allocator that was opened, as a program sees it: metered and owned by the framework whoever wrote it.
@@ -41,6 +42,9 @@ public final class Allocator implements AutoCloseable {
 
     private final Leaks leaks;
     private final Pools pools;
+    private final Consumer<Runnable> outsideCaptures;
+    private final @Nullable MemoryLimit limit;
+    private boolean servesGraphs;
     private final AtomicBoolean closing = new AtomicBoolean();
 
     Allocator(
@@ -51,6 +55,8 @@ public final class Allocator implements AutoCloseable {
             Runnable whenClosed) {
         this.leaks = memory.leakRecords();
         this.pools = memory.lenders();
+        this.limit = limit;
+        this.outsideCaptures = memory::outsideCaptures;
         this.driver = memory.driver();
         Router router = memory.router();
         this.spec = spec;
@@ -315,7 +321,32 @@ public final class Allocator implements AutoCloseable {
     }
 
     private boolean isMine(Route route) {
+        return leads(route);
+    }
+
+    /// Whether a route leads to this allocator.
+    boolean leads(Route route) {
         return routes[route.device()].isBeside(route);
+    }
+
+    /// Opens one more way to this allocator, whose blocks are charged to no limit.
+    Route openBeside(int device) {
+        undrained.incrementAndGet();
+        return router.openBeside(routes[device], null, this::drained);
+    }
+
+    /// Whether it can be opened again for graphs.
+    boolean servesGraphs() {
+        return servesGraphs;
+    }
+
+    void servesGraphs(boolean can) {
+        servesGraphs = can;
+    }
+
+    @Nullable
+    MemoryLimit limit() {
+        return limit;
     }
 
     boolean isClosed() {
@@ -341,8 +372,10 @@ public final class Allocator implements AutoCloseable {
 
     private void drained() {
         if (undrained.decrementAndGet() == 0) {
-            maker.close();
-            whenClosed.run();
+            outsideCaptures.accept(() -> {
+                maker.close();
+                whenClosed.run();
+            });
         }
     }
 

@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.context.EventOrder;
 import io.cistern.internal.context.EventStreams;
@@ -13,6 +14,7 @@ import io.cistern.spi.BlockRecords;
 import io.cistern.spi.Catalog;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -37,6 +39,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     private final PageableCopies pageableCopies;
     private final ForeignMemory foreign;
     private final Map<String, ArenaSizes> arenaSizes = new ConcurrentHashMap<>();
+    private final Captures captures;
     private final @Nullable ScopeWatch watch;
 
     DeviceMemory(DeviceMemoryBuilder builder) {
@@ -46,6 +49,8 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
         pinned = new PinnedMemory(driver());
         pageableCopies = new PageableCopies(driver(), builder.reportPageableCopies);
         foreign = new ForeignMemory(allocator -> open(ForeignMemory.NAME, allocator));
+        captures = new Captures(this, eventStreams);
+        pools.collectGraphs(captures::collect);
         watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
         if (watch != null) {
             router.watch(watch);
@@ -228,6 +233,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        captures.collect();
         return PlainTrim.all(allocators(), device, keepBytes, mode);
     }
 
@@ -269,6 +275,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
             return;
         }
         try {
+            captures.usedElsewhere(address);
             uses.recordUse(address, stream);
         } catch (UnknownAddressException unknown) {
             throw explained(unknown);
@@ -312,6 +319,58 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
         }
     }
 
+    /// Begins to capture a stream into a graph, with memory of its own.
+    ///
+    /// @param stream not the legacy default stream
+    /// @throws io.cistern.cuda.CudaException as [io.cistern.cuda.Graphs#beginCapture]
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public GraphCapture capture(int device, long stream, CaptureMode mode) {
+        return capture(device, stream, mode, captures.newMemory());
+    }
+
+    /// Begins to capture a stream into a graph that shares the memory of others: see [GraphMemory].
+    ///
+    /// @throws IllegalStateException if those are gone
+    public GraphCapture capture(int device, long stream, CaptureMode mode, GraphMemory shared) {
+        return GraphCapture.begin(captures, checked(device), stream, mode, shared);
+    }
+
+    /// Announces a capture that other code begins, right before or right after it does and before anything is
+    /// allocated on the stream. Not announcing it breaks the contract: the stream would be given memory that others
+    /// use between two launches.
+    ///
+    /// @return the memory of the graph to come
+    public GraphMemory captureBegins(int device, long stream) {
+        GraphMemory own = captures.newMemory();
+        captureBegins(device, stream, own);
+        return own;
+    }
+
+    /// As [#captureBegins(int, long)], for a graph that shares the memory of others.
+    ///
+    /// @throws IllegalStateException if those are gone
+    public void captureBegins(int device, long stream, GraphMemory shared) {
+        captures.begin(checked(device), stream, shared);
+    }
+
+    /// Announces that an [announced][#captureBegins] capture has ended.
+    ///
+    /// @param stream where it began
+    /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if the capture failed
+    ///     or its graph is destroyed already
+    /// @throws IllegalStateException if no capture of that stream was announced
+    public void captureEnds(int device, long stream, long graph) {
+        captures.end(captures.announced(device, stream), graph);
+    }
+
+    Captures captures() {
+        return captures;
+    }
+
+    private int checked(int device) {
+        return Objects.checkIndex(device, environment().deviceCount());
+    }
+
     /// Lets all peaks on a device begin at what is alive or reserved now, for all allocators: see
     /// [Allocator#resetPeaks].
     ///
@@ -343,6 +402,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// twice does nothing.
     @Override
     public void close() {
+        captures.close();
         for (Allocator allocator : allocators.reversed()) {
             allocator.close();
         }

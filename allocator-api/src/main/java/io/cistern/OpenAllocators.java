@@ -12,6 +12,7 @@ import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSource;
+import io.cistern.spi.StreamOrder;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -78,7 +79,31 @@ abstract sealed class OpenAllocators permits DeviceMemory {
     private Allocator open(AllocatorSpec given, @Nullable MemoryLimit limit) {
         AllocatorSpec spec = catalog.complete(given);
         OpenContext context = context(spec, Map.of());
-        return open(spec, openMaker(spec, context), limit, context::close);
+        Allocator allocator = open(spec, openMaker(spec, context), limit, context::close);
+        allocator.servesGraphs(catalog.allocator(spec.name()).servesGraphs());
+        return allocator;
+    }
+
+    /// Opens the private allocator of graphs.
+    ///
+    /// @param usual the one that serves when nothing is captured, which [can][Allocator#servesGraphs]
+    Allocator openForGraphs(Allocator usual, StreamOrder order) {
+        AllocatorSpec spec = usual.spec();
+        OpenContext context = new OpenContext((DeviceMemory) this, spec, order);
+        AllocatorProvider provider = catalog.allocator(spec.name());
+        DeviceAllocator maker = context.open(() -> provider.openForGraphs(context));
+        AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), "graphs of " + spec.text());
+        return open(named, maker, usual.limit(), context::close);
+    }
+
+    /// The allocator that a route leads to.
+    Allocator ownerOf(Route route) {
+        for (Allocator allocator : allocators) {
+            if (allocator.leads(route)) {
+                return allocator;
+            }
+        }
+        throw new IllegalStateException("allocator " + route + " is closed");
     }
 
     private DeviceAllocator openMaker(AllocatorSpec spec, OpenContext context) {
@@ -260,6 +285,11 @@ abstract sealed class OpenAllocators permits DeviceMemory {
     /// The allocators that are open or still have live blocks, in the order of opening.
     public List<Allocator> allocators() {
         return List.copyOf(allocators);
+    }
+
+    /// Does something that a capture forbids, now or when none is under way.
+    void outsideCaptures(Runnable action) {
+        ((DeviceMemory) this).captures().whenNoneIsUnderWay(action);
     }
 
     Leaks leakRecords() {

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /// The pools of one [DeviceMemory], what they lend, and the scopes that were begun without lexical form.
@@ -21,6 +22,7 @@ final class Pools {
     private record Begun(long poolId, int device, long threadId) {}
 
     private final Router router;
+    private BooleanSupplier collectsGraphs = () -> false;
     private final CopyOnWriteArrayList<MemoryPool> pools = new CopyOnWriteArrayList<>();
     private final Map<Begun, Deque<Scope>> begun = new ConcurrentHashMap<>();
 
@@ -29,6 +31,13 @@ final class Pools {
 
     Pools(Router router) {
         this.router = router;
+    }
+
+    /// Sets what gives memory of graphs back that are gone, before the first allocation.
+    ///
+    /// @param collects tells whether there was any
+    void collectGraphs(BooleanSupplier collects) {
+        collectsGraphs = collects;
     }
 
     /// Adds a pool, unless somebody closed its allocator already.
@@ -95,6 +104,13 @@ final class Pools {
             long byteSize,
             long stream,
             DeviceOutOfMemoryException failure) {
+        if (collectsGraphs.getAsBoolean()) {
+            try {
+                return router.allocate(refusing, byteSize, stream);
+            } catch (DeviceOutOfMemoryException stillNot) {
+                // What pools lend may help.
+            }
+        }
         int device = refusing.device();
         for (MemoryPool pool : pools) {
             if (pool.allocator().route(device).sharesMakerWith(refusing)) {

@@ -40,8 +40,8 @@ public final class GpuTests {
 
     private static final List<Class<?>> USUAL = List.of(
             ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class);
-    private static final List<Class<?>> BY_NAME =
-            List.of(SharedStreams.class, SharedPools.class, CarelessLibrary.class, Buffers.class);
+    private static final List<Class<?>> BY_NAME = List.of(
+            SharedStreams.class, SharedPools.class, CarelessLibrary.class, Buffers.class, ChosenCapturedGraphs.class);
 
     private final PrintWriter out;
 

@@ -46,6 +46,18 @@ public final class AsyncProvider implements AllocatorProvider {
     }
 
     @Override
+    public boolean servesGraphs() {
+        return true;
+    }
+
+    /// The options of pools have no say over the memory of graphs, which is the driver's own.
+    @Override
+    public DeviceAllocator openForGraphs(AllocatorContext context) {
+        AsyncOptions.read(context.options(), Long.MAX_VALUE);
+        return new GraphAllocations(driver(context));
+    }
+
+    @Override
     public DeviceAllocator open(AllocatorContext context) {
         CudaDriver driver = driver(context);
         AsyncOptions options =

@@ -260,6 +260,16 @@ final class CachingAllocator extends LaneTable
         }
     }
 
+    /// Takes a reason away from all memory of all devices.
+    void unpinAll(Page.Pin reason) {
+        for (int device = 0; device < caches.length(); device++) {
+            DeviceCache cache = caches.get(device);
+            if (cache != null) {
+                cache.unpinAll(reason);
+            }
+        }
+    }
+
     @Override
     public void streamClosing(int device, long stream) {
         DeviceCache cache = caches.get(device);

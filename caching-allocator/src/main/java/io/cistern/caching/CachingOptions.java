@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 /// @param limit how much may be reserved
 /// @param lanes what threads keep of blocks that they freed
 /// @param check how much is checked
+/// @param givesBack whether idle memory may go back to the driver when there is no more; not that of graphs
 record CachingOptions(
         String source,
         @Nullable Boolean growsByPages,
@@ -29,7 +30,8 @@ record CachingOptions(
         Splitting splitting,
         ReserveLimit limit,
         LaneLimit lanes,
-        CheckLevel check) {
+        CheckLevel check,
+        boolean givesBack) {
     /// What every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
 
@@ -54,7 +56,8 @@ record CachingOptions(
                 new Splitting(true, 0, USUAL_LARGE_SEGMENT),
                 ReserveLimit.NONE,
                 lanes,
-                CheckLevel.OFF);
+                CheckLevel.OFF,
+                true);
     }
 
     /// Reads the options of a spec.
@@ -78,7 +81,8 @@ record CachingOptions(
                 readSplitting(reader, splits, large),
                 readLimit(reader),
                 readLanes(reader),
-                reader.value(CachingOption.CHECK, CheckLevel.configured()));
+                reader.value(CachingOption.CHECK, CheckLevel.configured()),
+                true);
     }
 
     /// Plain segments, and blocks that are segments of their own, have no pages.
@@ -205,6 +209,24 @@ record CachingOptions(
             throw contradiction("lane_bytes", "lanes=false", "threads keep nothing; leave one of them out");
         }
         return new LaneLimit(used, laneBytes == null ? 0 : laneBytes);
+    }
+
+    /// The same for the memory of graphs: pages stay where they are, and threads keep nothing, since a block that was
+    /// freed in one capture serves another stream of it, or a later one.
+    CachingOptions forGraphs() {
+        return new CachingOptions(
+                source,
+                growsByPages,
+                asksForPages,
+                pages.stable(),
+                largeSegmentBytes,
+                alignment,
+                rounding,
+                splitting,
+                new ReserveLimit(limit.fraction(), 1, false),
+                new LaneLimit(false, 0),
+                CheckLevel.OFF,
+                false);
     }
 
     boolean splits() {

@@ -27,6 +27,16 @@ public final class CachingProvider implements AllocatorProvider {
     }
 
     @Override
+    public boolean servesGraphs() {
+        return true;
+    }
+
+    @Override
+    public DeviceAllocator openForGraphs(AllocatorContext context) {
+        return new GraphPool(new CachingAllocator(context, CachingOptions.read(context).forGraphs()));
+    }
+
+    @Override
     public DeviceAllocator open(AllocatorContext context) {
         CachingOptions options = CachingOptions.read(context);
         CudaDriver driver = CachingAllocator.driver(context);

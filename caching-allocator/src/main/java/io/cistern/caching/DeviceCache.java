@@ -30,6 +30,7 @@ final class DeviceCache {
     private final Growth growth;
     private final Rounding rounding;
     private final boolean failsAtCap;
+    private final boolean givesBack;
     private final IdleCollection collection;
     private final Fences fences;
     private final CrossStreamOrder order;
@@ -65,6 +66,7 @@ final class DeviceCache {
         this.reserved = reserved;
         this.growth = growth;
         this.rounding = options.rounding();
+        this.givesBack = options.givesBack();
         this.failsAtCap = options.limit().failsAtOnce();
         this.collection = new IdleCollection(this, options.limit().thresholdBytes(deviceBytes));
         this.small = new ShardTable(true, growth.cutting(), clock, reserved.counters);
@@ -277,6 +279,10 @@ final class DeviceCache {
             reserved.counters.count(CacheEvent.REJECTION);
             throw failure;
         }
+        if (!givesBack) {
+            throw new DeviceOutOfMemoryException(
+                    asked, device, "the memory of graphs stays theirs until they are gone", failure);
+        }
         reserved.counters.count(CacheEvent.RETRY);
         try {
             return new FailureLadder(this, shard, size).climb(asked, failure);
@@ -307,6 +313,11 @@ final class DeviceCache {
     /// Takes a reason for that away.
     void unpin(long address, long byteSize, Page.Pin reason) {
         growth.setPinned(address, byteSize, reason, false);
+    }
+
+    /// Takes a reason away from all memory.
+    void unpinAll(Page.Pin reason) {
+        growth.unpinAll(reason);
     }
 
     /// Empties the lanes, and waits for the other streams that a shard's freed blocks were used on.

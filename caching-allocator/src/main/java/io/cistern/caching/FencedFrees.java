@@ -119,10 +119,7 @@ final class FencedFrees {
     }
 
     private static long polled(Fences fences, long asked, boolean wait) {
-        if (wait) {
-            fences.await(asked);
-        }
-        if (wait || fences.passed(asked)) {
+        if (wait ? fences.await(asked) : fences.passed(asked)) {
             fences.release(asked);
             return Fences.PASSED;
         }

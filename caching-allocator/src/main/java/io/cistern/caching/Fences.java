@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.HashMap;
@@ -101,12 +102,23 @@ final class Fences {
         return isEnd(fence) ? endPassed(fence, false) : fence == PASSED || order.passed(device, fence);
     }
 
-    void await(long fence) {
-        if (isEnd(fence)) {
-            endPassed(fence, true);
-        } else if (fence != PASSED) {
-            counters.count(CacheEvent.HOST_WAIT);
-            order.synchronize(device, fence);
+    /// Waits on the host for a fence.
+    ///
+    /// @return false for a fence that can't be waited for while streams are captured
+    boolean await(long fence) {
+        try {
+            if (isEnd(fence)) {
+                endPassed(fence, true);
+            } else if (fence != PASSED) {
+                counters.count(CacheEvent.HOST_WAIT);
+                order.synchronize(device, fence);
+            }
+            return true;
+        } catch (CudaException failure) {
+            if (failure.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                return false;
+            }
+            throw failure;
         }
     }
 
@@ -177,10 +189,7 @@ final class Fences {
         }
         long fence = record(key);
         try {
-            if (wait) {
-                await(fence);
-            }
-            return wait || passed(fence);
+            return wait ? await(fence) : passed(fence);
         } finally {
             release(fence);
         }
@@ -204,15 +213,21 @@ final class Fences {
 
     /// Whether the calling thread can record a fence on a stream.
     boolean recordable(long key) {
-        return key < 0 ? key == ~Thread.currentThread().threadId() : closed.isEmpty() || !closed.contains(key);
+        if (key < 0) {
+            return key == ~Thread.currentThread().threadId() && order.recordable(device, Streams.PER_THREAD_DEFAULT);
+        }
+        return (closed.isEmpty() || !closed.contains(key)) && order.recordable(device, key);
     }
 
     private long synchronizeContext() {
         counters.count(CacheEvent.SYNCHRONIZE_ALL);
         try {
             driver.devices().synchronize(device);
-        } catch (CudaException dead) {
-            return PASSED; // nothing runs any more in a context that failed
+        } catch (CudaException failure) {
+            if (failure.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw failure;
+            }
+            // Nothing runs any more in a context that failed.
         }
         return PASSED;
     }

@@ -36,6 +36,9 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// Keeps the memory under a range where it is, or does so no longer.
     void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned);
 
+    /// Takes a reason away from all memory.
+    void unpinAll(Page.Pin reason);
+
     /// How the free blocks of such memory are cut.
     Cutting cutting();
 }

@@ -166,6 +166,11 @@ final class PageGrowth implements Growth {
         table.setPinned(address, byteSize, reason, pinned);
     }
 
+    @Override
+    public void unpinAll(Page.Pin reason) {
+        table.unpinAll(reason);
+    }
+
     /// Without restraint: the pages of what is left over can go back to the driver.
     @Override
     public Cutting cutting() {

@@ -17,4 +17,9 @@ record PagePolicy(
     static final double USUAL_SLACK = 0.05;
 
     static final PagePolicy USUAL = new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, USUAL_SLACK, false);
+
+    /// The same without moving anything.
+    PagePolicy stable() {
+        return new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.NEVER, slack, true);
+    }
 }

@@ -272,6 +272,16 @@ final class PageTable {
         });
     }
 
+    /// Takes a reason away from all pages.
+    void unpinAll(Page.Pin reason) {
+        lock.lock();
+        try {
+            all.forEach(page -> page.pins.remove(reason));
+        } finally {
+            lock.unlock();
+        }
+    }
+
     private void forEachPage(long address, long byteSize, Consumer<Page> action) {
         Region region = regions.find(address);
         if (!(region instanceof PageArena arena)) {

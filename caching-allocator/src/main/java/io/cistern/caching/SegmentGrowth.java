@@ -83,6 +83,9 @@ final class SegmentGrowth implements Growth {
     @Override
     public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {}
 
+    @Override
+    public void unpinAll(Page.Pin reason) {}
+
     /// A segment has one address.
     @Override
     public boolean unmapLent(StreamShard shard) {

@@ -289,10 +289,7 @@ final class StreamShard extends ShardReturns {
         if (!closed) {
             return fences.quiet(stream, wait);
         }
-        if (wait) {
-            fences.await(closingFence);
-        }
-        if (wait || fences.passed(closingFence)) {
+        if (wait ? fences.await(closingFence) : fences.passed(closingFence)) {
             fences.release(closingFence);
             closingFence = Fences.PASSED;
         }

@@ -50,6 +50,9 @@ public interface CudaDriver extends AutoCloseable {
     /// Events.
     Events events();
 
+    /// Graphs, and capture into them.
+    Graphs graphs();
+
     /// Kernels: modules from PTX text, functions, launches.
     Modules modules();
 

@@ -36,6 +36,16 @@ record CheckedAllocatorProvider(AllocatorProvider provider, Found<AllocatorProvi
 
     /// @throws ConfigurationException also when the plug-in lacks a class or returns null
     @Override
+    public boolean servesGraphs() {
+        return provider.servesGraphs();
+    }
+
+    @Override
+    public DeviceAllocator openForGraphs(AllocatorContext context) {
+        return CheckedAnswers.opened(found, () -> provider.openForGraphs(context));
+    }
+
+    @Override
     public DeviceAllocator open(AllocatorContext context) {
         return CheckedAnswers.opened(found, () -> provider.open(context));
     }

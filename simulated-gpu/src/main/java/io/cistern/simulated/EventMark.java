@@ -13,6 +13,11 @@ final class EventMark {
     private @Nullable StreamQueue stream;
     private StreamClock clock = new StreamClock();
 
+    /// The capture that it was recorded in last, and the nodes that it stands for.
+    private @Nullable Capture capture;
+
+    private List<GraphNode> nodes = List.of();
+
     EventMark(int device, boolean timed) {
         this(device, timed, null);
     }
@@ -37,7 +42,23 @@ final class EventMark {
         return timed;
     }
 
+    /// Marks the present end of a stream in a capture.
+    void record(StreamQueue at, Capture inCapture) {
+        capture = inCapture;
+        nodes = inCapture.ends(at);
+    }
+
+    @Nullable
+    Capture capture() {
+        return capture;
+    }
+
+    List<GraphNode> nodes() {
+        return nodes;
+    }
+
     void record(StreamQueue at, Work marker) {
+        capture = null;
         stream = at;
         work = marker;
         clock = at.clock().copy();

@@ -51,6 +51,8 @@ final class Machine implements AutoCloseable {
     private final List<DeviceState> devices = new ArrayList<>();
     private final HandleTable handles = new HandleTable(hazards);
     private final StreamTable streams = new StreamTable(engine, handles, hazards);
+    private final CaptureTable captures = new CaptureTable();
+    private final List<GraphMemory> graphMemories = new ArrayList<>();
     private final HostCallbacks callbacks = new HostCallbacks(this);
     private boolean closed;
 
@@ -62,6 +64,7 @@ final class Machine implements AutoCloseable {
             DeviceState device = new DeviceState(ordinal, budget, space, streams.addLegacy(), pool);
             handles.put(pool, device.defaultPool());
             devices.add(device);
+            graphMemories.add(new GraphMemory(this, ordinal));
         }
     }
 
@@ -86,6 +89,7 @@ final class Machine implements AutoCloseable {
             if (sticky != null && !WITHOUT_CONTEXT.contains(call)) {
                 throw new DriverFailure(sticky);
             }
+            captures.check(call, device);
             return body.get();
         } catch (DriverFailure failure) {
             throw new CudaException(call, failure.result().code(), failure.describe(arguments.get()));
@@ -224,10 +228,30 @@ final class Machine implements AutoCloseable {
         }
     }
 
+    /// Gives work to a stream: now, or whenever the graph runs that the stream is captured into.
+    ///
+    /// @param kind what it is
+    void give(StreamQueue stream, String kind, GraphNode.Issue work) {
+        captures.refuseImplicit(stream, devices.get(stream.device()).legacy());
+        Capture capture = stream.capture();
+        if (capture == null) {
+            work.to(stream);
+        } else {
+            capture.add(stream, kind, work);
+        }
+    }
+
     /// Says that the stream's next work uses a range.
     void use(DriverCall call, StreamQueue stream, long address, long byteSize) {
         streams.order(stream);
         hazards.use(call, stream, address, byteSize);
+    }
+
+    /// As the other, where the memory may be that of the graph that a stream is captured into.
+    void checkRange(DriverCall call, StreamQueue stream, long address, long byteSize, boolean write) {
+        if (stream.capture() == null || !graphMemory(stream.device()).covers(address, byteSize)) {
+            checkRange(call, stream.device(), address, byteSize, write);
+        }
     }
 
     /// Checks, at the time of the call, a range that a fill or copy names, as the driver does: inside one live
@@ -337,6 +361,14 @@ final class Machine implements AutoCloseable {
 
     CallCosts costs() {
         return costs;
+    }
+
+    CaptureTable captures() {
+        return captures;
+    }
+
+    GraphMemory graphMemory(int device) {
+        return graphMemories.get(device);
     }
 
     HostCallbacks callbacks() {

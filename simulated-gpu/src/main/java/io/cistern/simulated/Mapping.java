@@ -22,6 +22,7 @@ final class Mapping {
         LINEAR,
         POOL,
         IMPORTED,
+        GRAPH,
         HOST,
         VIRTUAL
     }

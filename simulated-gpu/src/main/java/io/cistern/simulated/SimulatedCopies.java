@@ -28,18 +28,22 @@ final class SimulatedCopies implements Copies {
                 return;
             }
             require(byteSize > 0 && source.isNative() && source.address() != 0);
-            machine.checkRange(call, device, target, byteSize, true);
+            machine.checkRange(call, queue, target, byteSize, true);
             DeviceView view = machine.view(call, device);
-            machine.use(call, queue, target, byteSize);
             if (pinned(source)) {
                 machine.checkRange(call, device, source.address(), byteSize, false);
-                machine.use(call, queue, source.address(), byteSize);
                 long from = source.address();
-                enqueue(device, queue, linkNanos(byteSize), () -> view.copy(view, from, target, byteSize));
+                machine.give(queue, "copy", each -> {
+                    machine.use(call, each, target, byteSize);
+                    machine.use(call, each, from, byteSize);
+                    enqueue(machine, each, linkNanos(byteSize), () -> view.copy(view, from, target, byteSize));
+                });
                 return;
             }
+            CaptureTable.refuseCaptured(queue);
+            machine.use(call, queue, target, byteSize);
             StagedBytes staged = StagedBytes.of(source, byteSize);
-            enqueue(device, queue, linkNanos(byteSize), () -> staged.writeTo(view, target));
+            enqueue(machine, queue, linkNanos(byteSize), () -> staged.writeTo(view, target));
         });
     }
 
@@ -52,20 +56,24 @@ final class SimulatedCopies implements Copies {
                 return;
             }
             require(byteSize > 0 && target.isNative() && target.address() != 0);
-            machine.checkRange(call, device, source, byteSize, false);
+            machine.checkRange(call, queue, source, byteSize, false);
             require(!inPoolOfHost(source));
             DeviceView view = machine.view(call, device);
-            machine.use(call, queue, source, byteSize);
             if (pinned(target)) {
                 machine.checkRange(call, device, target.address(), byteSize, true);
-                machine.use(call, queue, target.address(), byteSize);
                 long to = target.address();
-                enqueue(device, queue, linkNanos(byteSize), () -> view.copy(view, source, to, byteSize));
+                machine.give(queue, "copy", each -> {
+                    machine.use(call, each, source, byteSize);
+                    machine.use(call, each, to, byteSize);
+                    enqueue(machine, each, linkNanos(byteSize), () -> view.copy(view, source, to, byteSize));
+                });
                 return;
             }
+            CaptureTable.refuseCaptured(queue);
+            machine.use(call, queue, source, byteSize);
             // The bytes are read when the stream gets there, and handed over by the thread that called.
             StagedBytes staged = new StagedBytes(byteSize);
-            enqueue(device, queue, linkNanos(byteSize), () -> staged.readFrom(view, source));
+            enqueue(machine, queue, linkNanos(byteSize), () -> staged.readFrom(view, source));
             long last = queue.issued();
             machine.waitUntil(device, () -> queue.completed() >= last);
             machine.hostSaw(queue);
@@ -97,16 +105,15 @@ final class SimulatedCopies implements Copies {
             if (byteSize == 0) {
                 return;
             }
-            machine.checkRange(call, device, source, byteSize, false);
-            machine.checkRange(call, device, target, byteSize, true);
-            machine.use(call, queue, source, byteSize);
-            machine.use(call, queue, target, byteSize);
+            machine.checkRange(call, queue, source, byteSize, false);
+            machine.checkRange(call, queue, target, byteSize, true);
             DeviceView view = machine.view(call, device);
-            enqueue(
-                    device,
-                    queue,
-                    nanos(byteSize, machine.costs().copyBytesPerNano()),
-                    () -> view.copy(view, source, target, byteSize));
+            long nanos = nanos(machine, byteSize, machine.costs().copyBytesPerNano());
+            machine.give(queue, "copy", each -> {
+                machine.use(call, each, source, byteSize);
+                machine.use(call, each, target, byteSize);
+                enqueue(machine, each, nanos, () -> view.copy(view, source, target, byteSize));
+            });
         });
     }
 
@@ -122,17 +129,16 @@ final class SimulatedCopies implements Copies {
             if (byteSize == 0) {
                 return;
             }
-            machine.checkRange(call, sourceDevice, source, byteSize, false);
+            machine.checkRange(call, queue, source, byteSize, false);
             machine.checkRange(call, targetDevice, target, byteSize, true);
-            machine.use(call, queue, source, byteSize);
-            machine.use(call, queue, target, byteSize);
             DeviceView from = machine.view(call, sourceDevice);
             DeviceView to = machine.view(call, targetDevice);
-            enqueue(
-                    sourceDevice,
-                    queue,
-                    nanos(byteSize, machine.costs().peerLinkBytesPerNano()),
-                    () -> to.copy(from, source, target, byteSize));
+            long nanos = nanos(machine, byteSize, machine.costs().peerLinkBytesPerNano());
+            machine.give(queue, "copy", each -> {
+                machine.use(call, each, source, byteSize);
+                machine.use(call, each, target, byteSize);
+                enqueue(machine, each, nanos, () -> to.copy(from, source, target, byteSize));
+            });
         });
     }
 
@@ -191,26 +197,28 @@ final class SimulatedCopies implements Copies {
                 return;
             }
             require(byteSize > 0 && (call == DriverCall.MEMSET_D8_ASYNC || target % 4 == 0));
-            machine.checkRange(call, device, target, byteSize, true);
-            machine.use(call, queue, target, byteSize);
-            DeviceView view = machine.view(call, device);
-            enqueue(
-                    device,
-                    queue,
-                    nanos(byteSize, machine.costs().fillBytesPerNano()),
-                    () -> view.fill(target, byteSize, word));
+            machine.checkRange(call, queue, target, byteSize, true);
+            machine.give(queue, "fill", each -> fill(machine, call, each, target, word, byteSize));
         });
     }
 
-    private void enqueue(int device, StreamQueue queue, long nanos, Runnable effect) {
-        machine.streams().enqueue(queue, Work.of(nanos, machine.effect(device, effect)));
+    /// Gives a fill to a stream.
+    static void fill(Machine machine, DriverCall call, StreamQueue stream, long target, int word, long byteSize) {
+        machine.use(call, stream, target, byteSize);
+        DeviceView view = machine.view(call, stream.device());
+        long nanos = nanos(machine, byteSize, machine.costs().fillBytesPerNano());
+        enqueue(machine, stream, nanos, () -> view.fill(target, byteSize, word));
+    }
+
+    private static void enqueue(Machine machine, StreamQueue queue, long nanos, Runnable effect) {
+        machine.streams().enqueue(queue, Work.of(nanos, machine.effect(queue.device(), effect)));
     }
 
     private long linkNanos(long byteSize) {
-        return nanos(byteSize, machine.costs().hostLinkBytesPerNano());
+        return nanos(machine, byteSize, machine.costs().hostLinkBytesPerNano());
     }
 
-    private long nanos(long byteSize, double bytesPerNano) {
+    private static long nanos(Machine machine, long byteSize, double bytesPerNano) {
         return machine.costs().deviceLatencyNanos() + (long) (byteSize / bytesPerNano);
     }
 

@@ -37,7 +37,14 @@ final class SimulatedEvents implements Events {
         machine.run(DriverCall.EVENT_RECORD, device, () -> describe(device, event), () -> {
             EventMark mark = recordable(DriverCall.EVENT_RECORD, device, event);
             StreamQueue queue = machine.streams().find(DriverCall.EVENT_RECORD, device, stream);
-            record(mark, queue);
+            machine.captures().refuseImplicit(queue, machine.device(device).legacy());
+            Capture capture = queue.capture();
+            if (capture != null) {
+                capture.requireValid();
+                mark.record(queue, capture);
+            } else {
+                record(mark, queue);
+            }
         });
     }
 
@@ -75,6 +82,7 @@ final class SimulatedEvents implements Events {
     public boolean hasPassed(int device, long event) {
         return machine.call(DriverCall.EVENT_QUERY, device, () -> describe(device, event), () -> {
             EventMark mark = find(DriverCall.EVENT_QUERY, device, event);
+            refuseCaptured(mark);
             if (!mark.passed()) {
                 return false;
             }
@@ -87,6 +95,7 @@ final class SimulatedEvents implements Events {
     public void synchronize(int device, long event) {
         machine.run(DriverCall.EVENT_SYNCHRONIZE, device, () -> describe(device, event), () -> {
             EventMark mark = find(DriverCall.EVENT_SYNCHRONIZE, device, event);
+            refuseCaptured(mark);
             StreamClock seen = mark.clock();
             machine.waitUntil(device, mark.presentRecord());
             machine.hostSynchronised(seen);
@@ -120,6 +129,12 @@ final class SimulatedEvents implements Events {
             }
             machine.handles().forget(event);
         });
+    }
+
+    private static void refuseCaptured(EventMark mark) {
+        if (mark.capture() != null) {
+            throw new DriverFailure(CudaResult.CAPTURED_EVENT);
+        }
     }
 
     private EventMark find(DriverCall call, int device, long event) {

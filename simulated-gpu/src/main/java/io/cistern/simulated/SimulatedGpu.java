@@ -8,6 +8,7 @@ import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.Events;
+import io.cistern.cuda.Graphs;
 import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Modules;
@@ -44,6 +45,7 @@ public final class SimulatedGpu implements CudaDriver {
     private final SimulatedCopies copies;
     private final SimulatedStreams streams;
     private final SimulatedEvents events;
+    private final SimulatedGraphs graphs;
     private final SimulatedModules modules;
     private final SimulatedPeers peers;
     private final SimulatedSharing sharing;
@@ -58,6 +60,7 @@ public final class SimulatedGpu implements CudaDriver {
         copies = new SimulatedCopies(machine);
         streams = new SimulatedStreams(machine);
         events = new SimulatedEvents(machine);
+        graphs = new SimulatedGraphs(machine);
         modules = new SimulatedModules(machine);
         peers = new SimulatedPeers(machine);
         sharing = new SimulatedSharing(machine);
@@ -185,6 +188,11 @@ public final class SimulatedGpu implements CudaDriver {
     @Override
     public Events events() {
         return events;
+    }
+
+    @Override
+    public Graphs graphs() {
+        return graphs;
     }
 
     @Override

@@ -59,6 +59,12 @@ final class SimulatedLinearMemory implements LinearMemory {
                 SimulatedSharing.unmap(machine, allocation);
                 return;
             }
+            GraphAllocation ofGraph = machine.graphMemory(device).findLive(address);
+            if (ofGraph != null) {
+                machine.drain(device);
+                ofGraph.free(machine.device(device).legacy());
+                return;
+            }
             if (allocation.pool() != null) {
                 SimulatedMemoryPools.freeNow(machine, allocation);
                 return;

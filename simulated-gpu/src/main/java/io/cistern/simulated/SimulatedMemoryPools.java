@@ -118,6 +118,11 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (byteSize < 0 || byteSize > mostBytes(pool)) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
+            Capture capture = queue.capture();
+            if (capture != null) {
+                capture.allocate(queue, byteSize);
+                return capture.graph().latest().address();
+            }
             machine.streams().order(queue);
             long before = pool.reserved();
             long address = pool.allocate(
@@ -156,8 +161,18 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (address == 0) {
                 return;
             }
+            Capture capture = queue.capture();
+            if (capture != null) {
+                capture.free(queue, address);
+                return;
+            }
             Allocation allocation = SimulatedLinearMemory.liveAt(machine, call, device, address);
             machine.streams().order(queue);
+            GraphAllocation ofGraph = machine.graphMemory(device).findLive(address);
+            if (ofGraph != null) {
+                ofGraph.free(queue);
+                return;
+            }
             machine.hazards().free(call, queue, allocation);
             if (allocation.kind() == Mapping.Kind.IMPORTED) {
                 SimulatedSharing.free(machine, allocation, queue);

@@ -7,6 +7,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.LinearMemory.AddressRange;
 import io.cistern.cuda.Modules;
 import io.cistern.cuda.Modules.Extent;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.MatchResult;
@@ -84,9 +85,13 @@ final class SimulatedModules implements Modules {
             KernelMemory memory = new KernelMemory(machine.view(call, device));
             KernelLaunch launch = new KernelLaunch(device, grid, List.of(arguments), memory);
             SimulatedKernel kernel = found.kernel();
-            long nanos = prepare(found, queue, launch);
+            List<AddressRange> uses = new ArrayList<>();
+            long nanos = prepare(found, launch, uses);
             Runnable effect = machine.effect(device, () -> kernel.run(launch));
-            machine.streams().enqueue(queue, new Work(nanos, effect, new Spinning(kernel, launch), List.of()));
+            machine.give(queue, "kernel", each -> {
+                uses.forEach(range -> machine.use(call, each, range.address(), range.byteSize()));
+                machine.streams().enqueue(each, new Work(nanos, effect, new Spinning(kernel, launch), List.of()));
+            });
         });
     }
 
@@ -94,12 +99,10 @@ final class SimulatedModules implements Modules {
         return extent.x() > 0 && extent.y() > 0 && extent.z() > 0;
     }
 
-    /// Notes what the kernel will use, and says how long it will run.
-    private long prepare(Function function, StreamQueue queue, KernelLaunch launch) {
+    /// Says what the kernel will use, and how long it will run.
+    private long prepare(Function function, KernelLaunch launch, List<AddressRange> uses) {
         try {
-            for (AddressRange range : function.kernel().uses(launch)) {
-                machine.use(DriverCall.LAUNCH_KERNEL, queue, range.address(), range.byteSize());
-            }
+            uses.addAll(function.kernel().uses(launch));
             return function.kernel().durationNanos(launch);
         } catch (IndexOutOfBoundsException | ClassCastException wrongArguments) {
             machine.hazards()

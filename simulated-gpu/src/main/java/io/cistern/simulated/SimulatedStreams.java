@@ -35,7 +35,12 @@ final class SimulatedStreams implements Streams {
             if (stream >= 0 && stream <= PER_THREAD_DEFAULT) {
                 throw new DriverFailure(CudaResult.INVALID_HANDLE);
             }
-            machine.streams().destroy(machine.streams().find(DriverCall.STREAM_DESTROY, device, stream), stream);
+            StreamQueue queue = machine.streams().find(DriverCall.STREAM_DESTROY, device, stream);
+            Capture capture = queue.capture();
+            if (capture != null) {
+                capture.invalidate();
+            }
+            machine.streams().destroy(queue, stream);
         });
     }
 
@@ -43,6 +48,7 @@ final class SimulatedStreams implements Streams {
     public void synchronize(int device, long stream) {
         machine.run(DriverCall.STREAM_SYNCHRONIZE, device, () -> describe(device, stream), () -> {
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_SYNCHRONIZE, device, stream);
+            CaptureTable.refuseCaptured(queue);
             machine.awaitAll(queue);
             machine.poolsSynchronised(device);
         });
@@ -52,6 +58,7 @@ final class SimulatedStreams implements Streams {
     public boolean isIdle(int device, long stream) {
         return machine.call(DriverCall.STREAM_QUERY, device, () -> describe(device, stream), () -> {
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_QUERY, device, stream);
+            CaptureTable.refuseCaptured(queue);
             if (!machine.streams().idle(queue)) {
                 return false;
             }
@@ -66,11 +73,35 @@ final class SimulatedStreams implements Streams {
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_WAIT_EVENT, device, stream);
             EventMark mark = machine.handles()
                     .find(EventMark.class, event, CudaResult.INVALID_HANDLE, DriverCall.STREAM_WAIT_EVENT, device);
+            if (awaitsInCapture(queue, mark)) {
+                return;
+            }
             queue.clock().include(mark.clock());
             if (!mark.passed()) {
                 machine.streams().enqueue(queue, mark.waitForPresentRecord());
             }
         });
+    }
+
+    /// Orders nodes instead of work, where a capture is concerned; false where none is.
+    private static boolean awaitsInCapture(StreamQueue stream, EventMark mark) {
+        Capture own = stream.capture();
+        Capture marked = mark.capture();
+        if (marked == null) {
+            if (own == null || mark.work() == null) {
+                return own != null; // an event never recorded is no wait
+            }
+            own.invalidate();
+            throw new DriverFailure(CudaResult.STREAM_CAPTURE_ISOLATION);
+        }
+        marked.requireValid();
+        if (own != null && own != marked) {
+            own.invalidate();
+            marked.invalidate();
+            throw new DriverFailure(CudaResult.STREAM_CAPTURE_MERGE);
+        }
+        marked.await(stream, mark.nodes());
+        return true;
     }
 
     @Override
@@ -88,9 +119,12 @@ final class SimulatedStreams implements Streams {
     public void launchHostFunction(int device, long stream, Runnable function) {
         machine.run(DriverCall.LAUNCH_HOST_FUNC, device, () -> describe(device, stream), () -> {
             StreamQueue queue = machine.streams().find(DriverCall.LAUNCH_HOST_FUNC, device, stream);
-            Gate gate = machine.callbacks().gateFor(function);
-            machine.streams().enqueue(queue, new Work(machine.costs().deviceLatencyNanos(), () -> {}, gate, List.of()));
-            machine.callbacks().start();
+            machine.give(queue, "host function", each -> {
+                Gate gate = machine.callbacks().gateFor(function);
+                machine.streams()
+                        .enqueue(each, new Work(machine.costs().deviceLatencyNanos(), () -> {}, gate, List.of()));
+                machine.callbacks().start();
+            });
         });
     }
 

@@ -18,6 +18,7 @@ final class StreamQueue {
     private long completed;
     private long freeNanos;
     private boolean destroyed;
+    private @Nullable Capture capture;
 
     StreamQueue(long handle, long id, int device, boolean blocking) {
         this.handle = handle;
@@ -54,6 +55,16 @@ final class StreamQueue {
 
     long completed() {
         return completed;
+    }
+
+    /// The capture that the stream is in, or null.
+    @Nullable
+    Capture capture() {
+        return capture;
+    }
+
+    void setCapture(@Nullable Capture value) {
+        capture = value;
     }
 
     void destroy() {

@@ -54,6 +54,11 @@ final class StreamTable {
         return stream;
     }
 
+    /// A queue that no program knows.
+    StreamQueue unnamed(int device) {
+        return new StreamQueue(0, ++lastId, device, false);
+    }
+
     /// Makes a stream.
     ///
     /// @return its handle
@@ -91,7 +96,7 @@ final class StreamTable {
 
     /// A stream whose last work follows all that any stream of the device was given until now.
     StreamQueue followAll(int device) {
-        StreamQueue end = ends.computeIfAbsent(device, _ -> new StreamQueue(0, ++lastId, device, false));
+        StreamQueue end = ends.computeIfAbsent(device, this::unnamed);
         List<Work> waits = new ArrayList<>();
         for (StreamQueue stream : all) {
             if (stream.device() == device) {

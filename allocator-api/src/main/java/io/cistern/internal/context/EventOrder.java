@@ -1,5 +1,6 @@
 package io.cistern.internal.context;
 
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.StreamOrder;
@@ -15,6 +16,7 @@ import java.util.List;
 /// **Threads.** Any; the lists of idle events are locked for a few instructions, not across calls of the driver.
 public final class EventOrder implements StreamOrder, AutoCloseable {
     private final CudaDriver driver;
+    private final HeldFences held;
     private final int mostIdle;
     /// By device. Guarded by itself, as `closed`.
     private final List<List<Long>> idle = new ArrayList<>();
@@ -26,11 +28,21 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     /// @param mostIdle how many events a device are kept
     public EventOrder(CudaDriver driver, int mostIdle) {
         this.driver = driver;
+        this.held = new HeldFences(driver, this::recordAllNow);
         this.mostIdle = mostIdle;
     }
 
     @Override
+    public boolean recordable(int device, long stream) {
+        return !driver.graphs().isSheltered(device)
+                || driver.graphs().captureStatus(device, stream) == CaptureStatus.NONE;
+    }
+
+    @Override
     public long record(int device, long stream) {
+        if (!recordable(device, stream)) {
+            return held.hold();
+        }
         long event = idleOrNew(device);
         try {
             driver.events().record(device, event, stream);
@@ -43,6 +55,10 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     @Override
     public long recordAll(int device) {
+        return driver.graphs().isSheltered(device) ? held.hold() : recordAllNow(device);
+    }
+
+    private long recordAllNow(int device) {
         long event = idleOrNew(device);
         try {
             driver.events().recordAll(device, event);
@@ -55,23 +71,25 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     @Override
     public boolean passed(int device, long fence) {
-        return driver.events().hasPassed(device, fence);
+        long event = held.eventOf(device, fence);
+        return event != 0 && driver.events().hasPassed(device, event);
     }
 
     @Override
     public void await(int device, long stream, long fence) {
-        driver.streams().await(device, stream, fence);
+        driver.streams().await(device, stream, held.requireEventOf(device, fence));
     }
 
     @Override
     public void synchronize(int device, long fence) {
-        driver.events().synchronize(device, fence);
+        driver.events().synchronize(device, held.requireEventOf(device, fence));
     }
 
     @Override
     public void release(int device, long fence) {
-        if (!keep(device, fence)) {
-            driver.events().destroy(device, fence);
+        long event = held.forget(fence);
+        if (event != 0 && !keep(device, event)) {
+            driver.events().destroy(device, event);
         }
     }
 

@@ -48,6 +48,16 @@ public final class OpenContext implements AllocatorContext {
         this(memory, new SpecOptions(spec), ownSources);
     }
 
+    /// Prepares to open a plug-in from a spec for graphs.
+    ///
+    /// @param order between captured streams
+    public OpenContext(DeviceMemory memory, AllocatorSpec spec, StreamOrder order) {
+        this.memory = memory;
+        this.ownSources = Map.of();
+        this.options = new SpecOptions(spec);
+        this.streams = order;
+    }
+
     private OpenContext(DeviceMemory memory, SpecOptions options, Map<String, SegmentSource> ownSources) {
         this.memory = memory;
         this.ownSources = Map.copyOf(ownSources);

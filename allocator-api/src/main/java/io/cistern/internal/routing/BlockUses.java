@@ -29,6 +29,9 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any; one lock, held also across driver calls, so that no stream ends between being looked up and
 /// being recorded on.
 public final class BlockUses {
+    /// No stream has this handle.
+    private static final long NONE = Long.MIN_VALUE;
+
     private final Router router;
     private final StreamOrder order;
     private final IntConsumer waitForDevice;
@@ -78,8 +81,17 @@ public final class BlockUses {
     }
 
     /// Makes the stream of a free wait for the other uses of the block. Does not throw: where an order between
-    /// streams can't be had, the host waits.
-    synchronized void await(long address, int device, long stream) {
+    /// streams can't be had, the host waits. A captured stream waits for nobody and nobody for it: what it uses goes
+    /// back only with the graph, behind all work of the context.
+    ///
+    /// @param captures null unless streams are captured
+    /// @return the stream to free it on: that of the free, or a captured one that uses the block
+    synchronized long await(long address, int device, long stream, @Nullable CaptureRoutes captures) {
+        long captured = captures == null ? NONE : capturedUser(address, device, stream, captures);
+        if (captured != NONE) {
+            take(address).forEach(this::forget);
+            return captured;
+        }
         StreamUse.Name freeing = name(device, stream);
         for (StreamUse use : take(address)) {
             if (use.ended) {
@@ -89,6 +101,20 @@ public final class BlockUses {
             }
             forget(use);
         }
+        return stream;
+    }
+
+    /// Returns [#NONE] if neither the stream of the free nor any other user is captured.
+    private long capturedUser(long address, int device, long stream, CaptureRoutes captures) {
+        if (captures.isCaptured(device, stream)) {
+            return stream;
+        }
+        return usesOfBlocks.getOrDefault(address, Set.of()).stream()
+                .filter(use -> !use.ended && use.name.thread() == 0)
+                .mapToLong(use -> use.name.stream())
+                .filter(user -> captures.isCaptured(device, user))
+                .findFirst()
+                .orElse(NONE);
     }
 
     private void awaitPresentEnd(StreamUse.Name used, long stream) {

@@ -25,6 +25,16 @@ public final class Route {
     /// Where allocations go: the maker, or null after closing. Frees always go to the maker.
     volatile @Nullable DeviceAllocator entrance;
 
+    /// Where frees go: the maker, or what [CaptureRoutes] puts in front of it while streams are captured. A thread
+    /// that frees on a captured stream came after the capture's begin.
+    DeviceAllocator exit;
+
+    /// What that is at other times.
+    private DeviceAllocator usualExit;
+
+    /// Whether allocations are refused for good.
+    private volatile boolean closed;
+
     /// Whether the route has drained and its index may be another's.
     boolean retired;
 
@@ -48,6 +58,8 @@ public final class Route {
         this.name = name;
         this.maker = maker;
         this.entrance = maker;
+        this.exit = maker;
+        this.usualExit = maker;
         this.meter = meter;
         this.lanes = lanes;
         this.whenDrained = whenDrained;
@@ -67,7 +79,45 @@ public final class Route {
 
     /// Refuses allocations from now on.
     void refuse() {
+        closed = true;
         entrance = null;
+    }
+
+    boolean isOpen() {
+        return !closed;
+    }
+
+    /// Sends allocations and frees past other code, while streams of the device are captured.
+    ///
+    /// @param exitMeanwhile what frees go to
+    public void suspend(DeviceAllocator exitMeanwhile) {
+        exit = exitMeanwhile;
+        entrance = null;
+    }
+
+    /// Ends that.
+    public void resume() {
+        exit = usualExit;
+        entrance = maker;
+        if (closed) { // meanwhile
+            entrance = null;
+        }
+    }
+
+    /// Sets where frees go from now on, also outside captures: for blocks that only a graph may give back.
+    public void freeThrough(DeviceAllocator other) {
+        usualExit = other;
+        exit = other;
+    }
+
+    /// What frees go to outside captures.
+    public DeviceAllocator usualExit() {
+        return usualExit;
+    }
+
+    /// What blocks of this route are freed with in the end.
+    public DeviceAllocator maker() {
+        return maker;
     }
 
     /// How many of the marked blocks are still alive, once `marked` are.

@@ -53,14 +53,14 @@ public final class Router extends Routes {
             return zeroOrTooLarge(route, byteSize);
         }
         if (lane == null) {
-            return allocateSlowly(route, route.maker, byteSize, stream);
+            return route.entrance == null ? refused(route, byteSize, stream) : allocateThrough(route, byteSize, stream);
         }
         Tally tally = lane.of(route);
         tally.begins();
         DeviceAllocator entrance = route.entrance;
         if (entrance == null) {
             tally.failed();
-            return REFUSED;
+            return refused(route, byteSize, stream);
         }
         Lease lease = tally.lease;
         if (lease != null) {
@@ -78,6 +78,29 @@ public final class Router extends Routes {
         }
         tally.allocated(byteSize);
         return address;
+    }
+
+    private long refused(Route route, long byteSize, long stream) {
+        CaptureRoutes suspending = captures;
+        return suspending == null || !route.isOpen() ? REFUSED : suspending.allocate(route, byteSize, stream);
+    }
+
+    /// Allocates from a route's allocator, suspended or not.
+    ///
+    /// @return the address, or [#REFUSED] if the route is closed
+    public long allocateThrough(Route route, long byteSize, long stream) {
+        return allocateSlowly(route, route.maker, byteSize, stream);
+    }
+
+    /// Enters a block into the books of a route that its allocator handed out before, in the course of its free:
+    /// it is not given back then.
+    public void adopt(Route route, long address, long byteSize) {
+        allocateSlowly(route, new AdoptedBlock(route.maker, address), byteSize, 0);
+    }
+
+    /// Sets what happens while streams are captured, before the first of them is.
+    public void captures(CaptureRoutes routes) {
+        captures = routes;
     }
 
     private static void take(Lease lease, Tally tally, long byteSize) {
@@ -157,7 +180,7 @@ public final class Router extends Routes {
         }
         long address = REFUSED;
         try {
-            if (route.entrance != null) {
+            if (route.isOpen()) {
                 address = allocateWithin(route.budgets, from, route, byteSize, stream);
             }
             return address;
@@ -245,7 +268,7 @@ public final class Router extends Routes {
             return freeSlowly(chunk, at, address, stream, taken);
         }
         try {
-            route.maker.free(address, byteSizeOf(owner), route.device, stream);
+            route.exit.free(address, byteSizeOf(owner), route.device, stream);
         } finally {
             // Before it is counted: a route without live blocks may be charged to other budgets.
             Lease lease = tally.lease;
@@ -271,10 +294,11 @@ public final class Router extends Routes {
         Route route = routes[routeOf(owner)];
         boolean draining = (state & DRAINING) != 0;
         try {
+            long last = stream;
             if (uses != null && (state & USED) != 0) {
-                uses.await(address, route.device, stream);
+                last = uses.await(address, route.device, stream, captures);
             }
-            route.maker.free(address, byteSizeOf(owner), route.device, stream);
+            route.exit.free(address, byteSizeOf(owner), route.device, last);
         } finally {
             // Before it is counted: whoever closes takes what is counted alive beyond the marked blocks
             // for calls under way.

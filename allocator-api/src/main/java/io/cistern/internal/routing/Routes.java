@@ -3,6 +3,7 @@ package io.cistern.internal.routing;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// Opens and closes routes, and knows each by the number that stands in the records of its blocks.
@@ -25,6 +26,9 @@ abstract class Routes extends OwnerTable {
 
     /// Indices that were ever in use: those of open and draining routes, and those in `idle`.
     private int indices;
+
+    /// What happens while streams are captured; there before the first of them is.
+    volatile @Nullable CaptureRoutes captures;
 
     /// Indices of routes that have drained, the one longest ago first.
     private final ArrayDeque<Integer> idle = new ArrayDeque<>();
@@ -53,6 +57,9 @@ abstract class Routes extends OwnerTable {
         int index = takeIndex();
         Route route = new Route(index, device, name, allocator, meter, budgets, lanes, this::retire, whenDrained);
         routes[index] = route;
+        if (captures != null) {
+            captures.opened(route);
+        }
         return route;
     }
 
@@ -79,6 +86,15 @@ abstract class Routes extends OwnerTable {
         synchronized (this) {
             route.retired = true;
             idle.addLast(route.index);
+        }
+    }
+
+    /// Visits the routes of a device that have not drained. No route opens meanwhile.
+    public synchronized void forEachRoute(int device, Consumer<Route> visitor) {
+        for (int index = 0; index < indices; index++) {
+            if (routes[index].device == device && !routes[index].retired) {
+                visitor.accept(routes[index]);
+            }
         }
     }
 

@@ -123,6 +123,34 @@ public abstract class DriverContract {
     }
 
     @Nested
+    final class CaptureTests extends CaptureChapter {
+        CaptureTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
+    final class CaptureModeTests extends CaptureModeChapter {
+        CaptureModeTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
+    final class GraphTests extends GraphChapter {
+        GraphTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
+    final class GraphMemoryTests extends GraphMemoryChapter {
+        GraphMemoryTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
     final class PhysicalMemoryTests extends PhysicalMemoryChapter {
         PhysicalMemoryTests() {
             super(DriverContract.this);

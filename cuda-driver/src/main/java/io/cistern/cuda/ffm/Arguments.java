@@ -26,7 +26,9 @@ final class Arguments {
             "rights",
             "recommended",
             "fileDescriptor",
-            "handleType");
+            "handleType",
+            "mode",
+            "updateResult");
 
     private Arguments() {}
 

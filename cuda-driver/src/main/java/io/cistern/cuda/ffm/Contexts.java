@@ -39,6 +39,8 @@ final class Contexts {
     /// By ordinal; 0: not retained yet, or closed.
     private final AtomicLongArray primary;
 
+    private final CaptureShelter shelter;
+
     private final ReentrantLock lock = new ReentrantLock();
 
     /// Written under the lock.
@@ -51,6 +53,7 @@ final class Contexts {
         getCurrent = library.function(DriverCall.CONTEXT_GET_CURRENT, "L");
         setCurrent = library.function(DriverCall.CONTEXT_SET_CURRENT, "L");
         primary = new AtomicLongArray(deviceCount);
+        shelter = new CaptureShelter(library, deviceCount);
         handles = new int[deviceCount];
         DriverFunction get = library.function(DriverCall.DEVICE_GET, "LI");
         try (Frame frame = Frame.acquire()) {
@@ -99,6 +102,9 @@ final class Contexts {
         if (code != 0 || frame.context() != wanted) {
             change(frame, code, wanted);
         }
+        if (shelter.isOn()) {
+            shelter.enter(frame);
+        }
         return frame;
     }
 
@@ -139,6 +145,10 @@ final class Contexts {
             }
             return current;
         }
+    }
+
+    CaptureShelter shelter() {
+        return shelter;
     }
 
     void restore(long foreign) {

@@ -40,6 +40,10 @@ final class DriverFunction {
     private static final MethodHandle LLLL = handle("LLLL");
     private static final MethodHandle LLLLL = handle("LLLLL");
     private static final MethodHandle LLLLLL = handle("LLLLLL");
+    private static final MethodHandle LLLLLLL = handle("LLLLLLL");
+    private static final MethodHandle IIL = handle("IIL");
+    private static final MethodHandle LLII = handle("LLII");
+    private static final MethodHandle LLLII = handle("LLLII");
     private static final MethodHandle LAUNCH = handle("LIIIIIIILLL");
 
     /// Without the change of thread state that other calls make, which costs more than reading the current
@@ -209,6 +213,42 @@ final class DriverFunction {
         assert shape.equals("LLLLLL") : this;
         try {
             return counted((int) LLLLLL.invokeExact(address, a, b, c, d, e, f));
+        } catch (Throwable t) {
+            throw notCalled(t);
+        }
+    }
+
+    int call(long a, long b, long c, long d, long e, long f, long g) {
+        assert shape.equals("LLLLLLL") : this;
+        try {
+            return counted((int) LLLLLLL.invokeExact(address, a, b, c, d, e, f, g));
+        } catch (Throwable t) {
+            throw notCalled(t);
+        }
+    }
+
+    int call(int a, int b, long c) {
+        assert shape.equals("IIL") : this;
+        try {
+            return counted((int) IIL.invokeExact(address, a, b, c));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, long b, int c, int d) {
+        assert shape.equals("LLII") : this;
+        try {
+            return counted((int) LLII.invokeExact(address, a, b, c, d));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(long a, long b, long c, int d, int e) {
+        assert shape.equals("LLLII") : this;
+        try {
+            return counted((int) LLLII.invokeExact(address, a, b, c, d, e));
         } catch (Throwable t) {
             throw notCalled(t);
         }

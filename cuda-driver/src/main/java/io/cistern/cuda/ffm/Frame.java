@@ -50,6 +50,8 @@ final class Frame implements AutoCloseable {
     private final long address = memory.address();
     private @Nullable Contexts contexts;
     private long foreign;
+    private @Nullable CaptureShelter shelter;
+    private int modeBefore;
     private boolean inUse;
 
     /// Those of the driver that was called last in this frame; a process hardly ever has two.
@@ -81,9 +83,20 @@ final class Frame implements AutoCloseable {
         this.foreign = foreign;
     }
 
-    /// Makes the foreign context current again, if there was one.
+    /// Remembers the capture mode to set back when this frame closes.
+    void shelter(CaptureShelter setBack, int mode) {
+        shelter = setBack;
+        modeBefore = mode;
+    }
+
+    /// Sets the capture mode back and makes the foreign context current again, if there was one.
     @Override
     public void close() {
+        CaptureShelter left = shelter;
+        if (left != null) {
+            shelter = null;
+            left.exchange(this, modeBefore);
+        }
         Contexts restoring = contexts;
         if (restoring == null) {
             release();
@@ -118,6 +131,10 @@ final class Frame implements AutoCloseable {
     /// Address of the word that `cuCtxGetCurrent` writes.
     long contextOut() {
         return address + CONTEXT;
+    }
+
+    void setContext(long value) {
+        memory.set(JAVA_LONG, CONTEXT, value);
     }
 
     long context() {

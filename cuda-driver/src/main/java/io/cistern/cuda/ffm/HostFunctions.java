@@ -10,8 +10,9 @@ import java.lang.invoke.MethodType;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
-/// Java code that a stream runs when it gets there.
+/// Java code that the driver calls: when a stream gets there, when a graph is gone.
 ///
 /// C calls one function with a word of the caller's. That function is one stub for all, which lives as long as the
 /// program (a stub can't be freed by the code it is running), and the word is the key under which the code is kept
@@ -20,23 +21,24 @@ final class HostFunctions {
     private static final System.Logger LOG = System.getLogger(HostFunctions.class.getName());
     private static final ConcurrentMap<Long, Runnable> WAITING = new ConcurrentHashMap<>();
     private static final AtomicLong LAST_KEY = new AtomicLong();
-    private static final long ENTRY_POINT = stub();
+    private static final long ENTRY_POINT = stub("run");
+    private static final long REPEATING_ENTRY_POINT = stub("runAgain");
 
     private HostFunctions() {}
 
     @SuppressWarnings("restricted")
-    private static long stub() {
+    private static long stub(String name) {
         try {
             return Linker.nativeLinker()
                     .upcallStub(
                             MethodHandles.lookup()
                                     .findStatic(
-                                            HostFunctions.class, "run", MethodType.methodType(void.class, long.class)),
+                                            HostFunctions.class, name, MethodType.methodType(void.class, long.class)),
                             FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG),
                             Arena.global())
                     .address();
         } catch (ReflectiveOperationException e) {
-            throw new LinkageError("HostFunctions.run", e);
+            throw new LinkageError("HostFunctions." + name, e);
         }
     }
 
@@ -45,7 +47,12 @@ final class HostFunctions {
         return ENTRY_POINT;
     }
 
-    /// Keeps code until it has run.
+    /// The C function for code that runs more than once, until it is [forgotten][#forget].
+    static long repeatingEntryPoint() {
+        return REPEATING_ENTRY_POINT;
+    }
+
+    /// Keeps code until it has run, or is forgotten.
     ///
     /// @return the word to give to the driver
     static long keep(Runnable function) {
@@ -63,10 +70,19 @@ final class HostFunctions {
         return WAITING.size();
     }
 
-    /// Called from C: what is thrown here would end the JVM.
+    /// Called from C.
     static void run(long key) {
+        run(WAITING.remove(key));
+    }
+
+    /// Called from C.
+    static void runAgain(long key) {
+        run(WAITING.get(key));
+    }
+
+    /// What is thrown here would end the JVM.
+    private static void run(@Nullable Runnable function) {
         try {
-            Runnable function = WAITING.remove(key);
             if (function != null) {
                 function.run();
             }

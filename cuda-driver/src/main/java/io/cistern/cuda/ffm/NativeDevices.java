@@ -103,6 +103,7 @@ final class NativeDevices implements Devices {
 
     @Override
     public void synchronize(int device) {
+        contexts.shelter().refuse(synchronize, device);
         BlockingCalls.run(() -> {
             try (Frame _ = contexts.enter(synchronize, device)) {
                 synchronize.check(synchronize.call(), "device", device);

@@ -7,6 +7,7 @@ import io.cistern.cuda.Devices;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.Events;
+import io.cistern.cuda.Graphs;
 import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Modules;
@@ -30,6 +31,7 @@ final class NativeDriver implements CudaDriver {
     private final NativeCopies copies;
     private final NativeStreams streams;
     private final NativeEvents events;
+    private final NativeGraphs graphs;
     private final NativeModules modules;
     private final NativePeers peers;
     private final NativeSharing sharing;
@@ -44,7 +46,8 @@ final class NativeDriver implements CudaDriver {
         pools = new NativeMemoryPools(library, contexts);
         virtualMemory = new NativeVirtualMemory(library, contexts);
         copies = new NativeCopies(library, contexts);
-        streams = new NativeStreams(library, contexts);
+        graphs = new NativeGraphs(library, contexts);
+        streams = new NativeStreams(library, contexts, graphs);
         events = new NativeEvents(library, contexts);
         modules = new NativeModules(library, contexts);
         peers = new NativePeers(library, contexts);
@@ -110,6 +113,11 @@ final class NativeDriver implements CudaDriver {
     @Override
     public Events events() {
         return events;
+    }
+
+    @Override
+    public Graphs graphs() {
+        return graphs;
     }
 
     @Override

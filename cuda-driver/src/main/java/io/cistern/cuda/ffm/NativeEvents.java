@@ -57,6 +57,7 @@ final class NativeEvents implements Events {
 
     @Override
     public void recordAll(int device, long event) {
+        contexts.shelter().refuse(recordAll, device);
         try (Frame _ = contexts.enter(recordAll, device)) {
             recordAll.check(recordAll.call(contexts.primary(device), event), "device, event", device, event);
         }

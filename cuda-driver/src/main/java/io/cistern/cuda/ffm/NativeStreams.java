@@ -20,9 +20,11 @@ final class NativeStreams implements Streams {
     private final DriverFunction waitEvent;
     private final DriverFunction getId;
     private final DriverFunction launchHost;
+    private final NativeGraphs graphs;
 
-    NativeStreams(DriverLibrary library, Contexts contexts) {
+    NativeStreams(DriverLibrary library, Contexts contexts, NativeGraphs graphs) {
         this.contexts = contexts;
+        this.graphs = graphs;
         create = library.function(DriverCall.STREAM_CREATE, "LI");
         createWithPriority = library.function(DriverCall.STREAM_CREATE_WITH_PRIORITY, "LII");
         destroy = library.function(DriverCall.STREAM_DESTROY, "L");
@@ -103,7 +105,8 @@ final class NativeStreams implements Streams {
 
     @Override
     public void launchHostFunction(int device, long stream, Runnable function) {
-        long entryPoint = HostFunctions.entryPoint();
+        long graph = graphs.capturingGraphIfAny(device, stream);
+        long entryPoint = graph == 0 ? HostFunctions.entryPoint() : HostFunctions.repeatingEntryPoint();
         long key = HostFunctions.keep(function);
         boolean launched = false;
         try (Frame _ = contexts.enter(launchHost, device)) {
@@ -113,6 +116,9 @@ final class NativeStreams implements Streams {
             if (!launched) {
                 HostFunctions.forget(key);
             }
+        }
+        if (graph != 0) {
+            graphs.retain(device, graph, () -> HostFunctions.forget(key)); // each launch calls it
         }
     }
 }

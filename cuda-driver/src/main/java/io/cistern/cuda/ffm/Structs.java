@@ -11,6 +11,7 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.Sharing;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
@@ -80,6 +81,23 @@ final class Structs {
     /// `CU_MEMORYTYPE_UNIFIED`: whatever the address says.
     static final int UNIFIED = 4;
 
+    static final StructLayout ALLOCATION_NODE = MemoryLayout.structLayout(
+                    POOL_PROPERTIES.withName("poolProps"),
+                    ADDRESS.withName("accessDescs"),
+                    JAVA_LONG.withName("accessDescCount"),
+                    JAVA_LONG.withName("bytesize"),
+                    JAVA_LONG.withName("dptr"))
+            .withName("CUDA_MEM_ALLOC_NODE_PARAMS");
+
+    static final StructLayout FILL_NODE = MemoryLayout.structLayout(
+                    JAVA_LONG.withName("dst"),
+                    JAVA_LONG.withName("pitch"),
+                    JAVA_INT.withName("value"),
+                    JAVA_INT.withName("elementSize"),
+                    JAVA_LONG.withName("width"),
+                    JAVA_LONG.withName("height"))
+            .withName("CUDA_MEMSET_NODE_PARAMS");
+
     /// What a frame has room for; a host has eight devices.
     static final int MOST_ACCESSORS = 10;
 
@@ -107,6 +125,12 @@ final class Structs {
     private static final long TARGET_PITCH = offset(COPY_OF_ROWS, "dstPitch");
     private static final long ROW_BYTES = offset(COPY_OF_ROWS, "WidthInBytes");
     private static final long ROWS = offset(COPY_OF_ROWS, "Height");
+    private static final long ALLOCATION_NODE_BYTES = offset(ALLOCATION_NODE, "bytesize");
+    private static final long ALLOCATION_NODE_ADDRESS = offset(ALLOCATION_NODE, "dptr");
+    private static final long FILL_VALUE = offset(FILL_NODE, "value");
+    private static final long FILL_ELEMENT_BYTES = offset(FILL_NODE, "elementSize");
+    private static final long FILL_WIDTH = offset(FILL_NODE, "width");
+    private static final long FILL_HEIGHT = offset(FILL_NODE, "height");
 
     private Structs() {}
 
@@ -134,6 +158,31 @@ final class Structs {
         memory.set(JAVA_LONG, POOL_MAX_SIZE, properties.maxByteSize());
         memory.set(JAVA_SHORT, POOL_USAGE, properties.hardwareDecompress() ? HARDWARE_DECOMPRESS : 0);
         return memory.address();
+    }
+
+    /// Makes a `CUDA_MEM_ALLOC_NODE_PARAMS` for memory of a device.
+    static MemorySegment allocationNode(Arena arena, int device, long byteSize) {
+        MemorySegment memory = arena.allocate(ALLOCATION_NODE);
+        memory.set(JAVA_INT, 0, PINNED);
+        write(memory, POOL_LOCATION, MemoryLocation.device(device));
+        memory.set(JAVA_LONG, ALLOCATION_NODE_BYTES, byteSize);
+        return memory;
+    }
+
+    /// The address that the driver wrote into a `CUDA_MEM_ALLOC_NODE_PARAMS`.
+    static long allocatedAddress(MemorySegment allocationNode) {
+        return allocationNode.get(JAVA_LONG, ALLOCATION_NODE_ADDRESS);
+    }
+
+    /// Makes a `CUDA_MEMSET_NODE_PARAMS` for one row of 32-bit words.
+    static MemorySegment fillNode(Arena arena, long target, int value, long count) {
+        MemorySegment memory = arena.allocate(FILL_NODE);
+        memory.set(JAVA_LONG, 0, target);
+        memory.set(JAVA_INT, FILL_VALUE, value);
+        memory.set(JAVA_INT, FILL_ELEMENT_BYTES, Integer.BYTES);
+        memory.set(JAVA_LONG, FILL_WIDTH, count);
+        memory.set(JAVA_LONG, FILL_HEIGHT, 1);
+        return memory;
     }
 
     /// Writes a `CUmemAllocationProp` and returns its address.

@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
@@ -126,6 +129,8 @@ final class CudaHeaderTest {
                 Structs.POOL_PROPERTIES,
                 Structs.ALLOCATION_PROPERTIES,
                 Structs.ACCESS,
+                Structs.ALLOCATION_NODE,
+                Structs.FILL_NODE,
                 Structs.HANDLE,
                 Structs.COPY_OF_ROWS)) {
             String name = struct.name().orElseThrow();
@@ -192,6 +197,19 @@ final class CudaHeaderTest {
                 List.of("CUipcEventHandle", "CUipcMemHandle", "CUmemPoolPtrExportData", "CUmemFabricHandle")) {
             names.put("sizeof(" + handle + ")", (long) Sharing.HANDLE_BYTES);
         }
+        for (CaptureMode mode : CaptureMode.values()) {
+            names.put("CU_STREAM_CAPTURE_MODE_" + mode.name(), (long) mode.code());
+        }
+        for (CaptureStatus status : CaptureStatus.values()) {
+            names.put("CU_STREAM_CAPTURE_STATUS_" + status.name(), (long) status.code());
+        }
+        for (GraphMemoryAttribute attribute : GraphMemoryAttribute.values()) {
+            names.put("CU_GRAPH_MEM_ATTR_" + attribute.name().replace("_", "_MEM_"), (long) attribute.code());
+        }
+        names.put("CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH", NativeGraphs.AUTO_FREE_ON_LAUNCH);
+        names.put("CU_USER_OBJECT_NO_DESTRUCTOR_SYNC", (long) NativeGraphs.NO_DESTRUCTOR_SYNC);
+        names.put("CU_GRAPH_USER_OBJECT_MOVE", (long) NativeGraphs.MOVE);
+        names.put("sizeof(CUgraphExecUpdateResultInfo)", NativeGraphs.UPDATE_RESULT_BYTES);
         names.put("CU_EVENT_DISABLE_TIMING", (long) NativeEvents.DISABLE_TIMING);
         return names;
     }

@@ -93,6 +93,15 @@ final class FakeLibrary {
         callVoid("fake_gate", open ? 1 : 0);
     }
 
+    /// Calls the destructor of the user object that was made last.
+    void destroyObject() {
+        try {
+            handle("fake_destroy_object", FunctionDescriptor.ofVoid()).invokeExact();
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
     /// Makes a context current on this thread, behind the driver's back.
     void setContext(long context) {
         try {

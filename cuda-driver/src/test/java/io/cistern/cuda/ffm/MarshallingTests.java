@@ -348,7 +348,11 @@ final class MarshallingTests {
         });
         driver.streams().launchHostFunction(0, STREAM, ran::countDown);
         ran.await();
-        assertCalls("cuLaunchHostFunc(500000007)", "cuLaunchHostFunc(500000007)");
+        assertCalls(
+                "cuStreamGetCaptureInfo_v3(500000007)",
+                "cuLaunchHostFunc(500000007)",
+                "cuStreamGetCaptureInfo_v3(500000007)",
+                "cuLaunchHostFunc(500000007)");
         assertThat(HostFunctions.waiting()).isZero();
     }
 

@@ -1,0 +1,297 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Graphs;
+import io.cistern.internal.context.CaptureOrder;
+import io.cistern.internal.context.EventOrder;
+import io.cistern.internal.context.EventStreams;
+import io.cistern.internal.routing.CaptureRoutes;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.spi.DeviceAllocator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
+
+/// The captures of one [DeviceMemory] that are under way, and the memory of graphs that are gone.
+///
+/// 1. While any stream of a device is captured, all routes of the device are suspended, so that each allocation comes
+/// here and the stream is asked which capture it is in. At other times the path of an allocation knows nothing of
+/// captures. Frees go past a [CaptureExit] meanwhile.
+/// 2. A stream in a capture is served from that capture's [GraphMemory], all others as ever; driver calls are
+/// [sheltered][Graphs#shelter], so that neither disturbs the other.
+/// 3. The driver tells when a graph and its executables are gone, on a thread of its own that may call nothing. The
+/// memory goes back at the next occasion: a capture that begins or ends, a trim, or memory running out; not while
+/// anything is captured, since that needs a fence over the whole context.
+///
+/// **Threads.** Any. Beginning and ending is done one at a time.
+final class Captures implements CaptureRoutes {
+    private final DeviceMemory memory;
+    private final Router router;
+    private final CudaDriver driver;
+    private final Graphs graphs;
+    private final EventStreams eventStreams;
+    private final EventOrder order;
+    private final List<StreamCapture> underWay = new CopyOnWriteArrayList<>();
+    private final Queue<GraphMemory> gone = new ConcurrentLinkedQueue<>();
+    private final Queue<Runnable> later = new ConcurrentLinkedQueue<>();
+
+    /// Streams without work, by device. Guarded by itself.
+    private final Map<Integer, Long> readyStreams = new HashMap<>();
+
+    Captures(DeviceMemory memory, EventStreams eventStreams) {
+        this.memory = memory;
+        this.router = memory.router();
+        this.driver = memory.driver();
+        this.graphs = driver.graphs();
+        this.eventStreams = eventStreams;
+        this.order = new EventOrder(driver, 0);
+        router.captures(this);
+    }
+
+    DeviceMemory memory() {
+        return memory;
+    }
+
+    Router router() {
+        return router;
+    }
+
+    GraphMemory newMemory() {
+        return new GraphMemory(this, new CaptureOrder(driver, order, this::isUnderWay));
+    }
+
+    private boolean isUnderWay(long captureId) {
+        return underWay.stream().anyMatch(capture -> capture.id() == captureId);
+    }
+
+    /// A capture begins, or has just begun.
+    synchronized StreamCapture begin(int device, long stream, GraphMemory into) {
+        collect();
+        into.use();
+        StreamCapture capture = new StreamCapture(graphs, device, stream, into);
+        graphs.shelter(device);
+        underWay.add(capture);
+        router.forEachRoute(device, this::suspend);
+        return capture;
+    }
+
+    /// The capture that was announced for a stream.
+    ///
+    /// @throws IllegalStateException if none was
+    StreamCapture announced(int device, long stream) {
+        return underWay.stream()
+                .filter(capture -> capture.device == device && capture.origin == stream)
+                .findFirst()
+                .orElseThrow(() -> new IllegalStateException("no capture of stream 0x" + Long.toHexString(stream)
+                        + " on device " + device + " was announced"));
+    }
+
+    /// A capture has ended.
+    ///
+    /// @param graph what came of it, or 0
+    void end(StreamCapture capture, long graph) {
+        synchronized (this) {
+            if (!underWay.remove(capture)) {
+                throw new IllegalStateException("the capture has ended already");
+            }
+            graphs.unshelter(capture.device);
+            if (!isOn(capture.device)) {
+                router.forEachRoute(capture.device, Route::resume);
+            }
+        }
+        if (graph != 0) {
+            graphs.retain(capture.device, graph, capture.memory::release);
+        } else {
+            capture.memory.release();
+        }
+        collect();
+    }
+
+    private boolean isOn(int device) {
+        for (StreamCapture capture : underWay) {
+            if (capture.device == device) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void suspend(Route route) {
+        route.suspend(new CaptureExit(route, route.usualExit()));
+    }
+
+    @Override
+    public void opened(Route route) {
+        if (isOn(route.device())) {
+            suspend(route);
+        }
+    }
+
+    @Override
+    public boolean isCaptured(int device, long stream) {
+        return isOn(device) && StreamCapture.idOf(graphs, device, stream) != 0;
+    }
+
+    @Override
+    public long allocate(Route route, long byteSize, long stream) {
+        StreamCapture capture = find(route.device(), stream);
+        if (capture == null) {
+            return router.allocateThrough(route, byteSize, stream);
+        }
+        try {
+            return capture.memory.allocate(route, byteSize, stream);
+        } catch (DeviceOutOfMemoryException first) {
+            if (giveBackIdle(route.device()) == 0) {
+                throw first;
+            }
+            return capture.memory.allocate(route, byteSize, stream);
+        }
+    }
+
+    /// The capture that a stream is in, or null.
+    ///
+    /// @throws UnusableStreamException if it is in one that nobody announced
+    private @Nullable StreamCapture find(int device, long stream) {
+        long id = StreamCapture.idOf(graphs, device, stream);
+        if (id == 0) {
+            return null;
+        }
+        for (StreamCapture capture : underWay) {
+            if (capture.id() == id) {
+                return capture;
+            }
+        }
+        throw new UnusableStreamException(
+                device, stream, "it is captured into a graph, which was not announced: call captureBegins first");
+    }
+
+    /// Has the usual allocators give back what is idle, without waiting.
+    private long giveBackIdle(int device) {
+        long returned = 0;
+        for (Allocator allocator : memory.allocators()) {
+            returned += allocator.trim(device, 0);
+        }
+        return returned;
+    }
+
+    /// A live block is used on another stream than that of its free.
+    void usedElsewhere(long address) {
+        for (StreamCapture capture : underWay) {
+            capture.memory.usedElsewhere(address);
+        }
+    }
+
+    /// The graphs of some memory are gone. Calls no driver.
+    void gone(GraphMemory ended) {
+        gone.add(ended);
+    }
+
+    /// Does something that a capture forbids, now or when none is under way.
+    void whenNoneIsUnderWay(Runnable action) {
+        if (underWay.isEmpty()) {
+            action.run();
+        } else {
+            later.add(action);
+        }
+    }
+
+    /// Gives the memory of graphs back that are gone.
+    ///
+    /// @return whether there was any
+    synchronized boolean collect() {
+        boolean any = false;
+        while (underWay.isEmpty()) {
+            Runnable action = later.poll();
+            GraphMemory ended = action == null ? gone.poll() : null;
+            if (action != null) {
+                action.run();
+            } else if (ended != null) {
+                ended.close(this::streamBehindAll);
+            } else {
+                return any;
+            }
+            any = true;
+        }
+        return any;
+    }
+
+    /// A stream that is past all work of its device's context when it is past its present end.
+    private long streamBehindAll(int device) {
+        long fence;
+        try {
+            fence = order.recordAll(device);
+        } catch (CudaException notSupported) {
+            if (!notSupported.result().endsContext()) {
+                driver.devices().synchronize(device);
+            }
+            return 0;
+        }
+        long stream = eventStreams.after(device, fence);
+        order.release(device, fence);
+        return stream;
+    }
+
+    /// A stream without work, for blocks that are to be ready at once.
+    long readyStream(int device) {
+        synchronized (readyStreams) {
+            return readyStreams.computeIfAbsent(device, driver.streams()::create);
+        }
+    }
+
+    /// Ends what was made here; announced captures that never ended are given up.
+    void close() {
+        for (StreamCapture capture : underWay) {
+            end(capture, 0);
+        }
+        collect();
+        synchronized (readyStreams) {
+            readyStreams.forEach((device, stream) -> {
+                memory.streamClosing(device, stream);
+                destroy(device, stream);
+            });
+            readyStreams.clear();
+        }
+        order.close();
+    }
+
+    private void destroy(int device, long stream) {
+        try {
+            driver.streams().destroy(device, stream);
+        } catch (CudaException dead) {
+            // It went with its context.
+        }
+    }
+
+    /// Where the frees of a route go while streams of its device are captured: a block from outside that is freed on
+    /// a captured stream is kept for the graph.
+    private final class CaptureExit implements DeviceAllocator {
+        private final Route route;
+        private final DeviceAllocator usual;
+
+        CaptureExit(Route route, DeviceAllocator usual) {
+            this.route = route;
+            this.usual = usual;
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return usual.allocate(byteSize, device, stream);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            StreamCapture capture = isCaptured(device, stream) ? find(device, stream) : null;
+            if (capture == null || capture.memory.owns(route)) {
+                usual.free(address, byteSize, device, stream);
+            } else {
+                capture.memory.keep(route, address, byteSize);
+            }
+        }
+    }
+}

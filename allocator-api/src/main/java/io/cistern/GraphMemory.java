@@ -1,0 +1,224 @@
+package io.cistern;
+
+import io.cistern.internal.context.CaptureOrder;
+import io.cistern.internal.routing.Route;
+import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.IntToLongFunction;
+import org.jspecify.annotations.Nullable;
+
+/// The memory of one or more graphs: what streams allocated while they were captured, and what they freed then.
+/// It lives as long as the last of its graphs and their executables; then, as soon as no capture is under way, it goes
+/// back. Blocks of it that are alive then stay valid until they are freed.
+///
+/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve the next
+/// one, so **launch such graphs in the order of their captures and never side by side**; their results are
+/// overwritten by the next launch of another one.
+///
+/// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept with
+/// the graph too, since the graph may use it.
+///
+/// **Threads.** Any.
+public final class GraphMemory {
+    private final Captures captures;
+    private final CaptureOrder order;
+
+    /// By the usual allocator, the private one.
+    private final Map<Allocator, Allocator> pools = new LinkedHashMap<>();
+
+    /// The ways of usual allocators' blocks that are kept here.
+    private final Map<Source, Route> keeping = new HashMap<>();
+
+    /// The blocks that nobody but a graph uses.
+    private final Set<Kept> kept = new LinkedHashSet<>();
+
+    /// Kept blocks that were allocated here and freed in a capture, which may serve its stream again.
+    private final Map<Reusable, Deque<Long>> reusable = new HashMap<>();
+
+    /// Live blocks that several streams use: without an order between those, they serve nobody again.
+    private final Set<Long> usedElsewhere = new HashSet<>();
+
+    /// Captures under way, and graphs that are not gone.
+    private int uses;
+
+    private boolean gone;
+
+    private record Source(Allocator usual, int device) {}
+
+    private record Kept(Route route, long address) {}
+
+    private record Reusable(Route route, long stream, long byteSize) {}
+
+    GraphMemory(Captures captures, CaptureOrder order) {
+        this.captures = captures;
+        this.order = order;
+    }
+
+    /// Bytes that are reserved for these graphs alone, as far as the allocators can tell; kept blocks of others are
+    /// in theirs.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public synchronized long reservedBytes(int device) {
+        return pools.values().stream()
+                .mapToLong(pool -> pool.reservedBytes(device).orElse(0))
+                .sum();
+    }
+
+    /// Whether its graphs are gone and nothing can be captured into it any more.
+    public synchronized boolean isGone() {
+        return gone;
+    }
+
+    synchronized void use() {
+        if (gone) {
+            throw new IllegalStateException("the graphs of this memory are gone; capture into new memory");
+        }
+        uses++;
+    }
+
+    /// A capture came to nothing, or a graph is gone. Calls no driver.
+    void release() {
+        boolean last;
+        synchronized (this) {
+            uses--;
+            last = uses == 0;
+            gone |= last;
+        }
+        if (last) {
+            captures.gone(this);
+        }
+    }
+
+    /// Serves a captured stream.
+    ///
+    /// @param usual where it would be served without the capture
+    long allocate(Route usual, long byteSize, long stream) {
+        Allocator allocator = captures.memory().ownerOf(usual);
+        Allocator pool = poolOf(allocator);
+        if (pool == null) {
+            return allocateKept(allocator, usual.device(), byteSize, stream);
+        }
+        order.asksFor(stream);
+        try {
+            return captures.router().allocateThrough(pool.route(usual.device()), byteSize, stream);
+        } finally {
+            order.asksNoMore();
+        }
+    }
+
+    private synchronized @Nullable Allocator poolOf(Allocator usual) {
+        if (!usual.servesGraphs()) {
+            return null;
+        }
+        return pools.computeIfAbsent(usual, each -> captures.memory().openForGraphs(each, order));
+    }
+
+    /// Serves a captured stream with a block of the usual allocator, which is idle when the graph is launched, since
+    /// it is ready on another stream without work.
+    private long allocateKept(Allocator usual, int device, long byteSize, long stream) {
+        Route route;
+        synchronized (this) {
+            route = keepingRoute(usual, device);
+            Deque<Long> free = reusable.get(new Reusable(route, stream, byteSize));
+            if (free != null && !free.isEmpty()) {
+                long again = free.pop();
+                kept.remove(new Kept(route, again));
+                return again;
+            }
+        }
+        long ready = captures.readyStream(device);
+        long address = captures.router().allocateThrough(route, byteSize, ready);
+        captures.memory().driver().streams().synchronize(device, ready);
+        return address;
+    }
+
+    private Route keepingRoute(Allocator usual, int device) {
+        return keeping.computeIfAbsent(new Source(usual, device), _ -> {
+            Route route = usual.openBeside(device);
+            route.freeThrough(new Exit(route));
+            return route;
+        });
+    }
+
+    /// Whether blocks of a route are freed here as everywhere.
+    synchronized boolean owns(Route route) {
+        return pools.values().stream().anyMatch(pool -> pool.leads(route));
+    }
+
+    /// Keeps a block of another allocator that is freed on a captured stream.
+    synchronized void keep(Route route, long address, long byteSize) {
+        Route own = keepingRoute(captures.memory().ownerOf(route), route.device());
+        captures.router().adopt(own, address, byteSize);
+        kept.add(new Kept(own, address));
+    }
+
+    /// A live block is used on another stream than that of its free.
+    synchronized void usedElsewhere(long address) {
+        usedElsewhere.add(address);
+    }
+
+    /// A block that is kept here is freed.
+    private synchronized void freed(Route route, long address, long byteSize, int device, long stream) {
+        if (gone) {
+            route.maker().free(address, byteSize, device, stream);
+            return;
+        }
+        captures.router().adopt(route, address, byteSize);
+        kept.add(new Kept(route, address));
+        if (!usedElsewhere.remove(address) && captures.isCaptured(device, stream)) {
+            reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
+                    .push(address);
+        }
+    }
+
+    /// Gives everything back; its graphs are gone.
+    ///
+    /// @param streamBehindAll a stream of a device behind all work that may use it
+    void close(IntToLongFunction streamBehindAll) {
+        List<Kept> blocks;
+        synchronized (this) {
+            blocks = List.copyOf(kept);
+            kept.clear();
+            reusable.clear();
+        }
+        for (Kept block : blocks) {
+            block.route.freeThrough(block.route.maker());
+        }
+        for (Kept block : blocks) {
+            free(block, streamBehindAll);
+        }
+        keeping.values().forEach(captures.router()::close);
+        pools.values().forEach(Allocator::close);
+    }
+
+    private void free(Kept block, IntToLongFunction streamBehindAll) {
+        captures.router().free(block.address, streamBehindAll.applyAsLong(block.route.device()));
+    }
+
+    /// Where blocks go that are kept here.
+    private final class Exit implements DeviceAllocator {
+        private final Route route;
+
+        Exit(Route route) {
+            this.route = route;
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return route.maker().allocate(byteSize, device, stream);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            freed(route, address, byteSize, device, stream);
+        }
+    }
+}

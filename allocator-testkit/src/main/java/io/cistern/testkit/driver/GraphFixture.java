@@ -1,0 +1,88 @@
+package io.cistern.testkit.driver;
+
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Graphs;
+import org.junit.jupiter.api.BeforeEach;
+
+/// What chapters about graphs need: captures that end, and graphs that go, whatever a test does.
+abstract class GraphFixture extends DriverChapter {
+    Graphs graphs;
+
+    GraphFixture(DriverContract suite) {
+        super(suite);
+    }
+
+    @BeforeEach
+    void takeGraphs() {
+        graphs = driver.graphs();
+    }
+
+    /// Begins a capture that ends with the test at the latest.
+    long captured(CaptureMode mode) {
+        long stream = stream();
+        begin(stream, mode);
+        return stream;
+    }
+
+    void begin(long stream, CaptureMode mode) {
+        graphs.beginCapture(DEVICE, stream, mode);
+    }
+
+    /// Ends a capture that went wrong, in whatever way the driver says so.
+    void abandon(long stream) {
+        try {
+            graphs.destroy(DEVICE, graphs.endCapture(DEVICE, stream));
+        } catch (CudaException expected) {
+            // The capture is over either way.
+        }
+    }
+
+    /// Ends a capture.
+    long graphOf(long stream) {
+        long graph = graphs.endCapture(DEVICE, stream);
+        afterwards(() -> graphs.destroy(DEVICE, graph));
+        return graph;
+    }
+
+    long executable(long graph) {
+        long executable = graphs.instantiate(DEVICE, graph, false);
+        afterwards(() -> graphs.destroyExecutable(DEVICE, executable));
+        return executable;
+    }
+
+    void launch(long executable, long stream) {
+        graphs.launch(DEVICE, executable, stream);
+    }
+
+    void fill(long address, int value, long stream) {
+        driver.copies().fillBytes(DEVICE, address, (byte) value, KIB, stream);
+    }
+
+    /// Lets another stream follow what a stream was given until now.
+    void follow(long follower, long stream) {
+        driver.streams().await(DEVICE, follower, eventOn(stream));
+    }
+
+    boolean holds(long address, int value, long stream) {
+        return host(KIB).readFrom(address, stream).holdsOnly(value);
+    }
+
+    static void inAnotherThread(Runnable body) {
+        Throwable[] failure = new Throwable[1];
+        Thread thread = Thread.ofPlatform().start(() -> {
+            try {
+                body.run();
+            } catch (Throwable e) {
+                failure[0] = e;
+            }
+        });
+        join(thread);
+        if (failure[0] instanceof Error error) {
+            throw error;
+        }
+        if (failure[0] instanceof RuntimeException e) {
+            throw e;
+        }
+    }
+}

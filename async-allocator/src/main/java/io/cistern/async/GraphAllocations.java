@@ -1,0 +1,103 @@
+package io.cistern.async;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.GraphMemoryAttribute;
+import io.cistern.cuda.Streams;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.RecordsUse;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/// Allocations and frees on captured streams: nodes of the graph, for whose memory the driver itself cares. Several
+/// captures may be under way at once, each with nodes of its own.
+///
+/// 1. An allocation on a captured stream becomes a node; its address is fixed.
+/// 2. A free on a stream of the same capture becomes a node too, unless other streams use the block, whose order with
+/// that node nobody promised.
+/// 3. Other frees are book-keeping: the memory is there after a launch until the next one, or until the graph is gone.
+/// **So instantiate a graph that keeps memory with `freesOnLaunch`**, or the driver refuses its second launch.
+/// 4. What launches left allocated is freed when the graphs are gone.
+///
+/// **Threads.** Any.
+final class GraphAllocations implements DeviceAllocator, RecordsUse {
+    private final CudaDriver driver;
+
+    /// Blocks without a free node, by address.
+    private final Map<Long, Origin> unfreed = new ConcurrentHashMap<>();
+
+    private final Set<Long> usedElsewhere = ConcurrentHashMap.newKeySet();
+
+    private record Origin(long captureId, int device) {}
+
+    GraphAllocations(CudaDriver driver) {
+        this.driver = driver;
+    }
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        long capture = driver.graphs().captureId(device, stream);
+        try {
+            long address = driver.pools().allocate(device, byteSize, stream);
+            unfreed.put(address, new Origin(capture, device));
+            return address;
+        } catch (CudaException failure) {
+            if (failure.result() == CudaResult.OUT_OF_MEMORY) {
+                throw new DeviceOutOfMemoryException(byteSize, device, "the driver has none for a graph", failure);
+            }
+            throw failure;
+        }
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        Origin origin = unfreed.get(address);
+        if (usedElsewhere.remove(address)
+                || origin == null
+                || driver.graphs().captureId(device, stream) != origin.captureId()) {
+            return;
+        }
+        unfreed.remove(address); // first: another allocation of the graph may have the address at once
+        driver.pools().free(device, address, stream);
+    }
+
+    @Override
+    public boolean recordUse(long address, int device, long stream) {
+        usedElsewhere.add(address);
+        return true;
+    }
+
+    /// What the driver keeps for all graphs of the device, of this process.
+    @Override
+    public OptionalLong reservedBytes(int device) {
+        return OptionalLong.of(driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT));
+    }
+
+    /// Gives back what no graph uses now.
+    @Override
+    public long trim(int device, long keepBytes) {
+        long before = driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT);
+        if (before > keepBytes) {
+            driver.graphs().trimMemory(device);
+        }
+        return Math.max(0, before - driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT));
+    }
+
+    @Override
+    public void close() {
+        unfreed.forEach((address, origin) -> freeWhatALaunchLeft(address, origin.device()));
+        unfreed.clear();
+    }
+
+    private void freeWhatALaunchLeft(long address, int device) {
+        try {
+            driver.pools().free(device, address, Streams.LEGACY_DEFAULT);
+        } catch (CudaException notAllocated) {
+            // The graph was never launched, or its context is dead.
+        }
+    }
+}

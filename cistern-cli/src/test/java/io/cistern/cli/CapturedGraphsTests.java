@@ -1,0 +1,27 @@
+package io.cistern.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.testkit.CapturedGraphs;
+import org.junit.jupiter.api.AfterEach;
+
+/// Captures on the simulated GPU, which tells of memory that is used without order: this module has all allocators on
+/// its class path.
+final class CapturedGraphsTests extends CapturedGraphs {
+    private final SimulatedGpu gpu;
+
+    CapturedGraphsTests() {
+        this(SimulatedGpu.builder().build());
+    }
+
+    private CapturedGraphsTests(SimulatedGpu gpu) {
+        super(gpu);
+        this.gpu = gpu;
+    }
+
+    @AfterEach
+    void nothingWasMisused() {
+        assertThat(gpu.misuses()).isEmpty();
+    }
+}

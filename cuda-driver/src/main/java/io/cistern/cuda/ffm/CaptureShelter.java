@@ -1,0 +1,56 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+
+/// Lets calls get on with captures under way. As with the context, a mode of the OS thread is set right before a call
+/// and set back right after it, so that a virtual thread may go on as another OS thread between two calls.
+final class CaptureShelter {
+    private final DriverFunction exchangeMode;
+    private final AtomicIntegerArray devices;
+    private final AtomicInteger all = new AtomicInteger();
+
+    CaptureShelter(DriverLibrary library, int deviceCount) {
+        exchangeMode = library.function(DriverCall.THREAD_EXCHANGE_CAPTURE_MODE, "L");
+        devices = new AtomicIntegerArray(deviceCount);
+    }
+
+    boolean isOn() {
+        return all.get() != 0;
+    }
+
+    boolean isOn(int device) {
+        return isOn() && devices.get(device) != 0;
+    }
+
+    void change(int device, int change) {
+        devices.addAndGet(device, change);
+        all.addAndGet(change);
+    }
+
+    /// Refuses a call that would invalidate the captures of a device.
+    void refuse(DriverFunction attempted, int device) {
+        if (isOn(device)) {
+            throw attempted.failed(
+                    CudaResult.STREAM_CAPTURE_UNSUPPORTED.code(),
+                    "device=" + device + ", not called, since it would invalidate the captures under way");
+        }
+    }
+
+    /// Sets the calling thread's mode for one call.
+    void enter(Frame frame) {
+        frame.shelter(this, exchange(frame, CaptureMode.RELAXED.code()));
+    }
+
+    /// Sets the calling thread's mode.
+    ///
+    /// @return what it was
+    int exchange(Frame frame, int mode) {
+        frame.setContext(mode);
+        int code = exchangeMode.callUncounted(frame.contextOut());
+        return code == 0 ? (int) frame.context() : mode;
+    }
+}

@@ -1,0 +1,121 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaResult;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/// A capture under way: the graph so far, and for each stream in it the nodes that its next node follows. Guarded by
+/// the machine's lock.
+final class Capture {
+    private final long id;
+    private final StreamQueue origin;
+    private final CaptureMode mode;
+    private final Thread owner;
+    private final Graph graph;
+    private final long graphHandle;
+    private final Map<StreamQueue, List<GraphNode>> ends = new LinkedHashMap<>();
+    private boolean invalidated;
+    private boolean ended;
+
+    Capture(long id, StreamQueue origin, CaptureMode mode, Graph graph, long graphHandle) {
+        this.id = id;
+        this.origin = origin;
+        this.mode = mode;
+        this.owner = Thread.currentThread();
+        this.graph = graph;
+        this.graphHandle = graphHandle;
+        ends.put(origin, List.of());
+    }
+
+    long id() {
+        return id;
+    }
+
+    StreamQueue origin() {
+        return origin;
+    }
+
+    CaptureMode mode() {
+        return mode;
+    }
+
+    Thread owner() {
+        return owner;
+    }
+
+    Graph graph() {
+        return graph;
+    }
+
+    long graphHandle() {
+        return graphHandle;
+    }
+
+    boolean invalidated() {
+        return invalidated;
+    }
+
+    void invalidate() {
+        invalidated = true;
+    }
+
+    void end() {
+        ended = true;
+    }
+
+    Set<StreamQueue> streams() {
+        return ends.keySet();
+    }
+
+    List<GraphNode> ends(StreamQueue stream) {
+        return ends.getOrDefault(stream, List.of());
+    }
+
+    /// Adds work to a stream in the capture.
+    GraphNode add(StreamQueue stream, String kind, GraphNode.Issue work) {
+        requireValid();
+        return follow(stream, graph.add(kind, ends(stream), work));
+    }
+
+    GraphNode allocate(StreamQueue stream, long byteSize) {
+        requireValid();
+        return follow(stream, graph.allocate(ends(stream), byteSize));
+    }
+
+    GraphNode free(StreamQueue stream, long address) {
+        requireValid();
+        return follow(stream, graph.free(ends(stream), address));
+    }
+
+    private GraphNode follow(StreamQueue stream, GraphNode node) {
+        ends.put(stream, List.of(node));
+        return node;
+    }
+
+    void requireValid() {
+        if (invalidated) {
+            throw new DriverFailure(CudaResult.STREAM_CAPTURE_INVALIDATED);
+        }
+    }
+
+    /// Makes a stream's next node follow others too; a stream that was not in the capture joins.
+    void await(StreamQueue stream, List<GraphNode> others) {
+        if (ended) {
+            throw new DriverFailure(CudaResult.CAPTURED_EVENT);
+        }
+        Set<GraphNode> both = new LinkedHashSet<>(ends(stream));
+        both.addAll(others);
+        ends.put(stream, new ArrayList<>(both));
+        stream.setCapture(this);
+    }
+
+    /// Whether all nodes run before the end of the stream where the capture began.
+    boolean isJoined() {
+        return ends.values().stream().flatMap(List::stream).allMatch(node -> node.precedes(ends(origin)));
+    }
+}

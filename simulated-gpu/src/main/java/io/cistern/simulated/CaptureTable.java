@@ -1,0 +1,136 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import java.util.EnumSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
+
+/// The captures of a machine that are under way, and the calls that they forbid. Guarded by the machine's lock.
+///
+/// A forbidden call fails and invalidates the captures that forbid it. More is forbidden here than is known of
+/// drivers: what a driver may let pass must not be relied on.
+final class CaptureTable {
+    /// Obtain or free memory past streams, wait on the host, or ask how far work is.
+    private static final Set<DriverCall> UNSAFE = EnumSet.of(
+            DriverCall.MEM_ALLOC,
+            DriverCall.MEM_FREE,
+            DriverCall.MEM_HOST_ALLOC,
+            DriverCall.MEM_FREE_HOST,
+            DriverCall.MEM_HOST_REGISTER,
+            DriverCall.MEM_HOST_UNREGISTER,
+            DriverCall.MEM_CREATE,
+            DriverCall.MEM_RELEASE,
+            DriverCall.MEM_MAP,
+            DriverCall.MEM_UNMAP,
+            DriverCall.MEM_SET_ACCESS,
+            DriverCall.MEM_POOL_TRIM_TO,
+            DriverCall.EVENT_QUERY,
+            DriverCall.EVENT_SYNCHRONIZE,
+            DriverCall.STREAM_QUERY,
+            DriverCall.STREAM_SYNCHRONIZE);
+
+    /// Look at all streams of the context, captured ones too.
+    private static final Set<DriverCall> OVER_ALL_STREAMS =
+            EnumSet.of(DriverCall.CONTEXT_SYNCHRONIZE, DriverCall.CONTEXT_RECORD_EVENT);
+
+    private final Set<Capture> captures = new LinkedHashSet<>();
+    private final Map<Thread, CaptureMode> modes = new WeakHashMap<>();
+    private volatile boolean sheltered;
+    private final Map<Integer, Integer> sheltersOfDevices = new ConcurrentHashMap<>();
+    private long lastId;
+
+    long nextId() {
+        return ++lastId;
+    }
+
+    void add(Capture capture) {
+        captures.add(capture);
+    }
+
+    void remove(Capture capture) {
+        capture.end();
+        captures.remove(capture);
+        capture.streams().forEach(stream -> stream.setCapture(null));
+    }
+
+    CaptureMode exchangeMode(CaptureMode mode) {
+        CaptureMode before = modes.put(Thread.currentThread(), mode);
+        return before == null ? CaptureMode.GLOBAL : before;
+    }
+
+    void shelter(int device, int change) {
+        sheltersOfDevices.merge(device, change, Integer::sum);
+        sheltered = sheltersOfDevices.values().stream().anyMatch(count -> count != 0);
+    }
+
+    /// Also without the lock.
+    boolean isSheltered(int device) {
+        return sheltered && sheltersOfDevices.getOrDefault(device, 0) != 0;
+    }
+
+    /// Fails if a capture forbids a call.
+    void check(DriverCall call, int device) {
+        if (captures.isEmpty()) {
+            return;
+        }
+        if (OVER_ALL_STREAMS.contains(call)) {
+            refuse(captures.stream().filter(each -> each.origin().device() == device), !isSheltered(device));
+        } else if (UNSAFE.contains(call) && !sheltered) {
+            refuse(captures.stream().filter(this::forbids), true);
+        }
+    }
+
+    private boolean forbids(Capture capture) {
+        if (capture.mode() == CaptureMode.RELAXED) {
+            return false;
+        }
+        boolean own = capture.owner().equals(Thread.currentThread());
+        return switch (modes.getOrDefault(Thread.currentThread(), CaptureMode.GLOBAL)) {
+            case GLOBAL -> own || capture.mode() == CaptureMode.GLOBAL;
+            case THREAD_LOCAL -> own;
+            case RELAXED -> false;
+        };
+    }
+
+    private static void refuse(Stream<Capture> forbidding, boolean made) {
+        List<Capture> all = forbidding.toList();
+        if (all.isEmpty()) {
+            return;
+        }
+        if (made) {
+            all.forEach(Capture::invalidate);
+        }
+        throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNSUPPORTED);
+    }
+
+    /// Fails if a stream is the legacy default stream and would have to wait for a captured one.
+    void refuseImplicit(StreamQueue stream, StreamQueue legacy) {
+        if (stream != legacy) {
+            return;
+        }
+        List<Capture> waited = captures.stream()
+                .filter(capture -> capture.streams().stream()
+                        .anyMatch(each -> each.blocking() && each.device() == stream.device()))
+                .toList();
+        if (!waited.isEmpty()) {
+            waited.forEach(Capture::invalidate);
+            throw new DriverFailure(CudaResult.STREAM_CAPTURE_IMPLICIT);
+        }
+    }
+
+    /// Fails for a captured stream, whose capture is spoiled by the attempt.
+    static void refuseCaptured(StreamQueue stream) {
+        Capture capture = stream.capture();
+        if (capture != null) {
+            capture.invalidate();
+            throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNSUPPORTED);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package io.cistern.simulated;
+
+import static io.cistern.simulated.DriverFailure.require;
+
+import io.cistern.cuda.CudaResult;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/// A graph: nodes in an order in which they can run, the memory that they allocate and free, and what is to be
+/// told when it is gone. Guarded by the machine's lock.
+final class Graph {
+    private final int device;
+    private final GraphMemory memory;
+    private final HandleTable handles;
+    private final List<GraphNode> nodes = new ArrayList<>();
+    private final Map<GraphAllocation, GraphNode> frees = new LinkedHashMap<>();
+    private final List<GraphAllocation> allocations = new ArrayList<>();
+    private final List<Runnable> retained = new ArrayList<>();
+
+    /// The graph itself, and its executables.
+    private int references = 1;
+
+    private int executables;
+
+    Graph(int device, GraphMemory memory, HandleTable handles) {
+        this.device = device;
+        this.memory = memory;
+        this.handles = handles;
+    }
+
+    int device() {
+        return device;
+    }
+
+    List<GraphNode> nodes() {
+        return nodes;
+    }
+
+    /// What the graph allocates and does not free.
+    List<GraphAllocation> unfreed() {
+        return allocations.stream()
+                .filter(allocation -> !frees.containsKey(allocation))
+                .toList();
+    }
+
+    List<GraphAllocation> allocations() {
+        return allocations;
+    }
+
+    GraphNode add(String kind, List<GraphNode> dependencies, GraphNode.Issue work) {
+        GraphNode node = new GraphNode(handles.next(), kind, List.copyOf(dependencies), work);
+        handles.put(node.handle(), node);
+        nodes.add(node);
+        return node;
+    }
+
+    /// Adds an allocation: at the address of an earlier one of its size whose free it follows, else at a new one.
+    GraphNode allocate(List<GraphNode> dependencies, long byteSize) {
+        GraphAllocation allocation = allocations.stream()
+                .filter(old -> old.byteSize() == byteSize && !old.reused())
+                .filter(old -> frees.containsKey(old) && frees.get(old).precedes(dependencies))
+                .findFirst()
+                .map(memory::again)
+                .orElseGet(() -> memory.reserve(byteSize));
+        allocations.add(allocation);
+        return add("allocation", dependencies, allocation::allocate);
+    }
+
+    /// The allocation that was added last.
+    GraphAllocation latest() {
+        return allocations.getLast();
+    }
+
+    /// Adds the free of an allocation of this graph, or of another one.
+    GraphNode free(List<GraphNode> dependencies, long address) {
+        GraphAllocation allocation = memory.find(address);
+        if (allocation == null || frees.containsKey(allocation)) {
+            throw new DriverFailure(CudaResult.INVALID_VALUE);
+        }
+        GraphNode node = add("free", dependencies, allocation::free);
+        frees.put(allocation, node);
+        return node;
+    }
+
+    void retain(Runnable whenGone) {
+        retained.add(whenGone);
+    }
+
+    /// Counts an executable in.
+    void instantiated() {
+        if (executables > 0 && (!allocations.isEmpty() || !frees.isEmpty())) {
+            throw new DriverFailure(CudaResult.NOT_SUPPORTED);
+        }
+        executables++;
+        references++;
+    }
+
+    void executableGone() {
+        executables--;
+    }
+
+    /// Drops the graph or an executable.
+    ///
+    /// @return what is to be told now that nothing is left
+    List<Runnable> release() {
+        require(references > 0);
+        if (--references > 0) {
+            return List.of();
+        }
+        nodes.forEach(node -> handles.forget(node.handle()));
+        allocations.forEach(memory::forget);
+        return retained;
+    }
+}

@@ -1,0 +1,158 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.GraphMemoryAttribute;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/// The memory of a device's graphs: addresses when a graph is made, physical memory when it is first launched, kept
+/// until it is trimmed or its graph is gone. Guarded by the machine's lock.
+///
+/// Invariants: `reserved = Σ bytes of the mapped ranges`; `used = Σ bytes of live allocations`.
+final class GraphMemory {
+    private static final long UNIT_BYTES = 2L << 20;
+
+    private final Machine machine;
+    private final int device;
+
+    /// By address, the users of a range: allocations of one graph that follow each other.
+    private final Map<Long, List<GraphAllocation>> ranges = new HashMap<>();
+
+    private final Map<Long, Mapping> mapped = new HashMap<>();
+    private long used;
+    private long usedHigh;
+    private long reservedHigh;
+
+    GraphMemory(Machine machine, int device) {
+        this.machine = machine;
+        this.device = device;
+    }
+
+    GraphAllocation reserve(long byteSize) {
+        long address = machine.space().takeAddresses(rounded(byteSize), UNIT_BYTES, 0);
+        GraphAllocation allocation = new GraphAllocation(machine, this, address, byteSize);
+        ranges.put(address, new ArrayList<>(List.of(allocation)));
+        return allocation;
+    }
+
+    private static long rounded(long byteSize) {
+        return LinearPlacement.roundUp(byteSize, UNIT_BYTES);
+    }
+
+    /// The allocation of a graph that begins at an address, the latest to use it; null if there is none.
+    @Nullable
+    GraphAllocation find(long address) {
+        List<GraphAllocation> users = ranges.get(address);
+        return users == null ? null : users.getLast();
+    }
+
+    /// The allocation at an address that is live; null if there is none.
+    @Nullable
+    GraphAllocation findLive(long address) {
+        List<GraphAllocation> users = ranges.getOrDefault(address, List.of());
+        return users.stream().filter(GraphAllocation::live).findFirst().orElse(null);
+    }
+
+    /// Whether a range lies in memory that some graph will have.
+    boolean covers(long address, long byteSize) {
+        return ranges.values().stream()
+                .map(List::getFirst)
+                .anyMatch(each ->
+                        each.address() <= address && address + byteSize <= each.address() + each.byteSize());
+    }
+
+    /// Another allocation at the address of one that was freed.
+    GraphAllocation again(GraphAllocation earlier) {
+        GraphAllocation next = earlier.again();
+        ranges.computeIfAbsent(next.address(), _ -> new ArrayList<>()).add(next);
+        return next;
+    }
+
+    /// Maps memory for allocations that are to be launched, or nothing.
+    void back(List<GraphAllocation> allocations) {
+        List<Long> made = new ArrayList<>();
+        for (GraphAllocation allocation : allocations) {
+            if (mapped.containsKey(allocation.address())) {
+                continue;
+            }
+            try {
+                long bytes = rounded(allocation.byteSize());
+                PhysicalBlock block = PhysicalBlock.onDevice(
+                        device, bytes, machine.device(device).budget());
+                Mapping mapping = new Mapping(
+                        Mapping.Kind.GRAPH,
+                        allocation.address(),
+                        block,
+                        0,
+                        machine.device(device).defaultPool()::rights);
+                machine.space().map(mapping);
+                mapped.put(allocation.address(), mapping);
+                made.add(allocation.address());
+            } catch (DriverFailure outOfMemory) {
+                made.forEach(this::unmap);
+                throw outOfMemory;
+            }
+        }
+        reservedHigh = Math.max(reservedHigh, reserved());
+    }
+
+    private void unmap(long address) {
+        Mapping mapping = mapped.remove(address);
+        if (mapping != null) {
+            machine.space().unmap(mapping);
+        }
+    }
+
+    /// A graph with an allocation is gone; what is live outlives it.
+    void forget(GraphAllocation allocation) {
+        List<GraphAllocation> users = ranges.getOrDefault(allocation.address(), new ArrayList<>());
+        users.remove(allocation);
+        if (allocation.live()) {
+            users.add(allocation);
+        } else if (users.isEmpty() && ranges.remove(allocation.address()) != null) {
+            unmap(allocation.address());
+            machine.space().returnAddresses(allocation.address(), rounded(allocation.byteSize()));
+        }
+    }
+
+    /// Unmaps what no allocation uses now, if the device is idle there.
+    void trim() {
+        List.copyOf(mapped.keySet()).stream()
+                .filter(address -> findLive(address) == null)
+                .filter(address -> isIdle(mapped.get(address)))
+                .forEach(this::unmap);
+    }
+
+    private static boolean isIdle(@Nullable Mapping mapping) {
+        return mapping != null && mapping.uses().find((stream, sequence) -> sequence > stream.completed()) == null;
+    }
+
+    void used(long change) {
+        used += change;
+        usedHigh = Math.max(usedHigh, used);
+    }
+
+    private long reserved() {
+        return mapped.values().stream().mapToLong(Mapping::byteSize).sum();
+    }
+
+    long attribute(GraphMemoryAttribute attribute) {
+        return switch (attribute) {
+            case USED_CURRENT -> used;
+            case USED_HIGH -> usedHigh;
+            case RESERVED_CURRENT -> reserved();
+            case RESERVED_HIGH -> reservedHigh;
+        };
+    }
+
+    void reset(GraphMemoryAttribute attribute) {
+        switch (attribute) {
+            case USED_HIGH -> usedHigh = used;
+            case RESERVED_HIGH -> reservedHigh = reserved();
+            case USED_CURRENT, RESERVED_CURRENT -> throw new DriverFailure(CudaResult.INVALID_VALUE);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+package io.cistern.simulated;
+
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/// A piece of work in a graph.
+///
+/// @param handle its handle
+/// @param kind what it is, for comparing graphs
+/// @param dependencies the nodes that it follows directly
+/// @param work what it gives to a stream whenever the graph runs
+record GraphNode(long handle, String kind, List<GraphNode> dependencies, Issue work) {
+    /// Gives a piece of work to a stream.
+    interface Issue {
+        void to(StreamQueue stream);
+    }
+
+    /// Whether this node is one of some nodes, or runs before one of them.
+    boolean precedes(Collection<GraphNode> nodes) {
+        Deque<GraphNode> open = new ArrayDeque<>(nodes);
+        Set<GraphNode> seen = new HashSet<>(nodes);
+        while (!open.isEmpty()) {
+            GraphNode node = open.removeLast();
+            if (node.equals(this)) {
+                return true;
+            }
+            node.dependencies.stream().filter(seen::add).forEach(open::add);
+        }
+        return false;
+    }
+
+    /// A node is itself alone.
+    @Override
+    @SuppressWarnings("ReferenceEquality")
+    public boolean equals(Object other) {
+        return this == other;
+    }
+
+    @Override
+    public int hashCode() {
+        return Long.hashCode(handle);
+    }
+}

@@ -1,0 +1,329 @@
+package io.cistern.simulated;
+
+import static io.cistern.simulated.DriverFailure.require;
+
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CaptureStatus;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.GraphMemoryAttribute;
+import io.cistern.cuda.Graphs;
+import io.cistern.cuda.Streams;
+import java.util.List;
+
+/// [Graphs] over the model.
+final class SimulatedGraphs implements Graphs {
+    private final Machine machine;
+
+    SimulatedGraphs(Machine machine) {
+        this.machine = machine;
+    }
+
+    @Override
+    public void beginCapture(int device, long stream, CaptureMode mode) {
+        DriverCall call = DriverCall.STREAM_BEGIN_CAPTURE;
+        machine.run(call, device, () -> describe(device, stream), () -> {
+            if (stream == 0 || stream == Streams.LEGACY_DEFAULT) {
+                throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNSUPPORTED);
+            }
+            StreamQueue queue = machine.streams().find(call, device, stream);
+            if (queue.capture() != null) {
+                throw new DriverFailure(CudaResult.ILLEGAL_STATE);
+            }
+            Graph graph = new Graph(device, machine.graphMemory(device), machine.handles());
+            long handle = machine.handles().register(graph);
+            Capture capture = new Capture(machine.captures().nextId(), queue, mode, graph, handle);
+            queue.setCapture(capture);
+            machine.captures().add(capture);
+        });
+    }
+
+    @Override
+    public long endCapture(int device, long stream) {
+        DriverCall call = DriverCall.STREAM_END_CAPTURE;
+        return machine.call(call, device, () -> describe(device, stream), () -> {
+            StreamQueue queue = machine.streams().find(call, device, stream);
+            Capture capture = queue.capture();
+            if (capture == null) {
+                throw new DriverFailure(CudaResult.ILLEGAL_STATE);
+            }
+            if (capture.mode() != CaptureMode.RELAXED && !capture.owner().equals(Thread.currentThread())) {
+                throw new DriverFailure(CudaResult.STREAM_CAPTURE_WRONG_THREAD);
+            }
+            if (capture.origin() != queue) {
+                capture.invalidate();
+                throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNMATCHED);
+            }
+            machine.captures().remove(capture);
+            if (capture.invalidated() || !capture.isJoined()) {
+                machine.handles().forget(capture.graphHandle());
+                drop(capture.graph(), null);
+                throw new DriverFailure(
+                        capture.invalidated()
+                                ? CudaResult.STREAM_CAPTURE_INVALIDATED
+                                : CudaResult.STREAM_CAPTURE_UNJOINED);
+            }
+            return capture.graphHandle();
+        });
+    }
+
+    /// The stream's capture as the driver tells of it.
+    private StreamQueue asked(DriverCall call, int device, long stream) {
+        StreamQueue queue = machine.streams().find(call, device, stream);
+        machine.captures().refuseImplicit(queue, machine.device(device).legacy());
+        return queue;
+    }
+
+    @Override
+    public CaptureStatus captureStatus(int device, long stream) {
+        DriverCall call = DriverCall.STREAM_IS_CAPTURING;
+        return machine.call(call, device, () -> describe(device, stream), () -> {
+            Capture capture = asked(call, device, stream).capture();
+            if (capture == null) {
+                return CaptureStatus.NONE;
+            }
+            return capture.invalidated() ? CaptureStatus.INVALIDATED : CaptureStatus.ACTIVE;
+        });
+    }
+
+    @Override
+    public long captureId(int device, long stream) {
+        DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
+        return machine.call(call, device, () -> describe(device, stream), () -> {
+            Capture capture = asked(call, device, stream).capture();
+            return capture == null || capture.invalidated() ? 0L : capture.id();
+        });
+    }
+
+    @Override
+    public long capturingGraph(int device, long stream) {
+        DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
+        return machine.call(call, device, () -> describe(device, stream), () -> {
+            Capture capture = asked(call, device, stream).capture();
+            return capture == null || capture.invalidated() ? 0L : capture.graphHandle();
+        });
+    }
+
+    @Override
+    public List<Long> captureDependencies(int device, long stream) {
+        DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
+        return machine.call(call, device, () -> describe(device, stream), () -> {
+            StreamQueue queue = asked(call, device, stream);
+            Capture capture = queue.capture();
+            return capture == null || capture.invalidated() ? List.of() : handles(capture.ends(queue));
+        });
+    }
+
+    private static List<Long> handles(List<GraphNode> nodes) {
+        return nodes.stream().map(GraphNode::handle).toList();
+    }
+
+    @Override
+    public CaptureMode exchangeThreadMode(CaptureMode mode) {
+        DriverCall call = DriverCall.THREAD_EXCHANGE_CAPTURE_MODE;
+        return machine.call(call, 0, mode::toString, () -> machine.captures().exchangeMode(mode));
+    }
+
+    @Override
+    public void shelter(int device) {
+        machine.locked(() -> {
+            machine.captures().shelter(device, 1);
+            return true;
+        });
+    }
+
+    @Override
+    public void unshelter(int device) {
+        machine.locked(() -> {
+            machine.captures().shelter(device, -1);
+            return true;
+        });
+    }
+
+    @Override
+    public boolean isSheltered(int device) {
+        return machine.captures().isSheltered(device);
+    }
+
+    @Override
+    public long create(int device) {
+        return machine.call(
+                DriverCall.GRAPH_CREATE,
+                device,
+                () -> "device=" + device,
+                () -> machine.handles().register(new Graph(device, machine.graphMemory(device), machine.handles())));
+    }
+
+    @Override
+    public AllocationNode addAllocation(int device, long graph, List<Long> dependencies, long byteSize) {
+        DriverCall call = DriverCall.GRAPH_ADD_MEM_ALLOC_NODE;
+        return machine.call(call, device, () -> describe(device, graph), () -> {
+            require(byteSize > 0);
+            Graph found = graph(call, device, graph);
+            GraphNode node = found.allocate(nodes(call, device, dependencies), byteSize);
+            return new AllocationNode(node.handle(), found.latest().address());
+        });
+    }
+
+    @Override
+    public long addFree(int device, long graph, List<Long> dependencies, long address) {
+        DriverCall call = DriverCall.GRAPH_ADD_MEM_FREE_NODE;
+        return machine.call(
+                call,
+                device,
+                () -> describe(device, graph),
+                () -> graph(call, device, graph)
+                        .free(nodes(call, device, dependencies), address)
+                        .handle());
+    }
+
+    @Override
+    public long addFill(int device, long graph, List<Long> dependencies, long target, int value, long count) {
+        DriverCall call = DriverCall.GRAPH_ADD_MEMSET_NODE;
+        return machine.call(call, device, () -> describe(device, graph), () -> graph(call, device, graph)
+                .add(
+                        "fill",
+                        nodes(call, device, dependencies),
+                        stream -> SimulatedCopies.fill(machine, call, stream, target, value, 4 * count))
+                .handle());
+    }
+
+    @Override
+    public long addEmpty(int device, long graph, List<Long> dependencies) {
+        DriverCall call = DriverCall.GRAPH_ADD_EMPTY_NODE;
+        return machine.call(call, device, () -> describe(device, graph), () -> graph(call, device, graph)
+                .add("empty", nodes(call, device, dependencies), stream -> {
+                    machine.streams().enqueue(stream, Work.marker());
+                })
+                .handle());
+    }
+
+    @Override
+    public long nodeCount(int device, long graph) {
+        DriverCall call = DriverCall.GRAPH_GET_NODES;
+        return machine.call(call, device, () -> describe(device, graph), () -> (long)
+                graph(call, device, graph).nodes().size());
+    }
+
+    @Override
+    public List<Long> dependencies(int device, long node) {
+        DriverCall call = DriverCall.GRAPH_NODE_GET_DEPENDENCIES;
+        return machine.call(
+                call,
+                device,
+                () -> describe(device, node),
+                () -> handles(node(call, device, node).dependencies()));
+    }
+
+    @Override
+    public void retain(int device, long graph, Runnable whenGone) {
+        DriverCall call = DriverCall.GRAPH_RETAIN_USER_OBJECT;
+        machine.run(call, device, () -> describe(device, graph), () -> graph(call, device, graph)
+                .retain(whenGone));
+    }
+
+    @Override
+    public long instantiate(int device, long graph, boolean freesOnLaunch) {
+        DriverCall call = DriverCall.GRAPH_INSTANTIATE;
+        return machine.call(call, device, () -> describe(device, graph), () -> {
+            Graph found = graph(call, device, graph);
+            found.instantiated();
+            return machine.handles().register(new ExecutableGraph(machine, found, freesOnLaunch));
+        });
+    }
+
+    @Override
+    public void update(int device, long executable, long graph) {
+        DriverCall call = DriverCall.GRAPH_EXEC_UPDATE;
+        machine.run(call, device, () -> describe(device, executable), () -> executable(call, device, executable)
+                .update(graph(call, device, graph)));
+    }
+
+    @Override
+    public void launch(int device, long executable, long stream) {
+        DriverCall call = DriverCall.GRAPH_LAUNCH;
+        machine.run(call, device, () -> describe(device, executable) + ", stream=" + stream, () -> {
+            StreamQueue queue = machine.streams().find(call, device, stream);
+            CaptureTable.refuseCaptured(queue);
+            executable(call, device, executable).launch(queue);
+        });
+    }
+
+    @Override
+    public void destroyExecutable(int device, long executable) {
+        DriverCall call = DriverCall.GRAPH_EXEC_DESTROY;
+        machine.run(call, device, () -> describe(device, executable), () -> {
+            ExecutableGraph found = executable(call, device, executable);
+            machine.handles().forget(executable);
+            found.graph().executableGone();
+            drop(found.graph(), found.last());
+        });
+    }
+
+    @Override
+    public void destroy(int device, long graph) {
+        DriverCall call = DriverCall.GRAPH_DESTROY;
+        machine.run(call, device, () -> describe(device, graph), () -> {
+            Graph found = graph(call, device, graph);
+            machine.handles().forget(graph);
+            drop(found, null);
+        });
+    }
+
+    /// Tells whom a graph or an executable retained, once nothing is left and its last launch has ended.
+    private void drop(Graph graph, @org.jspecify.annotations.Nullable Work last) {
+        for (Runnable whenGone : graph.release()) {
+            Gate gate = machine.callbacks().gateFor(whenGone);
+            Work told = new Work(0, () -> {}, gate, last == null ? List.of() : List.of(last));
+            machine.engine().add(machine.streams().unnamed(graph.device()), told);
+            machine.callbacks().start();
+        }
+    }
+
+    @Override
+    public long memory(int device, GraphMemoryAttribute attribute) {
+        return machine.call(
+                DriverCall.DEVICE_GET_GRAPH_MEM_ATTRIBUTE,
+                device,
+                attribute::toString,
+                () -> machine.graphMemory(device).attribute(attribute));
+    }
+
+    @Override
+    public void resetMemory(int device, GraphMemoryAttribute attribute) {
+        machine.run(
+                DriverCall.DEVICE_SET_GRAPH_MEM_ATTRIBUTE,
+                device,
+                attribute::toString,
+                () -> machine.graphMemory(device).reset(attribute));
+    }
+
+    @Override
+    public void trimMemory(int device) {
+        machine.run(
+                DriverCall.DEVICE_GRAPH_MEM_TRIM,
+                device,
+                () -> "device=" + device,
+                () -> machine.graphMemory(device).trim());
+    }
+
+    private Graph graph(DriverCall call, int device, long handle) {
+        return machine.handles().find(Graph.class, handle, CudaResult.INVALID_VALUE, call, device);
+    }
+
+    private ExecutableGraph executable(DriverCall call, int device, long handle) {
+        return machine.handles().find(ExecutableGraph.class, handle, CudaResult.INVALID_VALUE, call, device);
+    }
+
+    private List<GraphNode> nodes(DriverCall call, int device, List<Long> found) {
+        return found.stream().map(handle -> node(call, device, handle)).toList();
+    }
+
+    private GraphNode node(DriverCall call, int device, long handle) {
+        return machine.handles().find(GraphNode.class, handle, CudaResult.INVALID_VALUE, call, device);
+    }
+
+    private static String describe(int device, long handle) {
+        return "device=" + device + ", 0x" + Long.toHexString(handle);
+    }
+}
