@@ -1,0 +1,12 @@
+/// What programs do when device memory is short: tasks that share a GPU wait for one another, roll back and split.
+@org.jspecify.annotations.NullMarked
+module io.cistern.pressure {
+    requires static org.jspecify;
+    requires transitive io.cistern.api;
+    requires transitive io.cistern.cuda;
+
+    exports io.cistern.pressure;
+
+    provides io.cistern.spi.AllocatorProvider with
+            io.cistern.pressure.ArbiterProvider;
+}
