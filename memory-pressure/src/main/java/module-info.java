@@ -7,6 +7,10 @@ module io.cistern.pressure {
 
     exports io.cistern.pressure;
 
+    uses io.cistern.cuda.CudaDriverProvider;
+    uses io.cistern.spi.AllocatorProvider;
+    uses io.cistern.spi.SegmentSourceProvider;
+
     provides io.cistern.spi.AllocatorProvider with
             io.cistern.pressure.ArbiterProvider;
 }
