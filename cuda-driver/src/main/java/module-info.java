@@ -12,6 +12,7 @@ module io.cistern.cuda {
             io.cistern.api,
             io.cistern.async,
             io.cistern.caching,
+            io.cistern.pressure,
             io.cistern.simulated,
             io.cistern.testkit;
     exports io.cistern.cuda.settings to

@@ -1,0 +1,475 @@
+package io.cistern.pressure;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.process.ProcessFence;
+import io.cistern.spi.DeviceAllocator;
+import java.lang.invoke.VarHandle;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/// Who waits, who goes on, who gives up: the states of [ThreadState] and the rules between them, under one lock. The
+/// lock is taken where memory was refused, where something is freed while anybody waits, and where threads enter and
+/// leave tasks; never around a call of the allocator.
+///
+/// **Refused** (`refused`). A thread says first that it waits, so that frees are told from now on, and asks the
+/// allocator once more. Refused again: enough was freed meanwhile → it asks again; else it is blocked.
+///
+/// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. The first blocked
+/// thread for which enough was freed tries again; who succeeds or fails passes the turn to the next such one. If
+/// nobody is blocked, the first one that has rolled back begins again, if what it lacked is there now, beside what
+/// others that began again have not taken yet, and if nobody who goes before it is still rolling back.
+///
+/// **All wait** (`breakDeadlock`), looked at by whoever begins to wait and from time to time by those who do:
+///
+/// 1. something was freed since a blocked thread's attempt, too little to wake it before: it tries again;
+/// 2. the last blocked thread of those that hold anything, else the last one, rolls back;
+/// 3. unless it alone is blocked, has rolled back before, and goes before all others: then it splits;
+/// 4. nobody is blocked: the first one that has rolled back begins again.
+///
+/// **It ends.** The first of all tasks rolls back at most once a piece of work: only when all others wait, rolled back;
+/// after that it splits. A piece that can't be split any more is refused for good, and its task ends. So the first
+/// ends, and then the next is the first.
+final class Arbitration {
+    /// A blocked thread is woken when this part of its request was freed since its last attempt: at most four attempts
+    /// in vain for each request's worth of frees. An attempt in vain is expensive, since allocators wait for the device
+    /// and give back all that is idle before they refuse.
+    private static final int WORTH_A_TRY = 4;
+
+    /// How often threads that wait look whether all do: all but what waits elsewhere is seen at once.
+    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+    private static final boolean FENCED_BY_OTHERS = ProcessFence.isSupported();
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final TaskThreads threads = new TaskThreads();
+    private final Map<Long, Task> tasks = new HashMap<>();
+    private final LongAdder heldBytes = new LongAdder();
+    private final Elsewhere elsewhere;
+
+    /// Threads that lack memory, or have rolled back: what frees look at. Written under the lock.
+    private volatile int waiting;
+
+    /// @param patience see [Elsewhere]
+    Arbitration(Duration patience) {
+        elsewhere = new Elsewhere(lock, patience);
+    }
+
+    /// The calling thread as one of a task of this arbiter; null if it is in none.
+    @Nullable
+    TaskThread current() {
+        TaskThread thread = TaskThread.CURRENT.get();
+        while (thread != null && thread.arbitration() != this) {
+            thread = thread.outer;
+        }
+        return thread;
+    }
+
+    /// The task of that id that has threads or was asked for and has not begun, or a new one.
+    Task task(long id, int priority) {
+        lock.lock();
+        try {
+            Task task = tasks.computeIfAbsent(id, _ -> new Task(id, priority, this));
+            if (task.priority() != priority) {
+                throw new IllegalArgumentException("there is " + task + "; its priority can't be " + priority);
+            }
+            return task;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    TaskThread enter(Task task) {
+        lock.lock();
+        try {
+            TaskThread self = new TaskThread(task, this, lock.newCondition());
+            threads.add(self);
+            tasks.putIfAbsent(task.id(), task);
+            TaskThread.CURRENT.set(self);
+            return self;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Ends a thread's part of a task. What it held may be free now, and the others may be all that is left.
+    void leave(TaskThread self) {
+        self.restoreOuter();
+        lock.lock();
+        try {
+            threads.remove(self);
+            if (!threads.any(thread -> thread.task == self.task)) {
+                tasks.remove(self.task.id(), self.task);
+            }
+            TaskThread next = threads.first(ThreadState.BLOCKED, thread -> thread.freedBytes > 0);
+            if (next == null && threads.count(ThreadState.BLOCKED) == 0) {
+                next = threads.first(ThreadState.ROLLED_BACK, _ -> true);
+            }
+            wake(next);
+            breakDeadlock();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Allocates for a thread that was refused.
+    ///
+    /// @throws DeviceOutOfMemoryException if the thread is interrupted
+    long allocate(TaskThread self, DeviceAllocator upstream, Refusal first, long stream) {
+        lacks(self, first);
+        try {
+            while (true) {
+                try {
+                    long address = upstream.allocate(first.byteSize(), first.device(), stream);
+                    self.expectedBytes = 0;
+                    return address;
+                } catch (DeviceOutOfMemoryException failure) {
+                    refused(self, new Refusal(first.byteSize(), first.device(), failure));
+                }
+            }
+        } finally {
+            served(self);
+        }
+    }
+
+    /// From here on frees are counted for the thread. The fence is for threads that free: their writes before they
+    /// looked whether anybody waits are seen by the next attempt.
+    private void lacks(TaskThread self, Refusal refusal) {
+        lock.lock();
+        try {
+            waiting++;
+            self.contends = true;
+            self.lacks = refusal;
+            self.freedBytes = 0;
+        } finally {
+            lock.unlock();
+        }
+        fence();
+    }
+
+    /// The end of an attempt of [#allocate], good or bad.
+    private void served(TaskThread self) {
+        lock.lock();
+        try {
+            waiting--;
+            self.contends = false;
+            self.freedBytes = 0;
+            if (self.state == ThreadState.RUNNING) {
+                self.lacks = null;
+            }
+            passTurn();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Waits until another attempt is worth it.
+    private void refused(TaskThread self, Refusal refusal) {
+        lock.lock();
+        try {
+            self.lacks = refusal;
+            self.expectedBytes = 0;
+            boolean again = isWorthATry(self);
+            self.freedBytes = 0;
+            if (!again) {
+                self.state = ThreadState.BLOCKED;
+                passTurn();
+                breakDeadlock();
+                if (!awaitWaking(self)) {
+                    throw refusal.surfacing();
+                }
+            }
+            giveUpIfTold(self, refusal);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static boolean isWorthATry(TaskThread thread) {
+        Refusal lacks = thread.lacks;
+        return lacks != null && thread.freedBytes >= Math.max(1, lacks.byteSize() / WORTH_A_TRY);
+    }
+
+    private static void giveUpIfTold(TaskThread self, Refusal refusal) {
+        if (self.state == ThreadState.ROLLING_BACK) {
+            self.task.retries++;
+            self.attemptLost();
+            throw new RetryOom(self, refusal);
+        }
+        if (self.state == ThreadState.SPLITTING) {
+            self.state = ThreadState.RUNNING;
+            throw split(self, refusal);
+        }
+    }
+
+    private static SplitAndRetryOom split(TaskThread self, Refusal refusal) {
+        self.task.splits++;
+        self.attemptLost();
+        return new SplitAndRetryOom(self, refusal);
+    }
+
+    /// Waits on the thread's condition until somebody changes its state.
+    ///
+    /// @return false if it was interrupted: then it runs, and the interrupt is kept
+    private boolean awaitWaking(TaskThread self) {
+        ThreadState waits = self.state;
+        long began = System.nanoTime();
+        try {
+            while (self.state == waits && waits.waits()) {
+                if (self.wakeUp.awaitNanos(LOOK_NANOS) <= 0 && self.state == waits) {
+                    breakDeadlock();
+                }
+            }
+            return true;
+        } catch (InterruptedException interrupt) {
+            Thread.currentThread().interrupt();
+            if (self.state == waits) {
+                wake(self);
+            }
+            return self.state != ThreadState.RUNNING;
+        } finally {
+            self.waited(System.nanoTime() - began);
+        }
+    }
+
+    /// The thread has rolled back, and waits for its turn.
+    void awaitTurn(TaskThread self) {
+        lock.lock();
+        try {
+            if (self.state != ThreadState.ROLLING_BACK) {
+                return;
+            }
+            waiting++;
+            self.awaitsTurn = true;
+            fence();
+            try {
+                self.state = ThreadState.ROLLED_BACK;
+                passTurn();
+                breakDeadlock();
+                awaitWaking(self);
+                self.lacks = null;
+            } finally {
+                waiting--;
+                self.awaitsTurn = false;
+            }
+            self.attemptBegins();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// A piece of work is done.
+    void succeeded(TaskThread self) {
+        lock.lock();
+        try {
+            self.hasRolledBack = false;
+            self.expectedBytes = 0;
+            if (self.state == ThreadState.ROLLING_BACK) {
+                self.state = ThreadState.RUNNING;
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Counts a block of a thread.
+    void holds(TaskThread owner, long byteSize) {
+        heldBytes.add(byteSize);
+        owner.holds(byteSize);
+    }
+
+    /// Counts the end of a block of a thread, before the allocator hears of it.
+    void releases(TaskThread owner, long byteSize) {
+        heldBytes.add(-byteSize);
+        owner.releases(byteSize);
+    }
+
+    /// Says that the allocator has got memory back. While nobody waits that is one read.
+    void freed(int device, long byteSize) {
+        if (FENCED_BY_OTHERS) {
+            VarHandle.acquireFence();
+        } else {
+            VarHandle.fullFence();
+        }
+        if (waiting != 0) {
+            tellFreed(device, byteSize);
+        }
+    }
+
+    private static void fence() {
+        if (FENCED_BY_OTHERS) {
+            ProcessFence.everywhere();
+        } else {
+            VarHandle.fullFence();
+        }
+    }
+
+    private void tellFreed(int device, long byteSize) {
+        lock.lock();
+        try {
+            for (TaskThread thread : threads.all()) {
+                if (thread.contends && thread.lacksOn(device)) {
+                    thread.freedBytes += byteSize;
+                }
+            }
+            passTurn();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Wakes the first thread for which another attempt is worth it.
+    private void passTurn() {
+        TaskThread next = threads.first(ThreadState.BLOCKED, Arbitration::isWorthATry);
+        if (next == null && threads.count(ThreadState.BLOCKED) == 0) {
+            next = threads.first(ThreadState.ROLLED_BACK, _ -> true);
+            if (next != null && !mayBeginAgain(next)) {
+                return;
+            }
+        }
+        wake(next);
+    }
+
+    /// Whether what it lacked is there now, as far as tasks are concerned. What someone frees who goes before it and
+    /// rolls back now is not for it: the two would take turns for ever.
+    private boolean mayBeginAgain(TaskThread thread) {
+        return heldBytes.sum() + threads.outstandingBytes() + thread.neededBytes <= thread.heldByAll
+                && !threads.any(other ->
+                        other.state == ThreadState.ROLLING_BACK && other.task.goesBefore(thread.task));
+    }
+
+    private static void wake(@Nullable TaskThread next) {
+        if (next != null) {
+            if (next.state == ThreadState.ROLLED_BACK) {
+                next.expectedBytes = next.neededBytes;
+            }
+            next.state = ThreadState.RUNNING;
+            next.wakeUp.signal();
+        }
+    }
+
+    private void breakDeadlock() {
+        if (!allWait()) {
+            return;
+        }
+        TaskThread again = threads.first(ThreadState.BLOCKED, thread -> thread.freedBytes > 0);
+        if (again == null && threads.count(ThreadState.BLOCKED) == 0) {
+            again = threads.first(ThreadState.ROLLED_BACK, _ -> true);
+        }
+        if (again != null) {
+            wake(again);
+            return;
+        }
+        TaskThread victim = threads.last(ThreadState.BLOCKED, thread -> thread.task.heldBytes() > 0);
+        if (victim == null) {
+            victim = threads.last(ThreadState.BLOCKED, _ -> true);
+        }
+        if (victim != null) {
+            giveUp(victim);
+        }
+    }
+
+    private void giveUp(TaskThread victim) {
+        boolean alone = threads.count(ThreadState.BLOCKED) == 1
+                && !threads.any(other ->
+                        other.state == ThreadState.ROLLED_BACK && other.task.goesBefore(victim.task));
+        if (alone && victim.hasRolledBack) {
+            victim.state = ThreadState.SPLITTING;
+        } else {
+            victim.state = ThreadState.ROLLING_BACK;
+            victim.hasRolledBack = true;
+            victim.heldByAll = heldBytes.sum();
+            victim.neededBytes = victim.heldBytes.get() + (victim.lacks == null ? 0 : victim.lacks.byteSize());
+        }
+        victim.wakeUp.signal();
+    }
+
+    private boolean allWait() {
+        boolean anyHere = false;
+        boolean all = true;
+        for (TaskThread thread : threads.all()) {
+            if (thread.state.waits()) {
+                anyHere = true;
+            } else if (!elsewhere.waits(thread)) {
+                all = false; // and on, so that the others are seen waiting from now on
+            }
+        }
+        return anyHere && all;
+    }
+
+    /// Has the thread's next moments count as running, whatever it waits for.
+    ///
+    /// @return what it was before
+    boolean setOutside(TaskThread self, boolean outside) {
+        lock.lock();
+        try {
+            boolean before = self.isOutside;
+            self.isOutside = outside;
+            self.waitsElsewhereSince = 0;
+            return before;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Fails as a test asked for it.
+    void force(TaskThread self, ForcedOom forced, Refusal refusal) {
+        lock.lock();
+        try {
+            if (forced.isSplit()) {
+                throw split(self, refusal);
+            }
+            self.task.retries++;
+            self.attemptLost();
+            throw new RetryOom(self, refusal);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    TaskStatistics statistics(Task task) {
+        lock.lock();
+        try {
+            return new TaskStatistics(
+                    task.retries,
+                    task.splits,
+                    task.blockedNanos,
+                    task.lostNanos,
+                    task.heldBytes(),
+                    task.peakBytes());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// What each thread of each task is doing, a line each.
+    List<String> lines() {
+        lock.lock();
+        try {
+            return threads.all().stream().map(TaskThread::toString).toList();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// @throws IllegalStateException naming what does not hold
+    void check() {
+        lock.lock();
+        try {
+            threads.check();
+            long expected = threads.all().stream()
+                    .filter(thread -> thread.contends || thread.awaitsTurn)
+                    .count();
+            if (waiting != expected) {
+                throw new IllegalStateException(waiting + " are said to wait, " + expected + " do: " + threads.all());
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,152 @@
+package io.cistern.pressure;
+
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Condition;
+import org.jspecify.annotations.Nullable;
+
+/// A thread inside a task. Its fields are guarded by the arbitration's lock, unless they say otherwise.
+final class TaskThread {
+    /// The calling thread in the task that it entered last.
+    static final ThreadLocal<@Nullable TaskThread> CURRENT = new ThreadLocal<>();
+
+    final Task task;
+    final Thread thread;
+
+    /// The same thread in a task of another arbiter, which it entered before; null if there is none.
+    @Nullable
+    final TaskThread outer;
+
+    /// Signalled when the state leaves [ThreadState#BLOCKED] or [ThreadState#ROLLED_BACK].
+    final Condition wakeUp;
+
+    /// Bytes of live blocks that it allocated. Written by any thread.
+    final AtomicLong heldBytes = new AtomicLong();
+
+    ThreadState state = ThreadState.RUNNING;
+
+    /// The request that it lacks memory for, from the first refusal until it is served or given up.
+    @Nullable
+    Refusal lacks;
+
+    /// Whether it is in the allocator with that request, or blocked.
+    boolean contends;
+
+    /// Whether it waits for its turn to begin again, or has been woken and not run since.
+    boolean awaitsTurn;
+
+    /// Freed on that request's device since its last attempt began.
+    long freedBytes;
+
+    /// Whether it began again since its piece of work last succeeded or became smaller.
+    boolean hasRolledBack;
+
+    /// What all tasks held when it was told to roll back, and what it would hold if its request were served.
+    long heldByAll;
+
+    long neededBytes;
+
+    /// What it is expected to hold soon, since it was let begin again; 0 if nobody knows.
+    long expectedBytes;
+
+    /// Since when it has been seen to wait for something that is not the arbiter, in nanoseconds; 0 if it does not.
+    long waitsElsewhereSince;
+
+    /// Whether the program said that what it waits for is no task.
+    boolean isOutside;
+
+    /// When the present piece of work began, and how much of the time since it was waiting, in nanoseconds. Both the
+    /// thread's own.
+    private long attemptBegan;
+
+    private long attemptWaited;
+
+    private final Arbitration arbitration;
+
+    TaskThread(Task task, Arbitration arbitration, Condition wakeUp) {
+        this.task = task;
+        this.thread = Thread.currentThread();
+        this.outer = CURRENT.get();
+        this.arbitration = arbitration;
+        this.wakeUp = wakeUp;
+        attemptBegins();
+    }
+
+    Arbitration arbitration() {
+        return arbitration;
+    }
+
+    /// Leaves the task, as far as the thread itself is concerned.
+    void restoreOuter() {
+        if (outer == null) {
+            CURRENT.remove();
+        } else {
+            CURRENT.set(outer);
+        }
+    }
+
+    /// Begins a piece of work, which may have to be rolled back.
+    void attemptBegins() {
+        attemptBegan = System.nanoTime();
+        attemptWaited = 0;
+    }
+
+    void waited(long nanos) {
+        attemptWaited += nanos;
+        task.blockedNanos += nanos;
+    }
+
+    /// Counts what is lost of the piece of work.
+    void attemptLost() {
+        task.lostNanos += System.nanoTime() - attemptBegan - attemptWaited;
+        attemptBegins();
+    }
+
+    void holds(long byteSize) {
+        heldBytes.addAndGet(byteSize);
+        task.holds(byteSize);
+    }
+
+    void releases(long byteSize) {
+        heldBytes.addAndGet(-byteSize);
+        task.releases(byteSize);
+    }
+
+    /// What it is still expected to allocate.
+    long outstandingBytes() {
+        return Math.max(0, expectedBytes - heldBytes.get());
+    }
+
+    boolean lacksOn(int device) {
+        return lacks != null && lacks.device() == device;
+    }
+
+    void blockUntilReady() {
+        refuseOtherThreads();
+        arbitration.awaitTurn(this);
+    }
+
+    /// @throws IllegalStateException on another thread
+    void refuseOtherThreads() {
+        if (Thread.currentThread() != thread) {
+            throw new IllegalStateException("thread " + Thread.currentThread().getName() + " is not " + thread.getName()
+                    + " of " + task + ", which got the error");
+        }
+    }
+
+    /// @throws IllegalStateException for another task than its own
+    void refuseUnless(Task wanted) {
+        if (task != wanted) {
+            throw new IllegalStateException("thread " + thread.getName() + " is one of " + task + ", not of " + wanted);
+        }
+    }
+
+    /// The end of a piece of work: what was true of it is of no use for the next.
+    void attemptSucceeded() {
+        arbitration.succeeded(this);
+    }
+
+    @Override
+    public String toString() {
+        return task + ", " + thread.getName() + ": " + state + (lacks == null ? "" : ", lacks " + lacks.byteSize());
+    }
+}

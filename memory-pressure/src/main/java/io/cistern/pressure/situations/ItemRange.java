@@ -1,0 +1,16 @@
+package io.cistern.pressure.situations;
+
+import java.util.List;
+
+/// A part of a task's input.
+record ItemRange(int from, int to) {
+    int count() {
+        return to - from;
+    }
+
+    /// Two halves, or nothing for one item.
+    List<ItemRange> halves() {
+        int middle = (from + to) >>> 1;
+        return count() < 2 ? List.of() : List.of(new ItemRange(from, middle), new ItemRange(middle, to));
+    }
+}

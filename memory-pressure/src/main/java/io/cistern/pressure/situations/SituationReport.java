@@ -1,0 +1,63 @@
+package io.cistern.pressure.situations;
+
+import io.cistern.pressure.TaskStatistics;
+
+/// What situations were like, added up.
+///
+/// @param situations how many
+/// @param retries tasks rolled back
+/// @param splits tasks went on with a part of their input
+/// @param blockedNanos waited for memory, over all threads
+/// @param lostNanos in work that was rolled back, over all threads
+/// @param allocatedBytes of all blocks
+/// @param lostBytes of those in work that was rolled back
+record SituationReport(
+        long situations,
+        long retries,
+        long splits,
+        long blockedNanos,
+        long lostNanos,
+        long allocatedBytes,
+        long lostBytes) {
+    static final SituationReport NONE = new SituationReport(0, 0, 0, 0, 0, 0, 0);
+
+    static SituationReport of(SituationTask task) {
+        TaskStatistics told = task.task().statistics();
+        return new SituationReport(
+                0,
+                told.retries(),
+                told.splits(),
+                told.blockedNanos(),
+                told.lostNanos(),
+                task.allocatedBytes(),
+                task.lostBytes());
+    }
+
+    SituationReport plus(SituationReport other) {
+        return new SituationReport(
+                situations + other.situations,
+                retries + other.retries,
+                splits + other.splits,
+                blockedNanos + other.blockedNanos,
+                lostNanos + other.lostNanos,
+                allocatedBytes + other.allocatedBytes,
+                lostBytes + other.lostBytes);
+    }
+
+    SituationReport plusSituation() {
+        return plus(new SituationReport(1, 0, 0, 0, 0, 0, 0));
+    }
+
+    @Override
+    public String toString() {
+        return "%d situations: %d retries, %d splits, %.2f s blocked, %.2f s lost; %.1f %% of %.1f GiB allocated in vain"
+                .formatted(
+                        situations,
+                        retries,
+                        splits,
+                        blockedNanos / 1e9,
+                        lostNanos / 1e9,
+                        100.0 * lostBytes / Math.max(1, allocatedBytes),
+                        allocatedBytes / (double) (1 << 30));
+    }
+}

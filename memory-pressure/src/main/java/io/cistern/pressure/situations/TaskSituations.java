@@ -1,0 +1,92 @@
+package io.cistern.pressure.situations;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.pressure.TaskArbiter;
+import io.cistern.spi.Catalog;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
+
+/// Tasks that together want three times what there is, drawn from a seed: sizes that differ by factors, priorities,
+/// platform and virtual threads, tasks of two threads that wait for each other, tasks that hold a lock which others wait
+/// for. Each must end with the right results, computed through device memory whose contents are checked.
+///
+/// What is drawn is always the same for a seed; which thread comes first is not.
+final class TaskSituations {
+    /// What tasks want together, in parts of what there is.
+    static final int WANTED = 3;
+
+    private static final int PATIENCE_MILLIS = 5;
+
+    /// No situation takes a hundredth of it; a deadlock takes for ever.
+    private static final long LIMIT_SECONDS = 60;
+
+    private final CudaDriver driver;
+    private final Catalog catalog;
+    private final String upstream;
+    private final long capacityBytes;
+    private final int taskCount;
+
+    /// @param upstream a spec of an allocator that has `capacityBytes` to give
+    TaskSituations(CudaDriver driver, Catalog catalog, String upstream, long capacityBytes, int taskCount) {
+        this.driver = driver;
+        this.catalog = catalog;
+        this.upstream = upstream;
+        this.capacityBytes = capacityBytes;
+        this.taskCount = taskCount;
+    }
+
+    /// Runs one situation to its end.
+    ///
+    /// @throws IllegalStateException if a task fails, a result is wrong, or there is no end
+    SituationReport run(long seed) {
+        try (MemoryKernels kernels = MemoryKernels.load(driver, 0);
+                DeviceMemory memory = DeviceMemory.open(driver, catalog)) {
+            Allocator allocator = memory.setCurrent("arbiter:patience_millis=" + PATIENCE_MILLIS + ",upstream=\""
+                    + upstream.replace("\\", "\\\\").replace("\"", "\\\"") + "\"");
+            TaskArbiter arbiter = allocator.extension(TaskArbiter.class).orElseThrow();
+            SituationReport report = run(seed, memory, kernels, arbiter);
+            long live = allocator.statistics(0).liveBlocks();
+            if (live != 0 || !arbiter.threads().isEmpty()) {
+                throw new IllegalStateException(live + " blocks are left, and " + arbiter.threads());
+            }
+            return report.plusSituation();
+        }
+    }
+
+    private SituationReport run(long seed, DeviceMemory memory, MemoryKernels kernels, TaskArbiter arbiter) {
+        Lock sharedLock = new ReentrantLock();
+        List<SituationTask> tasks = new ArrayList<>();
+        for (TaskPlan plan : TaskPlan.draw(new Random(seed), taskCount, WANTED * capacityBytes)) {
+            tasks.add(new SituationTask(
+                    plan, arbiter.task(plan.id(), plan.priority()), memory, kernels, sharedLock));
+        }
+        List<FutureTask<Boolean>> running = tasks.stream()
+                .map(task -> task.start("task " + task.task().id(), task::run))
+                .toList();
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
+        running.forEach(task -> await(task, end, arbiter));
+        return tasks.stream().map(SituationReport::of).reduce(SituationReport.NONE, SituationReport::plus);
+    }
+
+    private static void await(FutureTask<Boolean> task, long end, TaskArbiter arbiter) {
+        try {
+            task.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("a task failed", e.getCause());
+        } catch (TimeoutException e) {
+            throw new IllegalStateException("no end in sight: " + arbiter.threads(), e);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}
