@@ -160,23 +160,28 @@ final class SimulatedCopies implements Copies {
             }
             require(rowBytes > 0 && rows > 0 && targetPitch >= rowBytes && sourcePitch >= rowBytes);
             for (long row = 0; row < rows; row++) {
-                machine.checkRange(call, device, source + row * sourcePitch, rowBytes, false);
-                machine.checkRange(call, device, target + row * targetPitch, rowBytes, true);
-                machine.use(call, queue, source + row * sourcePitch, rowBytes);
-                machine.use(call, queue, target + row * targetPitch, rowBytes);
+                machine.checkRange(call, queue, source + row * sourcePitch, rowBytes, false);
+                machine.checkRange(call, queue, target + row * targetPitch, rowBytes, true);
             }
             DeviceView view = machine.view(call, device);
-            enqueue(device, queue, rowNanos(target, source, rows * rowBytes), () -> {
+            long nanos = rowNanos(target, source, rows * rowBytes);
+            machine.give(queue, "copy", each -> {
                 for (long row = 0; row < rows; row++) {
-                    view.copy(view, source + row * sourcePitch, target + row * targetPitch, rowBytes);
+                    machine.use(call, each, source + row * sourcePitch, rowBytes);
+                    machine.use(call, each, target + row * targetPitch, rowBytes);
                 }
+                enqueue(machine, each, nanos, () -> {
+                    for (long row = 0; row < rows; row++) {
+                        view.copy(view, source + row * sourcePitch, target + row * targetPitch, rowBytes);
+                    }
+                });
             });
         });
     }
 
     private long rowNanos(long target, long source, long byteSize) {
         boolean overLink = pinned(target) || pinned(source);
-        return overLink ? linkNanos(byteSize) : nanos(byteSize, machine.costs().copyBytesPerNano());
+        return overLink ? linkNanos(byteSize) : nanos(machine, byteSize, machine.costs().copyBytesPerNano());
     }
 
     @Override
