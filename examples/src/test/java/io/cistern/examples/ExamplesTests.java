@@ -244,6 +244,45 @@ class ExamplesTests {
     }
 
     @Test
+    void vectorsAreAddedWithoutAnotherLibraryInTwentyLines() throws Exception {
+        assertThat(run(VectorAdd.class)).containsExactly("1 + 1 = 2.0, 1048576 times");
+        List<String> body = code(SOURCES.resolve("java/io/cistern/examples/VectorAdd.java"))
+                .dropWhile(line -> !line.contains("void main"))
+                .toList();
+        assertThat(body).hasSizeBetween(1, 20);
+    }
+
+    @Test
+    void jcudaSaysWhatItNeeds() throws Exception {
+        assertThat(run(VectorAddWithJCuda.class)).containsExactly("JCuda needs a GPU");
+    }
+
+    @Test
+    void anArenaServesEachStepAndItsBuffersEndWithIt() throws Exception {
+        assertThat(run(ArenaPerStep.class))
+                .satisfiesExactly(
+                        line -> assertThat(line).matches("100 steps in \\d+ MiB, \\d allocations"),
+                        line -> assertThat(line)
+                                .contains("can't be used: it is of generation 100 of DeviceArena")
+                                .endsWith("generation 101]"));
+    }
+
+    @Test
+    void copiesOfPinnedMemoryGoOnBesideEachOther() throws Exception {
+        List<Double> millis = run(Map.of(), OverlapCopies.class, List.of(), List.of("6", "1")).stream()
+                .map(line -> Double.valueOf(line.replaceAll(".*: ([0-9.]+) ms", "$1")))
+                .toList();
+        assertThat(millis).hasSize(3).isSortedAccordingTo(java.util.Comparator.reverseOrder());
+        assertThat(millis.getLast()).isLessThan(0.7 * millis.getFirst());
+    }
+
+    @Test
+    void aBufferIsCopiedToAnotherGpu() throws Exception {
+        assertThat(run(TwoGpus.class, "-Dcistern.simulated.devices=2"))
+                .containsExactly("1048576 bytes on device 1, the last is 42");
+    }
+
+    @Test
     void thePluginHasThirtyLinesAtMost() throws IOException {
         List<String> lines = Stream.of(
                         SOURCES.resolve("java/io/cistern/examples/ThirtyLinePlugin.java"),

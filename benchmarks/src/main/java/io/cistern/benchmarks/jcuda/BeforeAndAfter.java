@@ -34,9 +34,7 @@ public final class BeforeAndAfter {
             requireSameContext(memory);
             Kernels kernels = new Kernels();
             List<JCudaProgram> programs = new ArrayList<>(List.of(
-                    new VectorAdd(kernels, 1 << 20),
-                    new ManyVectors(kernels),
-                    new ImageFilter(kernels, 1920, 1080)));
+                    new VectorAdd(kernels, 1 << 20), new ManyVectors(kernels), new ImageFilter(kernels, 1920, 1080)));
             addIfPossible(programs, () -> new MatrixMultiply(1024));
             boolean right = true;
             for (JCudaProgram program : programs) {

@@ -36,8 +36,7 @@ final class Kernels {
     }
 
     void vectorAdd(Pointer x, Pointer y, Pointer sum, int count) {
-        Pointer arguments =
-                Pointer.to(Pointer.to(x), Pointer.to(y), Pointer.to(sum), Pointer.to(new int[] {count}));
+        Pointer arguments = Pointer.to(Pointer.to(x), Pointer.to(y), Pointer.to(sum), Pointer.to(new int[] {count}));
         cuLaunchKernel(vectorAdd, (count + 255) / 256, 1, 1, 256, 1, 1, 0, null, arguments, null);
     }
 

@@ -1,0 +1,35 @@
+package io.cistern.examples;
+
+import io.cistern.CudaStream;
+import io.cistern.DeviceArena;
+import io.cistern.DeviceBuffer;
+import io.cistern.DeviceMemory;
+
+/// Buffers that live for a step and go together: an arena, which is reset after each.
+public final class ArenaPerStep {
+    private static final int DEVICE = 0;
+
+    private ArenaPerStep() {}
+
+    /// Prints what the arena took, and what becomes of a buffer of the step before.
+    public static void main(String[] arguments) {
+        DeviceMemory memory = DeviceMemory.system();
+        try (CudaStream stream = CudaStream.open(memory, DEVICE);
+                DeviceArena arena = DeviceArena.builder(memory).name("step").open(DEVICE, stream.handle())) {
+            DeviceBuffer kept = arena.buffer(1);
+            for (int step = 0; step < 100; step++) {
+                kept = arena.buffer(3 << 20);
+                kept.fill((byte) step);
+                arena.buffer(5 << 20).copyFrom(kept);
+                arena.reset();
+            }
+            System.out.println("100 steps in " + (arena.reservedBytes() >> 20) + " MiB, "
+                    + memory.current().statistics(DEVICE).allocations() + " allocations");
+            try {
+                kept.fill((byte) 0);
+            } catch (IllegalStateException stale) {
+                System.out.println(stale.getMessage().replaceAll("0x[0-9a-f]+", "…"));
+            }
+        }
+    }
+}

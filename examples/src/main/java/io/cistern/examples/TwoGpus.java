@@ -1,0 +1,30 @@
+package io.cistern.examples;
+
+import io.cistern.CudaStream;
+import io.cistern.DeviceBuffer;
+import io.cistern.DeviceMemory;
+import java.lang.foreign.ValueLayout;
+
+/// A buffer of one GPU is copied to another, in order with what both streams have to do, without a wait of the host.
+public final class TwoGpus {
+    private TwoGpus() {}
+
+    /// Prints what arrived.
+    public static void main(String[] arguments) {
+        DeviceMemory memory = DeviceMemory.system();
+        if (memory.environment().deviceCount() < 2) {
+            System.out.println("one GPU alone; a simulated second one: -Dcistern.simulated.devices=2");
+            return;
+        }
+        try (CudaStream here = CudaStream.open(memory, 0);
+                CudaStream there = CudaStream.open(memory, 1);
+                DeviceBuffer source = DeviceBuffer.allocate(1 << 20, here);
+                DeviceBuffer target = DeviceBuffer.allocate(1 << 20, there)) {
+            source.fill((byte) 42);
+            target.copyFrom(source);
+            source.fill((byte) 0); // after the copy has read it
+            byte[] arrived = target.elements(ValueLayout.JAVA_BYTE).toBytes();
+            System.out.println(arrived.length + " bytes on device 1, the last is " + arrived[arrived.length - 1]);
+        }
+    }
+}
