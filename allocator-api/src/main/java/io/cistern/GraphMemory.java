@@ -3,6 +3,7 @@ package io.cistern;
 import io.cistern.internal.context.CaptureOrder;
 import io.cistern.internal.routing.Route;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -196,7 +197,10 @@ public final class GraphMemory {
             free(block, streamBehindAll);
         }
         keeping.values().forEach(captures.router()::close);
-        pools.values().forEach(Allocator::close);
+        for (Allocator pool : pools.values()) {
+            pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
+            pool.close();
+        }
     }
 
     private void free(Kept block, IntToLongFunction streamBehindAll) {

@@ -102,9 +102,10 @@ abstract class GraphFixture {
 
     /// Waits until the driver has told that graphs are gone, and has their memory given back.
     void awaitGone(GraphMemory ended) throws InterruptedException {
-        while (!ended.isGone()) {
+        for (int i = 0; i < 10_000 && !ended.isGone(); i++) {
             Thread.sleep(1);
         }
+        assertThat(ended.isGone()).as("the driver told that the graphs are gone").isTrue();
         memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
     }
 
