@@ -28,14 +28,15 @@ public interface AllocatorProvider {
     /// @throws io.cistern.ConfigurationException for an option it does not know or a value it can't take
     DeviceAllocator open(AllocatorContext context);
 
-    /// Whether [#openForGraphs] is there. Without it the framework serves captured streams from blocks of the usual
-    /// allocator that it keeps until the graph is gone, and reuses only for requests of the same size and stream.
+    /// Whether [#openForGraphs] is there. Without it the framework serves captured streams from blocks of the
+    /// usual allocator that it keeps until the graph is gone, and reuses only for requests of the same size and
+    /// stream.
     default boolean servesGraphs() {
         return false;
     }
 
-    /// Opens a private allocator for what streams allocate and free while they are captured into graphs. It lives as
-    /// long as those graphs, and blocks of theirs.
+    /// Opens a private allocator for what streams allocate and free while they are captured into graphs. It lives
+    /// as long as those graphs, and blocks of theirs.
     ///
     /// @throws UnsupportedOperationException unless [#servesGraphs]
     default GraphAllocator openForGraphs(AllocatorContext context) {

@@ -70,7 +70,8 @@ abstract class GraphFixture {
         return memory.allocate(byteSize, DEVICE, stream);
     }
 
-    /// Ends a capture and makes the graph ready to launch; what it allocates and keeps is freed by the next launch.
+    /// Ends a capture and makes the graph ready to launch; what it allocates and keeps is freed by the next
+    /// launch.
     long executable(GraphCapture capture) {
         long graph = capture.end();
         made.add(graph);

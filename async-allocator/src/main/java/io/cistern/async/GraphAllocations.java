@@ -19,8 +19,8 @@ import java.util.concurrent.ConcurrentHashMap;
 /// 1. An allocation on a captured stream becomes a node; its address is fixed.
 /// 2. A free on a stream of the same capture becomes a node too, unless other streams use the block, whose order with
 /// that node nobody promised.
-/// 3. Other frees are book-keeping: the memory is there after a launch until the next one, or until the graph is gone.
-/// **So instantiate a graph that keeps memory with `freesOnLaunch`**, or the driver refuses its second launch.
+/// 3. Other frees are book-keeping: the memory is there after a launch until the next one, or until the graph is
+/// gone. **So instantiate a graph that keeps memory with `freesOnLaunch`**, or the driver refuses its second launch.
 /// 4. What launches left allocated is freed when the graphs are gone, or later by the program: the end of a graph
 /// frees nothing.
 ///

@@ -11,8 +11,8 @@ import java.util.OptionalLong;
 /// The memory of graphs: a cache of its own, of which nothing moves and nothing goes back before it is closed. Every
 /// address that was handed out in a capture is in a graph, whether it is in use now or not, so its page is pinned.
 ///
-/// The end of a stream gives nothing back: blocks that it freed serve the next stream with its handle, since their order
-/// is that of graphs and not that of a handle.
+/// The end of a stream gives nothing back: blocks that it freed serve the next stream with its handle, since their
+/// order is that of graphs and not that of a handle.
 final class GraphPool implements GraphAllocator, RecordsUse {
     private final CachingAllocator cache;
     private final CudaDriver driver;

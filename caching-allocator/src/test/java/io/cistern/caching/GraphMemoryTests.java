@@ -194,8 +194,8 @@ final class GraphMemoryTests extends PoolFixture {
         assertThat(memory.allocators()).hasSize(1);
     }
 
-    /// How many segments a graph takes that holds three blocks of a size at a time, and how many are left when it is
-    /// gone and one of them is alive.
+    /// How many segments a graph takes that holds three blocks of a size at a time, and how many are left when it
+    /// is gone and one of them is alive.
     @ParameterizedTest
     @CsvSource({
         "512, 2097152, 2097152",
