@@ -268,8 +268,8 @@ final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Where the frees of a route go while streams of its device are captured: a block from outside that is freed on
-    /// a captured stream is kept for the graph.
+    /// Where the frees of a route go while streams of its device are captured: a block from outside that is freed
+    /// on a captured stream is kept for the graph.
     private final class CaptureExit implements DeviceAllocator {
         private final Route route;
         private final DeviceAllocator usual;

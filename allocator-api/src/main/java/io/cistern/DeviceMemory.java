@@ -336,8 +336,8 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     }
 
     /// Announces a capture that other code begins, right before or right after it does and before anything is
-    /// allocated on the stream. Not announcing it breaks the contract: the stream would be given memory that others
-    /// use between two launches.
+    /// allocated on the stream. Not announcing it breaks the contract: the stream would be given memory that
+    /// others use between two launches.
     ///
     /// @return the memory of the graph to come
     public GraphMemory captureBegins(int device, long stream) {
@@ -356,8 +356,8 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// Announces that an [announced][#captureBegins] capture has ended.
     ///
     /// @param stream where it began
-    /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if the capture failed
-    ///     or its graph is destroyed already
+    /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if the capture
+    ///     failed or its graph is destroyed already
     /// @throws IllegalStateException if no capture of that stream was announced
     public void captureEnds(int device, long stream, long graph) {
         captures.end(captures.announced(device, stream), graph);

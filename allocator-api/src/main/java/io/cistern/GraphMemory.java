@@ -3,6 +3,7 @@ package io.cistern;
 import io.cistern.internal.context.CaptureOrder;
 import io.cistern.internal.routing.Route;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -16,8 +17,8 @@ import java.util.function.IntToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /// The memory of one or more graphs: what streams allocated while they were captured, and what they freed then.
-/// It lives as long as the last of its graphs and their executables; then, as soon as no capture is under way, it goes
-/// back. Blocks of it that are alive then stay valid until they are freed.
+/// It lives as long as the last of its graphs and their executables; then, as soon as no capture is under way, it
+/// goes back. Blocks of it that are alive then stay valid until they are freed.
 ///
 /// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve the next
 /// one, so **launch such graphs in the order of their captures and never side by side**; their results are
@@ -62,8 +63,8 @@ public final class GraphMemory {
         this.order = order;
     }
 
-    /// Bytes that are reserved for these graphs alone, as far as the allocators can tell; kept blocks of others are
-    /// in theirs.
+    /// Bytes that are reserved for these graphs alone, as far as the allocators can tell; kept blocks of others
+    /// are in theirs.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public synchronized long reservedBytes(int device) {
@@ -121,8 +122,8 @@ public final class GraphMemory {
         return pools.computeIfAbsent(usual, each -> captures.memory().openForGraphs(each, order));
     }
 
-    /// Serves a captured stream with a block of the usual allocator, which is idle when the graph is launched, since
-    /// it is ready on another stream without work.
+    /// Serves a captured stream with a block of the usual allocator, which is idle when the graph is launched,
+    /// since it is ready on another stream without work.
     private long allocateKept(Allocator usual, int device, long byteSize, long stream) {
         Route route;
         synchronized (this) {
@@ -196,7 +197,10 @@ public final class GraphMemory {
             free(block, streamBehindAll);
         }
         keeping.values().forEach(captures.router()::close);
-        pools.values().forEach(Allocator::close);
+        for (Allocator pool : pools.values()) {
+            pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
+            pool.close();
+        }
     }
 
     private void free(Kept block, IntToLongFunction streamBehindAll) {

@@ -28,23 +28,18 @@ public interface AllocatorProvider {
     /// @throws io.cistern.ConfigurationException for an option it does not know or a value it can't take
     DeviceAllocator open(AllocatorContext context);
 
-    /// Whether [#openForGraphs] is there. Without it the framework serves captured streams from blocks of the usual
-    /// allocator that it keeps until the graph is gone, and reuses only for requests of the same size and stream.
+    /// Whether [#openForGraphs] is there. Without it the framework serves captured streams from blocks of the
+    /// usual allocator that it keeps until the graph is gone, and reuses only for requests of the same size and
+    /// stream.
     default boolean servesGraphs() {
         return false;
     }
 
-    /// Opens a private allocator for what streams allocate and free while they are captured into graphs. It lives as
-    /// long as those graphs; then it is closed.
-    ///
-    /// A graph's launches use what was allocated in its capture, wherever it was freed: so until it is closed, the
-    /// allocator neither gives memory back nor maps other memory at its addresses. It may hand a block that was freed
-    /// to the stream of the free at once, since its order is that of the graph; to another stream of the capture only
-    /// when a fence on the former, from the context's [AllocatorContext#streams], has passed: which it has as soon as
-    /// the graph orders the two, or the capture is over. It must not wait for fences, and records none itself.
+    /// Opens a private allocator for what streams allocate and free while they are captured into graphs. It lives
+    /// as long as those graphs, and blocks of theirs.
     ///
     /// @throws UnsupportedOperationException unless [#servesGraphs]
-    default DeviceAllocator openForGraphs(AllocatorContext context) {
+    default GraphAllocator openForGraphs(AllocatorContext context) {
         throw new UnsupportedOperationException("allocator " + name() + " has no memory of its own for graphs");
     }
 }

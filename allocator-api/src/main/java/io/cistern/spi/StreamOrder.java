@@ -27,16 +27,16 @@ public interface StreamOrder {
     /// @return a fence, to be given to [#release] in the end; any number but 0
     long record(int device, long stream);
 
-    /// Whether a fence can be recorded on a stream now. Not while it is captured into a graph: then it runs nothing,
-    /// but its present end can't be told apart from that of the capture.
+    /// Whether a fence can be recorded on a stream now. Not while it is captured into a graph: then it runs
+    /// nothing, but its present end can't be told apart from that of the capture.
     ///
     /// @param stream a stream that exists
     default boolean recordable(int device, long stream) {
         return true;
     }
 
-    /// Marks the present end of all streams of a device, for work on a stream that can't be named: another thread's
-    /// default stream, or one that ended. A fence like others; it costs waiting for more than was meant.
+    /// Marks the present end of all streams of a device, for work on a stream that can't be named: another
+    /// thread's default stream, or one that ended. A fence like others; it costs waiting for more than was meant.
     ///
     /// @throws io.cistern.cuda.CudaException where the driver can't do that: `cuCtxRecordEvent` came with
     ///     CUDA 12.5
@@ -57,9 +57,9 @@ public interface StreamOrder {
 
     /// Waits on the host until the stream has got past the fence; a virtual thread leaves its carrier meanwhile.
     ///
-    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#STREAM_CAPTURE_UNSUPPORTED] while streams are
-    ///     captured, for a fence that can't be had from the driver meanwhile
     /// @param device the device that the fence was recorded on
+    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#STREAM_CAPTURE_UNSUPPORTED] while
+    ///     streams are captured, for a fence that can't be had from the driver meanwhile
     void synchronize(int device, long fence);
 
     /// Ends a fence, once, whether it has passed or not. Streams that were made to wait for it still do.

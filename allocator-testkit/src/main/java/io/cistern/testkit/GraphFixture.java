@@ -70,7 +70,8 @@ abstract class GraphFixture {
         return memory.allocate(byteSize, DEVICE, stream);
     }
 
-    /// Ends a capture and makes the graph ready to launch; what it allocates and keeps is freed by the next launch.
+    /// Ends a capture and makes the graph ready to launch; what it allocates and keeps is freed by the next
+    /// launch.
     long executable(GraphCapture capture) {
         long graph = capture.end();
         made.add(graph);
@@ -102,9 +103,10 @@ abstract class GraphFixture {
 
     /// Waits until the driver has told that graphs are gone, and has their memory given back.
     void awaitGone(GraphMemory ended) throws InterruptedException {
-        while (!ended.isGone()) {
+        for (int i = 0; i < 10_000 && !ended.isGone(); i++) {
             Thread.sleep(1);
         }
+        assertThat(ended.isGone()).as("the driver told that the graphs are gone").isTrue();
         memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
     }
 

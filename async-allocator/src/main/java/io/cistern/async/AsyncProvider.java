@@ -7,6 +7,7 @@ import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.GraphAllocator;
 
 /// Provides `async`: the driver's stream-ordered pools. Its options are those of [AsyncOption];
 /// `docs/async-options.md` lists them.
@@ -52,7 +53,7 @@ public final class AsyncProvider implements AllocatorProvider {
 
     /// The options of pools have no say over the memory of graphs, which is the driver's own.
     @Override
-    public DeviceAllocator openForGraphs(AllocatorContext context) {
+    public GraphAllocator openForGraphs(AllocatorContext context) {
         AsyncOptions.read(context.options(), Long.MAX_VALUE);
         return new GraphAllocations(driver(context));
     }

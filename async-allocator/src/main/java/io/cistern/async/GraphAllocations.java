@@ -6,7 +6,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.Streams;
-import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.GraphAllocator;
 import io.cistern.spi.RecordsUse;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -19,16 +19,22 @@ import java.util.concurrent.ConcurrentHashMap;
 /// 1. An allocation on a captured stream becomes a node; its address is fixed.
 /// 2. A free on a stream of the same capture becomes a node too, unless other streams use the block, whose order with
 /// that node nobody promised.
-/// 3. Other frees are book-keeping: the memory is there after a launch until the next one, or until the graph is gone.
-/// **So instantiate a graph that keeps memory with `freesOnLaunch`**, or the driver refuses its second launch.
-/// 4. What launches left allocated is freed when the graphs are gone.
+/// 3. Other frees are book-keeping: the memory is there after a launch until the next one, or until the graph is
+/// gone. **So instantiate a graph that keeps memory with `freesOnLaunch`**, or the driver refuses its second launch.
+/// 4. What launches left allocated is freed when the graphs are gone, or later by the program: the end of a graph
+/// frees nothing.
 ///
 /// **Threads.** Any.
-final class GraphAllocations implements DeviceAllocator, RecordsUse {
+final class GraphAllocations implements GraphAllocator, RecordsUse {
     private final CudaDriver driver;
 
     /// Blocks without a free node, by address.
     private final Map<Long, Origin> unfreed = new ConcurrentHashMap<>();
+
+    /// Of those, the ones that the program is done with.
+    private final Set<Long> done = ConcurrentHashMap.newKeySet();
+
+    private volatile boolean graphsAreGone;
 
     private final Set<Long> usedElsewhere = ConcurrentHashMap.newKeySet();
 
@@ -55,14 +61,20 @@ final class GraphAllocations implements DeviceAllocator, RecordsUse {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
+        boolean ordered = !usedElsewhere.remove(address);
         Origin origin = unfreed.get(address);
-        if (usedElsewhere.remove(address)
-                || origin == null
-                || driver.graphs().captureId(device, stream) != origin.captureId()) {
+        if (origin == null) {
             return;
         }
-        unfreed.remove(address); // first: another allocation of the graph may have the address at once
-        driver.pools().free(device, address, stream);
+        if (graphsAreGone) {
+            unfreed.remove(address);
+            freeWhatALaunchLeft(address, device, stream);
+        } else if (ordered && driver.graphs().captureId(device, stream) == origin.captureId()) {
+            unfreed.remove(address); // first: another allocation of the graph may have the address at once
+            driver.pools().free(device, address, stream);
+        } else {
+            done.add(address);
+        }
     }
 
     @Override
@@ -87,15 +99,23 @@ final class GraphAllocations implements DeviceAllocator, RecordsUse {
         return Math.max(0, before - driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT));
     }
 
+    /// Waits for the device: streams that the program named in its frees may still be busy.
     @Override
-    public void close() {
-        unfreed.forEach((address, origin) -> freeWhatALaunchLeft(address, origin.device()));
-        unfreed.clear();
+    public void graphsGone() {
+        graphsAreGone = true;
+        for (long address : done) {
+            Origin origin = unfreed.remove(address);
+            if (origin != null) {
+                driver.devices().synchronize(origin.device());
+                freeWhatALaunchLeft(address, origin.device(), Streams.LEGACY_DEFAULT);
+            }
+        }
+        done.clear();
     }
 
-    private void freeWhatALaunchLeft(long address, int device) {
+    private void freeWhatALaunchLeft(long address, int device, long stream) {
         try {
-            driver.pools().free(device, address, Streams.LEGACY_DEFAULT);
+            driver.pools().free(device, address, stream);
         } catch (CudaException notAllocated) {
             // The graph was never launched, or its context is dead.
         }

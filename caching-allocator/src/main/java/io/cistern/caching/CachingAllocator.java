@@ -270,6 +270,14 @@ final class CachingAllocator extends LaneTable
         }
     }
 
+    /// As [#streamClosing], but what the stream has stays.
+    void streamEnded(int device, long stream) {
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.streamEnded(stream);
+        }
+    }
+
     @Override
     public void streamClosing(int device, long stream) {
         DeviceCache cache = caches.get(device);

@@ -211,8 +211,8 @@ record CachingOptions(
         return new LaneLimit(used, laneBytes == null ? 0 : laneBytes);
     }
 
-    /// The same for the memory of graphs: pages stay where they are, and threads keep nothing, since a block that was
-    /// freed in one capture serves another stream of it, or a later one.
+    /// The same for the memory of graphs: pages stay where they are, and threads keep nothing, since a block that
+    /// was freed in one capture serves another stream of it, or a later one.
     CachingOptions forGraphs() {
         return new CachingOptions(
                 source,

@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.GraphAllocator;
 
 /// Provides `caching`: memory is kept, split and merged, and grows by pages. Its options are those of
 /// [CachingOption]; `docs/caching-options.md` lists them.
@@ -32,8 +33,9 @@ public final class CachingProvider implements AllocatorProvider {
     }
 
     @Override
-    public DeviceAllocator openForGraphs(AllocatorContext context) {
-        return new GraphPool(new CachingAllocator(context, CachingOptions.read(context).forGraphs()));
+    public GraphAllocator openForGraphs(AllocatorContext context) {
+        CachingOptions options = CachingOptions.read(context).forGraphs();
+        return new GraphPool(new CachingAllocator(context, options), CachingAllocator.driver(context));
     }
 
     @Override

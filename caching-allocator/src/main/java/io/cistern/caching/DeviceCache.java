@@ -408,6 +408,17 @@ final class DeviceCache {
         sweepClosed();
     }
 
+    /// The stream ends, and what waits for it gets its fence; its own memory stays for a stream with the same
+    /// handle.
+    void streamEnded(long stream) {
+        long key = Fences.key(stream);
+        uses.replace(key, () -> fences.end(key));
+        for (StreamShard shard : shards()) {
+            recordFences(shard);
+        }
+        fences.closed(key);
+    }
+
     private void recordFences(StreamShard shard) {
         shard.driverLock.lock();
         try {

@@ -85,7 +85,8 @@ final class Fences {
         return recordAll();
     }
 
-    /// A fence behind the work of all streams, or none after waiting for them, where the driver has no such fence.
+    /// A fence behind the work of all streams, or none after waiting for them, where the driver has no such
+    /// fence.
     private long recordAll() {
         try {
             return order.recordAll(device);

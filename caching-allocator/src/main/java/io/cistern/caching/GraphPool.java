@@ -1,7 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.spi.DetailedStatistics;
-import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.GraphAllocator;
 import io.cistern.spi.RecordsUse;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -9,13 +11,15 @@ import java.util.OptionalLong;
 /// The memory of graphs: a cache of its own, of which nothing moves and nothing goes back before it is closed. Every
 /// address that was handed out in a capture is in a graph, whether it is in use now or not, so its page is pinned.
 ///
-/// The end of a stream changes nothing: the stream has no work here but that of the graph, whose order is the shape of
-/// the graph and not that of a handle.
-final class GraphPool implements DeviceAllocator, RecordsUse {
+/// The end of a stream gives nothing back: blocks that it freed serve the next stream with its handle, since their
+/// order is that of graphs and not that of a handle.
+final class GraphPool implements GraphAllocator, RecordsUse {
     private final CachingAllocator cache;
+    private final CudaDriver driver;
 
-    GraphPool(CachingAllocator cache) {
+    GraphPool(CachingAllocator cache, CudaDriver driver) {
         this.cache = cache;
+        this.driver = driver;
     }
 
     @Override
@@ -28,6 +32,11 @@ final class GraphPool implements DeviceAllocator, RecordsUse {
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         cache.free(address, byteSize, device, stream);
+    }
+
+    @Override
+    public void streamClosing(int device, long stream) {
+        cache.streamEnded(device, stream);
     }
 
     @Override
@@ -49,9 +58,30 @@ final class GraphPool implements DeviceAllocator, RecordsUse {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
     }
 
+    /// Waits for the device, since streams that the graphs used may have ended.
+    @Override
+    public void graphsGone() {
+        cache.unpinAll(Page.Pin.CAPTURED);
+        for (int device = 0; device < driver.devices().count(); device++) {
+            if (cache.reservedBytes(device).orElse(0) > 0) {
+                trimIdle(device);
+            }
+        }
+    }
+
+    private void trimIdle(int device) {
+        try {
+            driver.devices().synchronize(device);
+            cache.trim(device, 0);
+        } catch (CudaException dead) {
+            if (!dead.result().endsContext()) {
+                throw dead;
+            }
+        }
+    }
+
     @Override
     public void close() {
-        cache.unpinAll(Page.Pin.CAPTURED);
         cache.close();
     }
 }

@@ -65,8 +65,8 @@ public interface CudaDriver extends AutoCloseable {
     /// How often each driver function was called through this object.
     CallCounts calls();
 
-    /// The time on which this driver's calls and device work take place, in nanoseconds from any beginning: that of
-    /// [System#nanoTime], or a simulated GPU's own. Takes tens of nanoseconds; nothing is asked of the driver.
+    /// The time on which this driver's calls and device work take place, in nanoseconds from any beginning: that
+    /// of [System#nanoTime], or a simulated GPU's own. Takes tens of nanoseconds; nothing is asked of the driver.
     default long nanoTime() {
         return System.nanoTime();
     }

@@ -30,7 +30,8 @@ public interface Graphs {
     /// @return the graph, the caller's to destroy
     /// @throws CudaException [CudaResult#STREAM_CAPTURE_INVALIDATED] after something forbidden,
     ///     [CudaResult#STREAM_CAPTURE_UNJOINED] if a stream that joined was not waited for,
-    ///     [CudaResult#STREAM_CAPTURE_WRONG_THREAD], [CudaResult#STREAM_CAPTURE_UNMATCHED] on a stream that joined
+    ///         [CudaResult#STREAM_CAPTURE_WRONG_THREAD], [CudaResult#STREAM_CAPTURE_UNMATCHED] on a stream that
+    ///     joined
     long endCapture(int device, long stream);
 
     /// Whether a stream is in a capture (`cuStreamIsCapturing`).
@@ -72,9 +73,9 @@ public interface Graphs {
         }
     }
 
-    /// Lets all calls through this driver get on with captures on a device, until [#unshelter]; counted. Calls that
-    /// a capture forbids are made as [#relaxed] would, on every thread. Those that would invalidate each capture
-    /// of the context, [Devices#synchronize] and [Events#recordAll], are refused with
+    /// Lets all calls through this driver get on with captures on a device, until [#unshelter]; counted. Calls
+    /// that a capture forbids are made as [#relaxed] would, on every thread. Those that would invalidate each
+    /// capture of the context, [Devices#synchronize] and [Events#recordAll], are refused with
     /// [CudaResult#STREAM_CAPTURE_UNSUPPORTED] and not made.
     void shelter(int device);
 
@@ -127,8 +128,8 @@ public interface Graphs {
     ///
     /// @param freesOnLaunch whether a launch first frees what the graph allocated in an earlier one and did not
     ///     free (`CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`)
-    /// @throws CudaException [CudaResult#NOT_SUPPORTED] or [CudaResult#INVALID_VALUE] for a second executable of a
-    ///     graph that allocates
+    /// @throws CudaException [CudaResult#NOT_SUPPORTED] or [CudaResult#INVALID_VALUE] for a second executable of
+    ///     a graph that allocates
     long instantiate(int device, long graph, boolean freesOnLaunch);
 
     /// Gives an executable the parameters of a graph of the same shape (`cuGraphExecUpdate_v2`, CUDA 12.0).

@@ -6,6 +6,7 @@ import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.GraphAllocator;
 
 /// Stands before a plug-in's provider: answers what was found out at discovery, and turns what a provider must not do
 /// into something that says whose fault it is.
@@ -41,7 +42,7 @@ record CheckedAllocatorProvider(AllocatorProvider provider, Found<AllocatorProvi
     }
 
     @Override
-    public DeviceAllocator openForGraphs(AllocatorContext context) {
+    public GraphAllocator openForGraphs(AllocatorContext context) {
         return CheckedAnswers.opened(found, () -> provider.openForGraphs(context));
     }
 

@@ -69,7 +69,8 @@ final class ExecutableGraph {
     void update(Graph other) {
         boolean same = other.nodes().size() == nodes.size();
         for (int i = 0; same && i < nodes.size(); i++) {
-            same = places(nodes, nodes.get(i)).equals(places(other.nodes(), other.nodes().get(i)));
+            same = places(nodes, nodes.get(i))
+                    .equals(places(other.nodes(), other.nodes().get(i)));
         }
         if (!same || !graph.allocations().isEmpty() || !other.allocations().isEmpty()) {
             throw new DriverFailure(CudaResult.GRAPH_EXEC_UPDATE_FAILURE);

@@ -60,8 +60,7 @@ final class GraphMemory {
     boolean covers(long address, long byteSize) {
         return ranges.values().stream()
                 .map(List::getFirst)
-                .anyMatch(each ->
-                        each.address() <= address && address + byteSize <= each.address() + each.byteSize());
+                .anyMatch(each -> each.address() <= address && address + byteSize <= each.address() + each.byteSize());
     }
 
     /// Another allocation at the address of one that was freed.

@@ -180,29 +180,37 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public long addFill(int device, long graph, List<Long> dependencies, long target, int value, long count) {
         DriverCall call = DriverCall.GRAPH_ADD_MEMSET_NODE;
-        return machine.call(call, device, () -> describe(device, graph), () -> graph(call, device, graph)
-                .add(
-                        "fill",
-                        nodes(call, device, dependencies),
-                        stream -> SimulatedCopies.fill(machine, call, stream, target, value, 4 * count))
-                .handle());
+        return machine.call(
+                call,
+                device,
+                () -> describe(device, graph),
+                () -> graph(call, device, graph)
+                        .add(
+                                "fill",
+                                nodes(call, device, dependencies),
+                                stream -> SimulatedCopies.fill(machine, call, stream, target, value, 4 * count))
+                        .handle());
     }
 
     @Override
     public long addEmpty(int device, long graph, List<Long> dependencies) {
         DriverCall call = DriverCall.GRAPH_ADD_EMPTY_NODE;
-        return machine.call(call, device, () -> describe(device, graph), () -> graph(call, device, graph)
-                .add("empty", nodes(call, device, dependencies), stream -> {
-                    machine.streams().enqueue(stream, Work.marker());
-                })
-                .handle());
+        return machine.call(
+                call,
+                device,
+                () -> describe(device, graph),
+                () -> graph(call, device, graph)
+                        .add("empty", nodes(call, device, dependencies), stream -> {
+                            machine.streams().enqueue(stream, Work.marker());
+                        })
+                        .handle());
     }
 
     @Override
     public long nodeCount(int device, long graph) {
         DriverCall call = DriverCall.GRAPH_GET_NODES;
-        return machine.call(call, device, () -> describe(device, graph), () -> (long)
-                graph(call, device, graph).nodes().size());
+        return machine.call(call, device, () -> describe(device, graph), () ->
+                (long) graph(call, device, graph).nodes().size());
     }
 
     @Override
@@ -218,8 +226,11 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public void retain(int device, long graph, Runnable whenGone) {
         DriverCall call = DriverCall.GRAPH_RETAIN_USER_OBJECT;
-        machine.run(call, device, () -> describe(device, graph), () -> graph(call, device, graph)
-                .retain(whenGone));
+        machine.run(
+                call,
+                device,
+                () -> describe(device, graph),
+                () -> graph(call, device, graph).retain(whenGone));
     }
 
     @Override
@@ -235,8 +246,11 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public void update(int device, long executable, long graph) {
         DriverCall call = DriverCall.GRAPH_EXEC_UPDATE;
-        machine.run(call, device, () -> describe(device, executable), () -> executable(call, device, executable)
-                .update(graph(call, device, graph)));
+        machine.run(
+                call,
+                device,
+                () -> describe(device, executable),
+                () -> executable(call, device, executable).update(graph(call, device, graph)));
     }
 
     @Override

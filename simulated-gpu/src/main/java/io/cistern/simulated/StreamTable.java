@@ -29,8 +29,8 @@ final class StreamTable {
     private final Map<Integer, StreamQueue> ends = new HashMap<>();
 
     private final Map<Thread, Map<Integer, StreamQueue>> perThread = new WeakHashMap<>();
-    /// Handles of streams that are gone. The next stream gets the last of them, as with the driver: a program that
-    /// remembers a handle too long meets another stream.
+    /// Handles of streams that are gone. The next stream gets the last of them, as with the driver: a program
+    /// that remembers a handle too long meets another stream.
     private final Deque<Long> freeHandles = new ArrayDeque<>();
 
     private long lastId = 6;

@@ -28,7 +28,8 @@ public final class CaptureOrder implements StreamOrder {
     /// Points are below, fences of others above.
     private static final long FIRST_POINT = -(1L << 40);
 
-    /// Nodes looked at for one answer: in a graph with more between the two, the block waits for the capture's end.
+    /// Nodes looked at for one answer: in a graph with more between the two, the block waits for the capture's
+    /// end.
     private static final int MOST_NODES = 2048;
 
     private final Graphs graphs;

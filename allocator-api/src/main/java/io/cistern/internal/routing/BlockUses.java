@@ -81,8 +81,8 @@ public final class BlockUses {
     }
 
     /// Makes the stream of a free wait for the other uses of the block. Does not throw: where an order between
-    /// streams can't be had, the host waits. A captured stream waits for nobody and nobody for it: what it uses goes
-    /// back only with the graph, behind all work of the context.
+    /// streams can't be had, the host waits. A captured stream waits for nobody and nobody for it: what it
+    /// uses goes back only with the graph, behind all work of the context.
     ///
     /// @param captures null unless streams are captured
     /// @return the stream to free it on: that of the free, or a captured one that uses the block

@@ -25,8 +25,8 @@ public final class Route {
     /// Where allocations go: the maker, or null after closing. Frees always go to the maker.
     volatile @Nullable DeviceAllocator entrance;
 
-    /// Where frees go: the maker, or what [CaptureRoutes] puts in front of it while streams are captured. A thread
-    /// that frees on a captured stream came after the capture's begin.
+    /// Where frees go: the maker, or what [CaptureRoutes] puts in front of it while streams are captured. A
+    /// thread that frees on a captured stream came after the capture's begin.
     DeviceAllocator exit;
 
     /// What that is at other times.

@@ -133,6 +133,10 @@ final class Contexts {
         }
     }
 
+    CaptureShelter shelter() {
+        return shelter;
+    }
+
     /// Makes a context current if another one is.
     ///
     /// @return the one that was; 0 for none
@@ -145,10 +149,6 @@ final class Contexts {
             }
             return current;
         }
-    }
-
-    CaptureShelter shelter() {
-        return shelter;
     }
 
     void restore(long foreign) {

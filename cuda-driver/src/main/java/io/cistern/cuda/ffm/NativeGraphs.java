@@ -139,12 +139,9 @@ final class NativeGraphs implements Graphs {
         try (Frame frame = contexts.enter(info, device)) {
             MemorySegment outs = frame.struct();
             long edges = outs.address() + 16;
-            int code = info.call(
-                    stream, frame.zeroedOut(), 0L, 0L, outs.address(), edges, frame.secondOut());
+            int code = info.call(stream, frame.zeroedOut(), 0L, 0L, outs.address(), edges, frame.secondOut());
             info.check(code, "device, stream", device, stream);
-            return isActive(frame)
-                    ? longs(outs.get(ValueLayout.JAVA_LONG, 0), frame.secondOutLong())
-                    : List.of();
+            return isActive(frame) ? longs(outs.get(ValueLayout.JAVA_LONG, 0), frame.secondOutLong()) : List.of();
         }
     }
 
@@ -199,8 +196,8 @@ final class NativeGraphs implements Graphs {
             long nodes = array(arena, dependencies);
             MemorySegment parameters = Structs.allocationNode(arena, device, byteSize);
             try (Frame frame = contexts.enter(addAllocation, device)) {
-                int code = addAllocation.call(
-                        frame.out(), graph, nodes, (long) dependencies.size(), parameters.address());
+                int code =
+                        addAllocation.call(frame.out(), graph, nodes, (long) dependencies.size(), parameters.address());
                 addAllocation.check(code, "device, graph, byteSize", device, graph, byteSize);
                 return new AllocationNode(frame.outLong(), Structs.allocatedAddress(parameters));
             }
@@ -226,8 +223,7 @@ final class NativeGraphs implements Graphs {
             long parameters = Structs.fillNode(arena, target, value, count).address();
             long context = contexts.primary(addFill, device);
             try (Frame frame = contexts.enter(addFill, device)) {
-                int code =
-                        addFill.call(frame.out(), graph, nodes, (long) dependencies.size(), parameters, context);
+                int code = addFill.call(frame.out(), graph, nodes, (long) dependencies.size(), parameters, context);
                 addFill.check(code, "device, graph, target, count", device, graph, target, count);
                 return frame.outLong();
             }

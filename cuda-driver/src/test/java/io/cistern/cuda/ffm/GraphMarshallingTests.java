@@ -87,8 +87,8 @@ final class GraphMarshallingTests {
 
     @Test
     void theModeOfTheThreadComesBack() {
-        graphs.relaxed(() -> assertThat(graphs.exchangeThreadMode(CaptureMode.THREAD_LOCAL))
-                .isEqualTo(CaptureMode.RELAXED));
+        graphs.relaxed(() ->
+                assertThat(graphs.exchangeThreadMode(CaptureMode.THREAD_LOCAL)).isEqualTo(CaptureMode.RELAXED));
         assertThat(graphs.exchangeThreadMode(CaptureMode.GLOBAL)).isEqualTo(CaptureMode.GLOBAL);
     }
 
@@ -116,7 +116,8 @@ final class GraphMarshallingTests {
         driver.devices().synchronize(1);
         graphs.unshelter(0);
         driver.devices().synchronize(0);
-        assertThat(library.callsWithoutContexts()).filteredOn(call -> !call.contains("Exchange"))
+        assertThat(library.callsWithoutContexts())
+                .filteredOn(call -> !call.contains("Exchange"))
                 .containsExactly("cuCtxSynchronize()", "cuCtxSynchronize()");
     }
 

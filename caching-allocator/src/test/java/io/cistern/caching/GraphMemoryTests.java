@@ -1,0 +1,234 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.GraphCapture;
+import io.cistern.GraphMemory;
+import io.cistern.MemoryLimit;
+import io.cistern.TrimMode;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CaptureStatus;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.PhysicalMemory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// The memory of graphs in `caching`, on a small simulated GPU.
+final class GraphMemoryTests extends PoolFixture {
+    private final List<Long> executables = new ArrayList<>();
+    private final List<Long> graphs = new ArrayList<>();
+
+    GraphMemoryTests() {
+        super(1024 * MIB);
+    }
+
+    @AfterEach
+    void destroyGraphs() throws InterruptedException {
+        gpu.devices().synchronize(DEVICE);
+        executables.forEach(each -> gpu.graphs().destroyExecutable(DEVICE, each));
+        graphs.forEach(each -> gpu.graphs().destroy(DEVICE, each));
+        gpu.devices().synchronize(DEVICE);
+        for (int i = 0; i < 5000 && memory.allocators().size() > 1; i++) { // the driver tells in its own time
+            memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+            Thread.sleep(1);
+        }
+    }
+
+    private GraphCapture capture() {
+        return memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+    }
+
+    private long executable(GraphCapture capture) {
+        long graph = capture.end();
+        graphs.add(graph);
+        long executable = gpu.graphs().instantiate(DEVICE, graph, false);
+        executables.add(executable);
+        return executable;
+    }
+
+    private void launchAndWait(long executable) {
+        gpu.graphs().launch(DEVICE, executable, stream);
+        gpu.streams().synchronize(DEVICE, stream);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"caching", "caching:source=linear"})
+    void memoryThatRunsOutInACaptureIsAnErrorAndTheCaptureGoesOn(String spec) {
+        memory.setCurrent(spec);
+        GraphCapture capture = capture();
+        long fits = allocate(400 * MIB);
+        assertThatThrownBy(() -> allocate(800 * MIB))
+                .isInstanceOf(DeviceOutOfMemoryException.class)
+                .hasMessageContaining("graphs of " + spec);
+        assertThat(gpu.graphs().captureStatus(DEVICE, stream)).isEqualTo(CaptureStatus.ACTIVE);
+        long another = allocate(MIB);
+        free(fits, another);
+        launchAndWait(executable(capture));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"caching", "caching:source=linear"})
+    void whatTheCacheKeepsIdleServesACapture(String spec) {
+        Allocator usual = memory.setCurrent(spec);
+        free(allocate(800 * MIB));
+        gpu.streams().synchronize(DEVICE, stream);
+        assertThat(usual.reservedBytes(DEVICE).orElseThrow()).isGreaterThanOrEqualTo(800 * MIB);
+        long idle = gpu.streams().create(DEVICE);
+        GraphCapture capture = memory.capture(DEVICE, idle, CaptureMode.GLOBAL);
+        long block = memory.allocate(800 * MIB, DEVICE, idle);
+        memory.free(block, idle);
+        launchAndWait(executable(capture));
+        assertThat(usual.reservedBytes(DEVICE).orElseThrow()).isLessThan(800 * MIB);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"caching", "caching:source=linear"})
+    void aThreadThatRunsOutBesideACaptureHasOtherStreamsIdleMemoryGivenBack(String spec) throws Exception {
+        memory.setCurrent(spec);
+        long giver = gpu.streams().create(DEVICE);
+        memory.free(memory.allocate(480 * MIB, DEVICE, giver), giver);
+        GraphCapture capture = capture();
+        long captured = allocate(20 * MIB);
+        try (ExecutorService executor = Executors.newSingleThreadExecutor()) {
+            executor.submit(() -> {
+                        long taker = gpu.streams().create(DEVICE);
+                        memory.free(memory.allocate(800 * MIB, DEVICE, taker), taker);
+                    })
+                    .get(30, TimeUnit.SECONDS);
+        }
+        free(captured);
+        launchAndWait(executable(capture));
+    }
+
+    @Test
+    void idleMemoryOfAStreamThatIsCapturedStaysWhileItIs() {
+        memory.setCurrent("caching:source=linear");
+        free(allocate(480 * MIB));
+        long other = gpu.streams().create(DEVICE);
+        GraphCapture capture = capture();
+        assertThatThrownBy(() -> memory.allocate(800 * MIB, DEVICE, other))
+                .isInstanceOf(DeviceOutOfMemoryException.class);
+        executable(capture);
+        memory.free(memory.allocate(800 * MIB, DEVICE, other), other);
+    }
+
+    @Test
+    void nothingOfAGraphMovesOrGoesBackWhileItLives() {
+        memory.setCurrent("caching");
+        GraphCapture capture = capture();
+        long scratch = allocate(8 * MIB);
+        gpu.copies().fillBytes(DEVICE, scratch, (byte) 1, 8 * MIB, stream);
+        free(scratch);
+        GraphMemory own = capture.memory();
+        long executable = executable(capture);
+        launchAndWait(executable);
+        long reserved = own.reservedBytes(DEVICE);
+        memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        assertThat(gpu.calls().of(DriverCall.MEM_UNMAP)).isZero();
+        assertThatThrownBy(() -> allocate(1024 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+        assertThat(own.reservedBytes(DEVICE)).isEqualTo(reserved);
+        launchAndWait(executable);
+    }
+
+    @Test
+    void aGraphOutlivesTheStreamThatWasCaptured() {
+        memory.setCurrent("caching");
+        long shortLived = gpu.streams().create(DEVICE);
+        GraphCapture capture = memory.capture(DEVICE, shortLived, CaptureMode.GLOBAL);
+        long scratch = memory.allocate(4 * MIB, DEVICE, shortLived);
+        gpu.copies().fillBytes(DEVICE, scratch, (byte) 1, 4 * MIB, shortLived);
+        memory.free(scratch, shortLived);
+        long executable = executable(capture);
+        memory.streamClosing(DEVICE, shortLived);
+        gpu.streams().destroy(DEVICE, shortLived);
+        memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        launchAndWait(executable);
+    }
+
+    @Test
+    void limitsCountWhatACaptureAllocates() {
+        Allocator limited = memory.open("caching", MemoryLimit.of("a few", 4 * MIB));
+        memory.setCurrent(limited);
+        long outside = allocate(2 * MIB);
+        try (GraphCapture _ = capture()) {
+            long inside = allocate(2 * MIB);
+            assertThatThrownBy(() -> allocate(MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            free(inside);
+        }
+        free(outside);
+    }
+
+    @Test
+    void theCacheIsAsItWasWhenNothingIsCapturedAnyMore() {
+        memory.setCurrent("caching");
+        long block = allocate(64 << 10);
+        free(block);
+        capture().close();
+        assertThat(allocate(64 << 10)).isEqualTo(block);
+        free(block);
+    }
+
+    @Test
+    void anAllocatorThatClosesWhileStreamsAreCapturedGivesItsMemoryBackAfterwards() {
+        memory.setCurrent("direct");
+        Allocator closing = memory.open("caching");
+        long other = gpu.streams().create(DEVICE);
+        long block = closing.allocate(4 * MIB, DEVICE, other);
+        GraphCapture capture = capture();
+        closing.close();
+        memory.free(block, other);
+        assertThat(gpu.virtualMemory().granularity(PhysicalMemory.onDevice(DEVICE), false))
+                .isPositive();
+        executable(capture);
+        assertThat(memory.allocators()).hasSize(1);
+    }
+
+    /// How many segments a graph takes that holds three blocks of a size at a time, and how many are left when it
+    /// is gone and one of them is alive.
+    @ParameterizedTest
+    @CsvSource({
+        "512, 2097152, 2097152",
+        "1048576, 4194304, 2097152",
+        "1049088, 20971520, 20971520",
+        "10485248, 41943040, 20971520",
+        "10486272, 37748736, 12582912",
+    })
+    void segmentsOfAGraphAndOfItsResult(long blockBytes, long whileItLives, long afterwards)
+            throws InterruptedException {
+        memory.setCurrent("caching:source=linear");
+        GraphCapture capture = capture();
+        long result = allocate(blockBytes);
+        for (int i = 0; i < 5; i++) {
+            long copy = allocate(blockBytes);
+            long sum = allocate(blockBytes);
+            free(result, copy);
+            result = sum;
+        }
+        GraphMemory own = capture.memory();
+        executable(capture);
+        memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        assertThat(own.reservedBytes(DEVICE)).isEqualTo(whileItLives);
+        executables.forEach(each -> gpu.graphs().destroyExecutable(DEVICE, each));
+        executables.clear();
+        graphs.forEach(each -> gpu.graphs().destroy(DEVICE, each));
+        graphs.clear();
+        for (int i = 0; i < 5000 && !own.isGone(); i++) {
+            Thread.sleep(1);
+        }
+        memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        assertThat(own.reservedBytes(DEVICE)).isEqualTo(afterwards);
+        free(result);
+        assertThat(own.reservedBytes(DEVICE)).isZero();
+    }
+}
