@@ -1,8 +1,8 @@
 package io.cistern.async;
 
-import io.cistern.ConfigurationException;
 import io.cistern.cuda.HandleType;
 import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.SpecOption;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
@@ -11,9 +11,7 @@ import java.util.function.Function;
 /// Declared once; specs, code, messages and the reference table all read it here.
 ///
 /// @param <T> the type of its value
-public final class AsyncOption<T> {
-    private static final String FLAG = "`true`, `false`";
-
+public final class AsyncOption<T> extends SpecOption<T> {
     /// Which pool memory comes from.
     public static final AsyncOption<PoolChoice> POOL = new AsyncOption<>(
             "pool",
@@ -75,7 +73,7 @@ public final class AsyncOption<T> {
             "the most that each pool reserves; the driver rounds it up to whole pages (32 MiB on an H200). A limit on"
                     + " what programs ask for is the framework's, and exact",
             (options, key) -> options.bytes(key),
-            AsyncOption::text);
+            SpecOption::text);
 
     /// How memory can be handed to other processes.
     public static final AsyncOption<List<HandleType>> HANDLE_TYPES = new AsyncOption<>(
@@ -94,7 +92,7 @@ public final class AsyncOption<T> {
             "where the memory lives: on the device; on the host; on the host's NUMA node nearest to the device, or on"
                     + " node N. Its device reaches it there too",
             AsyncOption::location,
-            AsyncOption::text);
+            SpecOption::text);
 
     /// For the decompression engine.
     public static final AsyncOption<Boolean> HARDWARE_DECOMPRESS = flag(
@@ -111,7 +109,7 @@ public final class AsyncOption<T> {
             "blocks up to this size come from a second pool: so small ones that live long can't keep the pages of large"
                     + " ones, which then go back whole when memory runs out",
             (options, key) -> options.bytes(key),
-            AsyncOption::text);
+            SpecOption::text);
 
     /// What each pool obtains at once.
     public static final AsyncOption<Long> INITIAL_SIZE = new AsyncOption<>(
@@ -121,7 +119,7 @@ public final class AsyncOption<T> {
             "what each pool, but for that of small blocks, obtains when it is first used, and keeps as far as its"
                     + " release threshold lets it: the first allocation on a device waits for that",
             (options, key) -> options.bytes(key),
-            AsyncOption::text);
+            SpecOption::text);
 
     /// All of them, in the order of the reference.
     public static final List<AsyncOption<?>> ALL = List.of(
@@ -142,18 +140,6 @@ public final class AsyncOption<T> {
     static final List<AsyncOption<?>> OF_OWN_POOLS =
             List.of(PER_STREAM, MAX_SIZE, HANDLE_TYPES, LOCATION, HARDWARE_DECOMPRESS, SMALL_POOL);
 
-    /// Reads the value of a key.
-    interface Reader<T> {
-        Optional<T> read(AllocatorOptions options, String key);
-    }
-
-    private final String key;
-    private final String legal;
-    private final String usual;
-    private final String meaning;
-    private final Reader<T> reader;
-    private final Function<T, List<String>> writer;
-
     private AsyncOption(
             String key,
             String legal,
@@ -161,20 +147,11 @@ public final class AsyncOption<T> {
             String meaning,
             Reader<T> reader,
             Function<T, List<String>> writer) {
-        this.key = key;
-        this.legal = legal;
-        this.usual = usual;
-        this.meaning = meaning;
-        this.reader = reader;
-        this.writer = writer;
+        super("async", key, legal, usual, meaning, reader, writer);
     }
 
     private static AsyncOption<Boolean> flag(String key, String legal, String usual, String meaning) {
-        return new AsyncOption<>(key, legal, usual, meaning, AllocatorOptions::flag, AsyncOption::text);
-    }
-
-    private static List<String> text(Object value) {
-        return List.of(value.toString());
+        return new AsyncOption<>(key, legal, usual, meaning, AllocatorOptions::flag, SpecOption::text);
     }
 
     private static Optional<PoolChoice> pool(AllocatorOptions options, String key) {
@@ -212,49 +189,5 @@ public final class AsyncOption<T> {
             case POSIX_FILE_DESCRIPTOR -> "posix_fd";
             case FABRIC -> "fabric";
         };
-    }
-
-    /// The key.
-    public String key() {
-        return key;
-    }
-
-    /// What it takes, for people.
-    public String legal() {
-        return legal;
-    }
-
-    /// What holds where it is not given, for people.
-    public String usual() {
-        return usual;
-    }
-
-    /// What it does, for people.
-    public String meaning() {
-        return meaning;
-    }
-
-    /// Reads the value, if there is one.
-    ///
-    /// @throws ConfigurationException if it is of another type
-    Optional<T> read(AllocatorOptions options) {
-        return reader.read(options, key);
-    }
-
-    /// A value as a spec has it.
-    List<String> write(T value) {
-        return writer.apply(value);
-    }
-
-    /// What to throw for a value that is not legal.
-    ConfigurationException illegal(Object value) {
-        return new ConfigurationException(
-                "option '" + key + "' of 'async': " + value + " is not legal; legal: " + legal.replace("`", ""));
-    }
-
-    /// The key.
-    @Override
-    public String toString() {
-        return key;
     }
 }

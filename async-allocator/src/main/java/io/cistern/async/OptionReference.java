@@ -1,5 +1,7 @@
 package io.cistern.async;
 
+import io.cistern.spi.SpecOption;
+
 /// The reference page of the options, from their declarations.
 final class OptionReference {
     private static final String HEAD = """
@@ -17,13 +19,6 @@ final class OptionReference {
 
     /// The page.
     static String markdown() {
-        StringBuilder page =
-                new StringBuilder(HEAD).append("| key | legal | without it | meaning |\n|---|---|---|---|\n");
-        for (AsyncOption<?> option : AsyncOption.ALL) {
-            page.append("| `").append(option.key()).append("` | ").append(option.legal());
-            page.append(" | ").append(option.usual()).append(" | ").append(option.meaning());
-            page.append(" |\n");
-        }
-        return page.toString();
+        return HEAD + SpecOption.table(AsyncOption.ALL);
     }
 }

@@ -1,9 +1,10 @@
 package io.cistern.caching;
 
-import io.cistern.ConfigurationException;
 import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.SpecOption;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
 
 /// One option of `caching`: its key, what it takes, and what it means. Declared once; specs, code, messages and the
 /// reference table all read it here.
@@ -12,7 +13,7 @@ import java.util.Optional;
 /// `caching:pytorch="max_split_size_mb:128,garbage_collection_threshold:0.8"`.
 ///
 /// @param <T> the type of its value
-public final class CachingOption<T> {
+public final class CachingOption<T> extends SpecOption<T> {
     /// Where memory comes from: the spec of a segment source.
     public static final CachingOption<String> SOURCE = new CachingOption<>(
             "source",
@@ -133,7 +134,8 @@ public final class CachingOption<T> {
             "sizes are rounded up to the next of so many steps between two powers of two; in a list, `256:2` is for"
                     + " sizes from 256 MiB to 512 MiB, the first entry for all below it too, and `>` for all above the"
                     + " last",
-            (options, key) -> options.list(key).map(PowerTwoDivisions::parse));
+            (options, key) -> options.list(key).map(PowerTwoDivisions::parse),
+            PowerTwoDivisions::texts);
 
     /// The share of the memory allowed above which idle segments are given back before new ones are obtained.
     public static final CachingOption<Double> GARBAGE_COLLECTION_THRESHOLD = new CachingOption<>(
@@ -200,65 +202,21 @@ public final class CachingOption<T> {
 
     private static final long MOST_MEBIBYTES = 1L << 24;
 
-    /// Reads the value of a key.
-    interface Reader<T> {
-        Optional<T> read(AllocatorOptions options, String key);
+    private CachingOption(String key, String legal, String usual, String meaning, Reader<T> reader) {
+        this(key, legal, usual, meaning, reader, SpecOption::text);
     }
 
-    private final String key;
-    private final String legal;
-    private final String usual;
-    private final String meaning;
-    private final Reader<T> reader;
-
-    private CachingOption(String key, String legal, String usual, String meaning, Reader<T> reader) {
-        this.key = key;
-        this.legal = legal;
-        this.usual = usual;
-        this.meaning = meaning;
-        this.reader = reader;
+    private CachingOption(
+            String key,
+            String legal,
+            String usual,
+            String meaning,
+            Reader<T> reader,
+            Function<T, List<String>> writer) {
+        super("caching", key, legal, usual, meaning, reader, writer);
     }
 
     private static Optional<Long> mebibytes(AllocatorOptions options, String key) {
         return options.number(key, 1, MOST_MEBIBYTES);
-    }
-
-    /// The key.
-    public String key() {
-        return key;
-    }
-
-    /// What it takes, for people.
-    public String legal() {
-        return legal;
-    }
-
-    /// What holds where it is not given, for people.
-    public String usual() {
-        return usual;
-    }
-
-    /// What it does, for people.
-    public String meaning() {
-        return meaning;
-    }
-
-    /// Reads the value, if there is one.
-    ///
-    /// @throws ConfigurationException if it is of another type
-    Optional<T> read(AllocatorOptions options) {
-        return reader.read(options, key);
-    }
-
-    /// What to throw for a value of the right type that is not legal.
-    ConfigurationException illegal(Object value) {
-        return new ConfigurationException(
-                "option '" + key + "' of 'caching': " + value + " is not legal; legal: " + legal.replace("`", ""));
-    }
-
-    /// The key.
-    @Override
-    public String toString() {
-        return key;
     }
 }

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import java.util.List;
+import io.cistern.spi.SpecOption;
 
 /// The reference page of the options, from their declarations.
 final class OptionReference {
@@ -27,16 +27,6 @@ final class OptionReference {
 
     /// The page.
     static String markdown() {
-        return HEAD + table(CachingOption.OWN) + PYTORCH + table(CachingOption.PYTORCH);
-    }
-
-    private static String table(List<CachingOption<?>> options) {
-        StringBuilder table = new StringBuilder("| key | legal | without it | meaning |\n|---|---|---|---|\n");
-        for (CachingOption<?> option : options) {
-            table.append("| `").append(option.key()).append("` | ").append(option.legal());
-            table.append(" | ").append(option.usual()).append(" | ").append(option.meaning());
-            table.append(" |\n");
-        }
-        return table.toString();
+        return HEAD + SpecOption.table(CachingOption.OWN) + PYTORCH + SpecOption.table(CachingOption.PYTORCH);
     }
 }
