@@ -3,6 +3,7 @@
 //
 // usage: nccl_peers GPUS    KIND: plain (cudaMalloc), registered (ncclMemAlloc and ncclCommRegister),
 //        window (ncclMemAlloc and ncclCommWindowRegister, where this NCCL has it), else: -1
+#include "check.h"
 #include <cuda_runtime.h>
 #include <nccl.h>
 #include <chrono>
@@ -11,15 +12,6 @@
 #include <cstring>
 #include <string>
 #include <vector>
-
-#define CHECK(call)                                                                              \
-  do {                                                                                           \
-    auto result_ = (call);                                                                       \
-    if (result_ != 0) {                                                                          \
-      fprintf(stderr, "%s:%d %s -> %d\n", __FILE__, __LINE__, #call, static_cast<int>(result_)); \
-      exit(1);                                                                                   \
-    }                                                                                            \
-  } while (0)
 
 static int gpus;
 static std::vector<ncclComm_t> ranks;

@@ -1,5 +1,6 @@
 // What the programs of this folder share: the peers themselves, checks, the clock.
 #pragma once
+#include "check.h"
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <cuda_runtime.h>
 #include <algorithm>
@@ -9,15 +10,6 @@
 #include <cstdlib>
 #include <string>
 #include <vector>
-
-#define CHECK(call)                                                                             \
-  do {                                                                                          \
-    auto result_ = (call);                                                                      \
-    if (result_ != 0) {                                                                         \
-      fprintf(stderr, "%s:%d %s -> %d\n", __FILE__, __LINE__, #call, static_cast<int>(result_)); \
-      exit(1);                                                                                  \
-    }                                                                                           \
-  } while (0)
 
 using Clock = std::chrono::steady_clock;
 namespace torch_cuda = c10::cuda::CUDACachingAllocator;

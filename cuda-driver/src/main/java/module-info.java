@@ -1,7 +1,7 @@
 /// The CUDA driver API for the JVM: typed, checked facets that the real driver (through the Foreign Function
 /// and Memory API) and the simulated GPU both implement.
 @org.jspecify.annotations.NullMarked
-@SuppressWarnings("module") // the module that one package is exported to is built after this one
+@SuppressWarnings("module") // the modules that packages are exported to are built after this one
 module io.cistern.cuda {
     requires static org.jspecify;
 
@@ -13,6 +13,12 @@ module io.cistern.cuda {
             io.cistern.caching,
             io.cistern.simulated,
             io.cistern.testkit;
+    exports io.cistern.cuda.settings to
+            io.cistern.api,
+            io.cistern.caching,
+            io.cistern.cli,
+            io.cistern.loader,
+            io.cistern.simulated;
 
     uses io.cistern.cuda.CudaDriverProvider;
 

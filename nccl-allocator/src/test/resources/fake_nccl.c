@@ -22,6 +22,7 @@ typedef struct comm { clique *of; int rank; int device; long calls; int error; }
 struct clique { int size; comm *members[8]; };
 
 enum { SUM, PROD, MAX, MIN, AVG };
+enum { FLOAT8 = 10 };
 enum { ALL_REDUCE, BROADCAST, REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, SEND, RECEIVE };
 
 typedef struct {
@@ -289,6 +290,7 @@ result ncclGroupEnd(void) {
 
 result ncclAllReduce(const void *s, void *r, size_t n, int type, int op, comm *c, uintptr_t stream) {
     SAY("%d, %zu, %d, %d, %zx", RANK(c), n, type, op, stream);
+    if (c->of->size == 1 && op == AVG && type >= FLOAT8) return 4; // as NCCL 2.28 does
     return add((task) {.kind = ALL_REDUCE, .type = type, .op = op, .by = c, .send = s, .receive = r, .count = n});
 }
 

@@ -1,18 +1,27 @@
 /// Finds allocators and segment sources with [java.util.ServiceLoader], on the class path and on the module path, and
-/// chooses the allocator that is current at startup. Exports nothing: [io.cistern.DeviceMemory#system()] finds it as
-/// a service.
+/// in a plug-in directory, and chooses the allocator that is current at startup: [io.cistern.DeviceMemory#system()]
+/// finds it as a service. A C shared library is an allocator, `library`, and
+/// [an allocator is a pair of C functions][io.cistern.loader.functions].
 ///
 /// @uses io.cistern.spi.AllocatorProvider
 /// @uses io.cistern.spi.SegmentSourceProvider
+/// @provides io.cistern.spi.AllocatorProvider
+/// @provides io.cistern.spi.SegmentSourceProvider
 /// @provides io.cistern.spi.CatalogProvider
 @org.jspecify.annotations.NullMarked
 module io.cistern.loader {
     requires static org.jspecify;
-    requires io.cistern.api;
+    requires transitive io.cistern.api;
+
+    exports io.cistern.loader.functions;
 
     uses io.cistern.spi.AllocatorProvider;
     uses io.cistern.spi.SegmentSourceProvider;
 
     provides io.cistern.spi.CatalogProvider with
             io.cistern.loader.LoaderCatalogProvider;
+    provides io.cistern.spi.AllocatorProvider with
+            io.cistern.loader.library.LibraryProvider;
+    provides io.cistern.spi.SegmentSourceProvider with
+            io.cistern.loader.library.LibrarySourceProvider;
 }

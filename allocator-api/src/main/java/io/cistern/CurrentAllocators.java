@@ -3,10 +3,13 @@ package io.cistern;
 import io.cistern.internal.routing.Route;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.Supplier;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /// Which allocator is current on each device, outside scopes.
@@ -24,14 +27,18 @@ final class CurrentAllocators {
     /// By device. Null before the first choice, and always where no route is to be published.
     private final @Nullable Route[] routes;
 
+    /// By device, whether the configuration chose and not the program.
+    private final boolean[] byConfiguration;
+
     private final boolean publishes;
-    private final Supplier<Allocator> configured;
+    private final IntFunction<Allocator> configured;
 
     /// @param routes what [#route] reads, by device; all null
     /// @param publishes whether routes are written, or each allocation outside scopes is to ask here
-    /// @param configured opens the allocator that is current where the program chose none
-    CurrentAllocators(@Nullable Route[] routes, boolean publishes, Supplier<Allocator> configured) {
+    /// @param configured gives the open allocator that is current on a device where the program chose none
+    CurrentAllocators(@Nullable Route[] routes, boolean publishes, IntFunction<Allocator> configured) {
         this.chosen = new Allocator[routes.length];
+        this.byConfiguration = new boolean[routes.length];
         this.routes = routes;
         this.publishes = publishes;
         this.configured = configured;
@@ -45,23 +52,40 @@ final class CurrentAllocators {
         return (Route) ROUTE.getAcquire(routes, device);
     }
 
-    /// The current allocator on a device, opened now if need be, then for all devices without a choice.
+    /// The current allocator on a device, opened now if need be.
     synchronized Allocator get(int device) {
         Allocator present = chosen[device];
-        if (present != null) {
-            return present;
-        }
-        Allocator first = configured.get();
-        for (int other = 0; other < chosen.length; other++) {
-            if (chosen[other] == null) {
-                set(other, first);
+        return present != null ? present : configure(device, configured.apply(device));
+    }
+
+    /// Makes the configuration's choice current on a device.
+    synchronized Allocator configure(int device, Allocator choice) {
+        set(device, choice);
+        byConfiguration[device] = true;
+        return choice;
+    }
+
+    /// By device, what is current by the configuration; not where the program chose, or nothing was asked for
+    /// yet.
+    synchronized SortedMap<Integer, Allocator> configured() {
+        SortedMap<Integer, Allocator> found = new TreeMap<>();
+        for (int device = 0; device < chosen.length; device++) {
+            Allocator present = chosen[device];
+            if (byConfiguration[device] && present != null) {
+                found.put(device, present);
             }
         }
-        return first;
+        return found;
+    }
+
+    /// Whether an allocator is current anywhere.
+    synchronized boolean isCurrent(Allocator allocator) {
+        return Arrays.asList(chosen).contains(allocator);
     }
 
     synchronized void set(int device, Allocator next) {
         chosen[Objects.checkIndex(device, chosen.length)] = next;
+        byConfiguration[device] = false;
         if (publishes) {
             ROUTE.setRelease(routes, device, next.route(device));
         }

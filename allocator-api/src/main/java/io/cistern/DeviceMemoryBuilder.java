@@ -1,6 +1,9 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
+import io.cistern.internal.options.ByteSizes;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.spi.Catalog;
@@ -13,10 +16,13 @@ import org.jspecify.annotations.Nullable;
 public final class DeviceMemoryBuilder {
     final CudaDriver driver;
     Catalog catalog = Catalog.of(List.of(), List.of());
+    private final Settings settings = Settings.ofProcess();
     private long limitBytes = -1;
     private @Nullable MemoryLimit limit;
-    LeakLevel leakLevel = LeakLevel.configured();
-    boolean reportScopelessThreads = Boolean.getBoolean("cistern.scopes.report");
+    LeakLevel leakLevel = LeakLevel.configured(settings);
+    boolean reportScopelessThreads = settings.get(Setting.SCOPES_REPORT)
+            .map(set -> Boolean.valueOf(set.text()))
+            .orElse(false);
 
     DeviceMemoryBuilder(CudaDriver driver) {
         this.driver = driver;
@@ -29,7 +35,7 @@ public final class DeviceMemoryBuilder {
     }
 
     /// A limit on the bytes requested on each device, over all allocators: never exceeded, and nothing
-    /// that fits is refused.
+    /// that fits is refused. Without this call the settings `cistern.device.N.limit` and `cistern.limit` say.
     ///
     /// @throws IllegalArgumentException if it is negative
     public DeviceMemoryBuilder limitBytes(long limitBytes) {
@@ -47,7 +53,7 @@ public final class DeviceMemoryBuilder {
         return this;
     }
 
-    /// How much is kept about live blocks; without this call what property `cistern.leaks` says, `off` by
+    /// How much is kept about live blocks; without this call what setting `cistern.leaks` says, `off` by
     /// default.
     public DeviceMemoryBuilder leakLevel(LeakLevel leakLevel) {
         this.leakLevel = leakLevel;
@@ -58,12 +64,28 @@ public final class DeviceMemoryBuilder {
     @Nullable
     Budgets budgets(int device) {
         Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
-        return limitBytes < 0 ? whole : Budgets.of(whole, new Budget("device " + device, limitBytes, null));
+        long most = limitBytes < 0 ? setLimit(device) : limitBytes;
+        return most < 0 ? whole : Budgets.of(whole, new Budget("device " + device, most, null));
+    }
+
+    /// @throws ConfigurationException if what is set is no number of bytes
+    private long setLimit(int device) {
+        return settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device)
+                .map(DeviceMemoryBuilder::bytes)
+                .orElse(-1L);
+    }
+
+    private static long bytes(Settings.Value set) {
+        try {
+            return ByteSizes.parse(set.text());
+        } catch (IllegalArgumentException e) {
+            throw new ConfigurationException(set.source() + ": " + e.getMessage(), e);
+        }
     }
 
     /// Whether to report a thread that allocates outside every scope while another thread is in one that
     /// would have served: most likely a worker to which the scope was not carried. Once for each thread,
-    /// as a warning of the logger `io.cistern.scopes`. Without this call the property
+    /// as a warning of the logger `io.cistern.scopes`. Without this call the setting
     /// `cistern.scopes.report` says.
     ///
     /// It makes allocations outside scopes slower; off, it costs nothing.
@@ -73,6 +95,8 @@ public final class DeviceMemoryBuilder {
     }
 
     /// Opens it.
+    ///
+    /// @throws ConfigurationException if a limit that is set is no number of bytes
     public DeviceMemory open() {
         return new DeviceMemory(this);
     }

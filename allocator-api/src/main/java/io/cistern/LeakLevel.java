@@ -1,10 +1,13 @@
 package io.cistern;
 
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import java.util.Locale;
+import java.util.Optional;
 
 /// How much is kept about live blocks, so that a leak can be told with the place that made it.
 ///
-/// Set by [DeviceMemoryBuilder#leakLevel], else by property `cistern.leaks` with a level's name in any case.
+/// Set by [DeviceMemoryBuilder#leakLevel], else by setting `cistern.leaks` with a level's name in any case.
 /// At any level but `off`, blocks that are alive when their allocator closes are logged, and those alive at the
 /// end of the process written to standard error; [DeviceMemory#leaks] tells at any level and at any time what
 /// is alive.
@@ -34,14 +37,12 @@ public enum LeakLevel {
     /// As `sites`, with the whole stack and the thread's name.
     ALL;
 
-    private static final String PROPERTY = "cistern.leaks";
-
     private static final System.Logger LOG = System.getLogger(LeakLevel.class.getName());
 
-    /// What the property says; a name that is no level is `off`, with a warning, since a diagnostic never
-    /// throws.
-    static LeakLevel configured() {
-        String name = System.getProperty(PROPERTY, "off");
+    /// What the settings say; a name that is no level is `off`, with a warning, since a diagnostic never throws.
+    static LeakLevel configured(Settings settings) {
+        Optional<Settings.Value> set = settings.get(Setting.LEAKS);
+        String name = set.map(Settings.Value::text).orElse("off");
         for (LeakLevel level : values()) {
             if (level.name().equals(name.toUpperCase(Locale.ROOT))) {
                 return level;
@@ -49,8 +50,8 @@ public enum LeakLevel {
         }
         LOG.log(
                 System.Logger.Level.WARNING,
-                "property {0} is {1}, which is none of off, sampled, sites, all; taken as off",
-                PROPERTY,
+                "{0} is {1}, which is none of off, sampled, sites, all; taken as off",
+                set.orElseThrow().source(),
                 name);
         return OFF;
     }

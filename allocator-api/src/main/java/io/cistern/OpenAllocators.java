@@ -15,6 +15,7 @@ import io.cistern.spi.SegmentSource;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.SortedMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
@@ -36,9 +37,10 @@ abstract sealed class OpenAllocators permits DeviceMemory {
 
     private final CudaDriver driver;
     private final DriverEnvironment environment;
-    private final Catalog catalog;
+    private final ConfiguredAllocators configured = new ConfiguredAllocators(this);
     private final @Nullable Budgets[] budgets;
     private final CurrentAllocators currents;
+    private volatile Catalog catalog;
 
     OpenAllocators(DeviceMemoryBuilder builder) {
         driver = builder.driver;
@@ -48,10 +50,7 @@ abstract sealed class OpenAllocators permits DeviceMemory {
         budgets = new Budgets[environment.deviceCount()];
         Arrays.setAll(budgets, builder::budgets);
         currentRoutes = new Route[budgets.length];
-        currents = new CurrentAllocators(
-                currentRoutes,
-                !builder.reportScopelessThreads,
-                () -> open(catalog.choose(environment).spec()));
+        currents = new CurrentAllocators(currentRoutes, !builder.reportScopelessThreads, configured::get);
     }
 
     /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It is not current
@@ -215,6 +214,34 @@ abstract sealed class OpenAllocators permits DeviceMemory {
         return next;
     }
 
+    /// Looks for plug-ins again, reads the configuration again, and where it had chosen what is current, opens
+    /// what it names now and [swaps][#swap] to that. Where the program chose, nothing changes; nor where neither
+    /// the configured spec nor any plug-in is another one than before. Nothing reloads by itself.
+    ///
+    /// Limits and other settings are those of the time when this device memory was opened.
+    ///
+    /// @return what was exchanged, a line for each device: `device 0: caching -> async`
+    /// @throws ConfigurationException if what is named can't be opened: then everything is as before
+    public List<String> reload() {
+        SortedMap<Integer, Allocator> former;
+        SortedMap<Integer, Allocator> changed;
+        synchronized (currents) {
+            former = currents.configured();
+            changed = configured.reload(former);
+            changed.forEach(currents::configure);
+        }
+        former.values().stream()
+                .distinct()
+                .filter(allocator -> !currents.isCurrent(allocator))
+                .forEach(Allocator::close);
+        return ConfiguredAllocators.told(former, changed);
+    }
+
+    /// Opens allocators from another catalogue from now on.
+    void use(Catalog other) {
+        catalog = other;
+    }
+
     /// The driver.
     public CudaDriver driver() {
         return driver;
@@ -225,7 +252,7 @@ abstract sealed class OpenAllocators permits DeviceMemory {
         return environment;
     }
 
-    /// The allocators and sources that can be opened.
+    /// The allocators and sources that can be opened, as they were found last.
     public Catalog catalog() {
         return catalog;
     }

@@ -3,6 +3,7 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
+import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.jvm.JavaProgram;
@@ -205,9 +206,10 @@ class LeakTests {
         @Nullable String before = System.getProperty("cistern.leaks");
         try {
             System.setProperty("cistern.leaks", "Sites");
-            assertThat(LeakLevel.configured()).isEqualTo(LeakLevel.SITES);
+            assertThat(LeakLevel.configured(Settings.ofProcess())).isEqualTo(LeakLevel.SITES);
             System.setProperty("cistern.leaks", "some");
-            assertThatCode(() -> assertThat(LeakLevel.configured()).isEqualTo(LeakLevel.OFF))
+            assertThatCode(() -> assertThat(LeakLevel.configured(Settings.ofProcess()))
+                            .isEqualTo(LeakLevel.OFF))
                     .doesNotThrowAnyException();
         } finally {
             if (before == null) {

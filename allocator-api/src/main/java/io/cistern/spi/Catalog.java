@@ -1,9 +1,11 @@
 package io.cistern.spi;
 
 import io.cistern.AllocatorSpec;
+import io.cistern.ConfigurationException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.ServiceLoader;
 
 /// The providers that exist, by name, and which is current when the program does not say. Implemented by the loader;
 /// a program without one builds its own with [#of].
@@ -41,6 +43,37 @@ public interface Catalog {
                         && entry.problem().isEmpty());
     }
 
+    /// The allocator to be current on a device when the program names none.
+    ///
+    /// @return that of all devices, unless a catalogue knows better
+    /// @throws io.cistern.ConfigurationException if the configuration names one that does not exist
+    default Choice choose(DeviceEnvironment environment, int device) {
+        return choose(environment);
+    }
+
+    /// What there is now: providers and configuration, looked for again. This one stays as it is.
+    ///
+    /// @return this, where nothing is looked for
+    default Catalog refreshed() {
+        return this;
+    }
+
+    /// Looks for providers and configuration as [io.cistern.DeviceMemory#system()] does.
+    ///
+    /// @param allocators the program's own, beside those that are found
+    /// @param sources the program's own, beside those that are found
+    /// @throws io.cistern.ConfigurationException if there is no loader on the class path or module path
+    static Catalog discover(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
+        ClassLoader loader = Catalog.class.getClassLoader();
+        ClassLoader context = Thread.currentThread().getContextClassLoader();
+        return ServiceLoader.load(CatalogProvider.class, loader)
+                .findFirst()
+                .map(provider -> provider.discover(context != null ? context : loader, allocators, sources))
+                .orElseThrow(() -> new ConfigurationException(
+                        "no catalogue of allocators: add pluggable-loader to the class path, or open DeviceMemory with a"
+                                + " Catalog of your own"));
+    }
+
     /// A catalogue of the given providers alone; the first allocator is the choice.
     static Catalog of(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         return new FixedCatalog(allocators, sources);
@@ -58,7 +91,7 @@ public interface Catalog {
     ///
     /// @param kind what it provides
     /// @param name its name, or its class's name if it could not say
-    /// @param origin the JAR or module it came from
+    /// @param origin the JAR or module it came from, with the digest of a plug-in
     /// @param priority its priority; 0 for a source
     /// @param problem why it can't be used at all, or empty
     record Entry(Kind kind, String name, String origin, int priority, Optional<String> problem) {}

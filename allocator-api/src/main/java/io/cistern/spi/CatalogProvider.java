@@ -1,7 +1,25 @@
 package io.cistern.spi;
 
+import io.cistern.ConfigurationException;
+import java.util.List;
+
 /// Makes the [Catalog] that [io.cistern.DeviceMemory#system()] uses; found by [java.util.ServiceLoader].
 public interface CatalogProvider {
     /// Looks for providers with the given class loader.
     Catalog discover(ClassLoader loader);
+
+    /// Looks for providers with the given class loader; the program's own stand beside them, with the same rules
+    /// for names.
+    ///
+    /// @param allocators the program's own
+    /// @param sources the program's own
+    /// @throws ConfigurationException if this loader takes none
+    default Catalog discover(
+            ClassLoader loader, List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
+        if (!allocators.isEmpty() || !sources.isEmpty()) {
+            throw new ConfigurationException(
+                    getClass().getName() + " takes no providers of the program's own beside those that it finds");
+        }
+        return discover(loader);
+    }
 }

@@ -52,7 +52,8 @@ final class DiscoveredCatalog {
                     .filter(_ -> allocators.contains(ON_ANY_SOURCE))
                     .filter(name ->
                             catalog.source(name).availability(environment).available())
-                    .map(name -> ON_ANY_SOURCE + ":source=" + name);
+                    .map(name -> ON_ANY_SOURCE + ":source=" + name)
+                    .filter(spec -> opensByName(memory, spec));
             return Stream.concat(allocators.stream(), onSources).toList();
         }
     }

@@ -27,7 +27,8 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// ```
 ///
 /// A suite's name is that of its class; without any, all run but [SharedStreams], which is long, [SharedPools],
-/// which starts further processes, and those of [other modules][GpuSuites].
+/// which starts further processes, [CarelessLibrary], which needs a library, and those of
+/// [other modules][GpuSuites].
 ///
 /// Prints each failure with its stack trace and in the end `N passed, N failed, N skipped`. Exit codes: 0 when
 /// all passed, 1 when one failed or none ran, 2 for a wrong option or a driver that can't be used.
@@ -37,7 +38,8 @@ public final class GpuTests {
 
     private static final List<Class<?>> USUAL = List.of(
             ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class);
-    private static final List<Class<?>> BY_NAME = List.of(SharedStreams.class, SharedPools.class);
+    private static final List<Class<?>> BY_NAME =
+            List.of(SharedStreams.class, SharedPools.class, CarelessLibrary.class);
 
     private final PrintWriter out;
 

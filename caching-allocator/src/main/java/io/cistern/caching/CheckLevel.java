@@ -1,6 +1,8 @@
 package io.cistern.caching;
 
 import io.cistern.ConfigurationException;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -27,8 +29,6 @@ public enum CheckLevel {
     static final List<String> NAMES =
             Arrays.stream(values()).map(CheckLevel::written).toList();
 
-    private static final String PROPERTY = "cistern.check";
-
     private String written() {
         return name().toLowerCase(Locale.ROOT);
     }
@@ -37,16 +37,19 @@ public enum CheckLevel {
         return valueOf(name.toUpperCase(Locale.ROOT));
     }
 
-    /// What the property says.
+    /// What the settings say.
     ///
-    /// @throws ConfigurationException if it names no level
+    /// @throws ConfigurationException if they name no level
     static CheckLevel configured() {
-        String name = System.getProperty(PROPERTY, OFF.written());
-        if (!NAMES.contains(name)) {
+        return Settings.ofProcess().get(Setting.CHECK).map(CheckLevel::named).orElse(OFF);
+    }
+
+    private static CheckLevel named(Settings.Value set) {
+        if (!NAMES.contains(set.text())) {
             throw new ConfigurationException(
-                    "property " + PROPERTY + " is '" + name + "', which is none of " + String.join(", ", NAMES));
+                    set.source() + " is '" + set.text() + "', which is none of " + String.join(", ", NAMES));
         }
-        return named(name);
+        return named(set.text());
     }
 
     /// As it is written in a spec.

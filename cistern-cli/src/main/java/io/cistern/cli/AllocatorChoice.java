@@ -1,24 +1,33 @@
 package io.cistern.cli;
 
+import io.cistern.Allocator;
 import io.cistern.AllocatorSpec;
 import io.cistern.CisternException;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.PointerAttribute;
+import io.cistern.cuda.Streams;
 import io.cistern.spi.Availability;
 import io.cistern.spi.Catalog;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 
 /// Which allocators a replay goes through: those asked for, or all that can run.
 final class AllocatorChoice {
+    private static final long PROBE_BYTES = 512;
+
     private final ReplayDevice gpu;
     private final Catalog catalog;
+    private final Work work;
 
-    AllocatorChoice(ReplayDevice gpu, Catalog catalog) {
+    /// @param work what will be done with blocks
+    AllocatorChoice(ReplayDevice gpu, Catalog catalog, Work work) {
         this.gpu = gpu;
         this.catalog = catalog;
+        this.work = work;
     }
 
     /// The specs, each of which was opened once to see that it can be.
@@ -26,6 +35,7 @@ final class AllocatorChoice {
     /// @param asked specs as given; empty for all that can run, the highest priority first
     /// @throws UsageException for one that can't run, or if there is none
     List<String> specs(List<String> asked) {
+        Plugins.prepareFor(asked);
         if (asked.isEmpty()) {
             List<String> runnable = catalog.entries().stream()
                     .filter(entry -> entry.kind() == Catalog.Kind.ALLOCATOR
@@ -47,6 +57,24 @@ final class AllocatorChoice {
         return asked;
     }
 
+    /// Why there is nothing to write to or read from: a simulated GPU knows only memory of its own driver.
+    private Optional<String> notOfTheDevice(DeviceMemory memory, Allocator allocator) {
+        if (!memory.driver().simulated()) {
+            return Optional.empty();
+        }
+        long address = allocator.allocate(PROBE_BYTES, gpu.ordinal(), Streams.LEGACY_DEFAULT);
+        try {
+            memory.driver().memory().attribute(gpu.ordinal(), PointerAttribute.MEMORY_TYPE, address);
+            return Optional.empty();
+        } catch (CudaException unknown) {
+            return Optional.of("--work " + work.name().toLowerCase(Locale.ROOT)
+                    + " needs memory of the device, and the simulated GPU does not know what this allocator hands out:"
+                    + " there it is only counted; --work none does that");
+        } finally {
+            memory.free(address, Streams.LEGACY_DEFAULT);
+        }
+    }
+
     private Optional<String> whyNot(String spec) {
         CudaDriver driver = gpu.driver();
         try (DeviceMemory memory = gpu.open(driver, catalog)) {
@@ -55,8 +83,10 @@ final class AllocatorChoice {
             if (!availability.available()) {
                 return Optional.of(availability.reason());
             }
-            memory.open(spec).close();
-            return Optional.empty();
+            Allocator allocator = memory.open(spec);
+            Optional<String> why = work == Work.NONE ? Optional.empty() : notOfTheDevice(memory, allocator);
+            allocator.close();
+            return why;
         } catch (CisternException | CudaException e) {
             return Optional.of(String.valueOf(e.getMessage()));
         } finally {

@@ -77,7 +77,7 @@ final class BenchCommand implements Callable<Integer> {
 
     private List<String> specs(ReplayDevice gpu) {
         Catalog catalog = Plugins.catalog();
-        List<String> specs = new AllocatorChoice(gpu, catalog).specs(options.allocators());
+        List<String> specs = new AllocatorChoice(gpu, catalog, Work.NONE).specs(options.allocators());
         boolean firstOnly = options.allocators().isEmpty() && gpu instanceof ReplayDevice.Simulated;
         return firstOnly ? specs.subList(0, 1) : specs;
     }

@@ -43,7 +43,7 @@ final class BenchFork {
                 for (String text = out.readLine(); text != null; text = out.readLine()) {
                     if (BenchRow.isRow(text)) {
                         onRow.accept(BenchRow.parse(text));
-                    } else {
+                    } else if (!text.isEmpty()) {
                         err.println(text);
                     }
                 }

@@ -55,11 +55,12 @@ final class BenchForkCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
+        Plugins.prepareFor(List.of(allocator));
         try (ReplayDevice gpu = DeviceChoice.open(device, OptionalLong.empty())) {
             BenchMeasurement measurement = new BenchMeasurement(
                     gpu, Plugins.catalog(), allocator, rounds, TimeUnit.MILLISECONDS.toNanos(roundMillis));
             for (BenchCase each : scenario.cases(processors)) {
-                out.println(measurement.measure(each).toLine());
+                out.print('\n' + measurement.measure(each).toLine() + '\n'); // Native code may have begun a line.
                 out.flush();
             }
             return ExitCode.OK;

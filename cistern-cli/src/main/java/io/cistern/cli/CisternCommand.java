@@ -28,7 +28,7 @@ import picocli.CommandLine.ParseResult;
             "Everywhere on the line, the script also takes",
             "  --class-path A.jar:B.jar  plug-ins; CISTERN_CLASSPATH does the same",
             "  -Dkey=value               a system property, for example -Dcistern.allocator=async",
-            "and CISTERN_JAVA_OPTS may hold options for the JVM.",
+            "and CISTERN_JAVA_OPTS may hold options for the JVM. -Dcistern.plugins=DIR is a directory of plug-ins.",
             "",
             "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation failed;",
             "4 contents of a block were lost."
@@ -43,8 +43,7 @@ public final class CisternCommand implements Runnable {
     ///
     /// @param arguments as given on the command line
     public static void main(String[] arguments) {
-        PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
-        System.setOut(System.err); // Standard output is for results: what plug-ins print goes elsewhere.
+        PrintWriter out = new PrintWriter(ResultStream.install(), true, StandardCharsets.UTF_8);
         int exitCode = execute(commandLine().setOut(out), arguments);
         if (out.checkError() && exitCode == ExitCode.OK) {
             System.err.println("cistern: standard output can't be written");

@@ -9,6 +9,9 @@ import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.Support;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
+import io.cistern.internal.names.SettingProblems;
 import io.cistern.spi.Availability;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceEnvironment;
@@ -32,6 +35,8 @@ import java.util.stream.IntStream;
 /// @param providers allocators and segment sources found
 /// @param current the allocator that is current without a program's choice, or why there is none
 /// @param currentReason why that one
+/// @param settings all that can be set, with what holds
+/// @param settingProblems what is set and can't be followed
 record Diagnosis(
         String jdk,
         String jdkHome,
@@ -43,7 +48,9 @@ record Diagnosis(
         List<PoolDiagnosis> pools,
         List<Provider> providers,
         Optional<String> current,
-        String currentReason) {
+        String currentReason,
+        List<Settled> settings,
+        List<String> settingProblems) {
     /// A way to a GPU.
     ///
     /// @param name `cuda`, `simulated`
@@ -56,13 +63,34 @@ record Diagnosis(
     /// @param support whether it can be used here
     record Provider(Catalog.Entry entry, Support support) {}
 
+    /// A setting and what holds.
+    ///
+    /// @param key as it is written
+    /// @param value what holds, set or not
+    /// @param source who set it, or `default`
+    record Settled(String key, String value, String source) {
+        static List<Settled> all(Settings set) {
+            List<Settled> all = new ArrayList<>();
+            for (Setting setting : Setting.values()) {
+                List<Settings.Value> values = set.all().stream()
+                        .filter(value -> value.setting() == setting)
+                        .toList();
+                values.forEach(value -> all.add(new Settled(value.key(), value.text(), value.source())));
+                if (values.isEmpty()) {
+                    all.add(new Settled(setting.key(), setting.otherwise().replace("`", ""), "default"));
+                }
+            }
+            return all;
+        }
+    }
+
     /// Looks at everything.
     static Diagnosis make() {
         List<Driver> drivers = new ArrayList<>(
                 CudaDrivers.providers().stream().map(Diagnosis::driver).toList());
         try (ReplayDevice gpu = open(drivers)) {
             CudaDriver driver = gpu.driver();
-            Catalog catalog = Plugins.catalog();
+            Catalog catalog = Plugins.catalogWhateverIsSet();
             try (DeviceMemory memory = gpu.open(driver, catalog)) {
                 return of(drivers, driver, catalog, memory.environment());
             } finally {
@@ -73,6 +101,7 @@ record Diagnosis(
 
     private static Diagnosis of(
             List<Driver> drivers, CudaDriver driver, Catalog catalog, DeviceEnvironment environment) {
+        Settings settings = Settings.ofProcess();
         Optional<String> current = Optional.empty();
         String reason;
         try {
@@ -97,7 +126,9 @@ record Diagnosis(
                         .map(entry -> new Provider(entry, support(entry, catalog, environment)))
                         .toList(),
                 current,
-                reason);
+                reason,
+                Settled.all(settings),
+                SettingProblems.of(settings));
     }
 
     private static Driver driver(CudaDriverProvider provider) {

@@ -33,6 +33,11 @@ final class DiagnosisJson {
                         diagnosis.providers().stream()
                                 .map(DiagnosisJson::provider)
                                 .toList(),
+                "settings",
+                        diagnosis.settings().stream()
+                                .map(one -> object("key", one.key(), "value", one.value(), "source", one.source()))
+                                .toList(),
+                "settingProblems", diagnosis.settingProblems(),
                 "current", object("allocator", diagnosis.current().orElse(null), "reason", diagnosis.currentReason())));
     }
 

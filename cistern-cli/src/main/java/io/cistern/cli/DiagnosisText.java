@@ -23,6 +23,7 @@ final class DiagnosisText {
                 .forEach(device -> all.device(device, diagnosis.pools().get(device.device())));
         all.providers("Allocators", Catalog.Kind.ALLOCATOR, diagnosis.providers());
         all.providers("Segment sources", Catalog.Kind.SOURCE, diagnosis.providers());
+        all.settings(diagnosis);
         all.current(diagnosis);
         return all.text.toString();
     }
@@ -65,6 +66,15 @@ final class DiagnosisText {
                 line("    " + priority + "from " + entry.origin());
             }
         }
+    }
+
+    private void settings(Diagnosis diagnosis) {
+        heading("Settings");
+        for (Diagnosis.Settled one : diagnosis.settings()) {
+            line(one.key() + " ".repeat(Math.max(1, 28 - one.key().length())) + one.value() + "  (" + one.source()
+                    + ")");
+        }
+        diagnosis.settingProblems().forEach(problem -> line("wrong: " + problem));
     }
 
     private void current(Diagnosis diagnosis) {

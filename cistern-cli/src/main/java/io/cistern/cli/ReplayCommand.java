@@ -103,7 +103,7 @@ final class ReplayCommand implements Callable<Integer> {
         try (ReplayDevice gpu = DeviceChoice.open(
                 options.device(), capacity == null ? OptionalLong.empty() : OptionalLong.of(capacity))) {
             Catalog catalog = Plugins.catalog();
-            List<String> specs = new AllocatorChoice(gpu, catalog).specs(options.allocators());
+            List<String> specs = new AllocatorChoice(gpu, catalog, work).specs(options.allocators());
             return report(replayAll(traces, specs, gpu, catalog));
         } catch (IOException e) {
             throw new UsageException("--series " + series + " can't be written: " + e.getMessage());

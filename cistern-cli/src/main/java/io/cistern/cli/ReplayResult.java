@@ -73,9 +73,17 @@ record ReplayResult(
         return outcome.passes().stream().map(Replay.Pass::driverCalls).toList();
     }
 
-    /// Reserved over requested peak; empty if nothing was requested.
+    /// The most bytes reserved; empty if nobody can know: what native code takes on a machine whose GPU is
+    /// simulated is none of its memory.
+    OptionalLong knownReservedPeakBytes() {
+        return reservedPeakBytes == 0 && requestedPeakBytes > 0
+                ? OptionalLong.empty()
+                : OptionalLong.of(reservedPeakBytes);
+    }
+
+    /// Reserved over requested peak; empty if nothing was requested, or it is not known.
     OptionalDouble ratio() {
-        return requestedPeakBytes == 0
+        return requestedPeakBytes == 0 || reservedPeakBytes == 0
                 ? OptionalDouble.empty()
                 : OptionalDouble.of((double) reservedPeakBytes / requestedPeakBytes);
     }
@@ -92,7 +100,7 @@ record ReplayResult(
         fields.put("failures", failures());
         fields.put("nanosPerOperation", orNull(nanosPerOperation()));
         fields.put("requestedPeakBytes", requestedPeakBytes);
-        fields.put("reservedPeakBytes", reservedPeakBytes);
+        fields.put("reservedPeakBytes", orNull(knownReservedPeakBytes()));
         fields.put("ratio", orNull(ratio()));
         fields.put("wallMillis", orNull(wallMillis()));
         fields.put("driverCalls", driverCalls());
@@ -106,7 +114,7 @@ record ReplayResult(
         fields.put("drained", outcome.routed().drained());
         fields.put("pools", outcome.routed().pools());
         fields.put("driverPools", outcome.pools().map(PoolFigures::fields).orElse(null));
-        fields.put("unreturnedBytes", unreturnedBytes.isPresent() ? unreturnedBytes.getAsLong() : null);
+        fields.put("unreturnedBytes", orNull(unreturnedBytes));
         return Json.write(fields);
     }
 
@@ -130,6 +138,10 @@ record ReplayResult(
         List<Replay.Pass> counted = passes.size() == 1 ? passes : passes.subList(1, passes.size());
         long[] times = counted.stream().mapToLong(time).sorted().toArray();
         return (times[(times.length - 1) / 2] + times[times.length / 2]) / 2.0;
+    }
+
+    private static @Nullable Long orNull(OptionalLong value) {
+        return value.isPresent() ? value.getAsLong() : null;
     }
 
     private static @Nullable Double orNull(OptionalDouble value) {

@@ -79,7 +79,7 @@ final class ResultTable {
                 number("%,.1f", result.wallMillis()),
                 number("%,.1f", result.firstPassMillis()),
                 ByteSize.format(result.requestedPeakBytes()),
-                ByteSize.format(result.reservedPeakBytes()),
+                result.knownReservedPeakBytes().isPresent() ? ByteSize.format(result.reservedPeakBytes()) : "-",
                 number("%.3f", result.ratio()),
                 String.format(Locale.ROOT, "%,d", result.firstPassDriverCalls()),
                 String.format(Locale.ROOT, "%,d", result.driverCalls()),

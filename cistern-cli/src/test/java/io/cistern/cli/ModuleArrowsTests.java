@@ -32,7 +32,7 @@ final class ModuleArrowsTests {
             Map.entry("io.cistern.caching", Set.of(API, DRIVER)),
             Map.entry("io.cistern.async", Set.of(API, DRIVER)),
             Map.entry("io.cistern.nccl", Set.of(API, DRIVER, "io.cistern.caching")),
-            Map.entry("io.cistern.loader", Set.of(API)),
+            Map.entry("io.cistern.loader", Set.of(API, DRIVER)),
             Map.entry("io.cistern.adaptors", Set.of(API)),
             Map.entry("io.cistern.testkit", Set.of(API, DRIVER, "io.cistern.simulated")),
             Map.entry("io.cistern.cli", Set.of(API, DRIVER, "io.cistern.simulated", "io.cistern.loader")),
@@ -40,8 +40,8 @@ final class ModuleArrowsTests {
                     "io.cistern.nccl.testkit",
                     Set.of(API, DRIVER, "io.cistern.nccl", "io.cistern.caching", "io.cistern.testkit")));
 
-    /// How an unknown name is answered: exported to the loader alone, which says so for providers as the API does
-    /// for options.
+    /// How an unknown name is answered: exported to the loader and the program, which say so for providers and
+    /// settings as the API does for options.
     private static final String SHARED_NAMES = "io.cistern.internal.names";
 
     private static final JavaClasses CLASSES = new ClassFileImporter()

@@ -23,17 +23,18 @@ public interface Devices {
     /// The handle of the device's primary context, retained by this driver until it closes.
     long primaryContext(int device);
 
-    /// Makes a device's primary context current on the calling OS thread, for calls of another CUDA library that
-    /// follow at once: between this and [#leaveContext] a virtual thread must not park.
+    /// Makes the device's primary context current on the calling OS thread, for native code that the caller calls
+    /// next: it finds the context that every call of this driver runs in. Between this, that code and
+    /// [#leaveContext] a virtual thread must not park.
     ///
-    /// @return the foreign context that was current, to be given to [#leaveContext]; 0 if there was none
+    /// @return the context that was current, 0 for none; to be given to [#leaveContext]
     long enterContext(int device);
 
-    /// Makes a foreign context current again. Without one the primary context stays current, as after every call
-    /// of the driver.
+    /// Makes the context current again that was before [#enterContext], whatever native code did meanwhile. Where
+    /// there was none, the primary context stays, so that the next call finds it.
     ///
-    /// @param foreign what [#enterContext] returned
-    void leaveContext(long foreign);
+    /// @param before what [#enterContext] returned
+    void leaveContext(int device, long before);
 
     /// Waits for all work of the device's primary context (`cuCtxSynchronize`).
     void synchronize(int device);

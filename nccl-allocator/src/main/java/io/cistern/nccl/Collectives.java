@@ -29,7 +29,7 @@ public abstract sealed class Collectives permits Communicator {
     /// @param receive where the result goes; may be `send`
     /// @throws NcclException if NCCL refuses
     public void allReduce(long send, long receive, long count, DataType type, ReductionOp op, long stream) {
-        enqueue(new Collective(Kind.ALL_REDUCE, send, receive, count, type, op, 0), stream);
+        enqueue(reducing(Kind.ALL_REDUCE, send, receive, count, type, op, 0), stream);
     }
 
     /// As the other form, for whole buffers of equal size.
@@ -73,7 +73,7 @@ public abstract sealed class Collectives permits Communicator {
     /// @param receive where the result goes; may be `send`; not looked at on other ranks than the root
     /// @throws NcclException if NCCL refuses
     public void reduce(long send, long receive, long count, DataType type, ReductionOp op, int root, long stream) {
-        enqueue(new Collective(Kind.REDUCE, send, receive, count, type, op, checkedPeer(root)), stream);
+        enqueue(reducing(Kind.REDUCE, send, receive, count, type, op, checkedPeer(root)), stream);
     }
 
     /// As the other form, for whole buffers of equal size.
@@ -110,7 +110,7 @@ public abstract sealed class Collectives permits Communicator {
     /// @param receive where its part goes: `receiveCount`; in place if it is this rank's part of `send`
     /// @throws NcclException if NCCL refuses
     public void reduceScatter(long send, long receive, long receiveCount, DataType type, ReductionOp op, long stream) {
-        enqueue(new Collective(Kind.REDUCE_SCATTER, send, receive, receiveCount, type, op, 0), stream);
+        enqueue(reducing(Kind.REDUCE_SCATTER, send, receive, receiveCount, type, op, 0), stream);
     }
 
     /// As the other form, for whole buffers.
@@ -177,5 +177,12 @@ public abstract sealed class Collectives permits Communicator {
             throw new IllegalArgumentException("rank " + peer + " does not exist; there are " + rankCount());
         }
         return peer;
+    }
+
+    /// The average of one rank is asked for as its sum: for one, NCCL (2.28) refuses averages of 8-bit floats.
+    private Collective reducing(
+            Kind kind, long send, long receive, long count, DataType type, ReductionOp op, int peer) {
+        boolean ofOne = op == ReductionOp.AVERAGE && rankCount() == 1;
+        return new Collective(kind, send, receive, count, type, ofOne ? ReductionOp.SUM : op, peer);
     }
 }

@@ -186,11 +186,11 @@ final class NativeNccl implements NcclApi {
 
     @Override
     public void enqueue(Handle communicator, Collective call, long stream) {
-        long foreign = devices.enterContext(communicator.device());
+        long before = devices.enterContext(communicator.device());
         try {
             collectives.enqueue(communicator, call, stream, this);
         } finally {
-            devices.leaveContext(foreign);
+            devices.leaveContext(communicator.device(), before);
         }
     }
 
@@ -262,11 +262,11 @@ final class NativeNccl implements NcclApi {
     }
 
     private void onDevice(int device, Runnable calls) {
-        long foreign = devices.enterContext(device);
+        long before = devices.enterContext(device);
         try {
             calls.run();
         } finally {
-            devices.leaveContext(foreign);
+            devices.leaveContext(device, before);
         }
     }
 

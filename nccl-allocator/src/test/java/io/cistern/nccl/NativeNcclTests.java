@@ -107,6 +107,16 @@ class NativeNcclTests {
     }
 
     @Test
+    void theAverageOfOneRankIsAskedForAsItsSum() {
+        MemorySegment given = floats(1, 2, 3);
+        Communicator alone = nccl.initAll(0).getFirst();
+        fake.calls();
+        alone.allReduce(given.address(), given.address(), 3, DataType.FLOAT8_E4M3, ReductionOp.AVERAGE, STREAM);
+        assertThat(fake.calls()).containsExactly("ncclAllReduce(0, 3, 10, 0, 57)");
+        alone.close();
+    }
+
+    @Test
     void everyCollectiveHasItsArgumentsInTheirPlaces() {
         long a = floats(1, 2, 3, 4).address();
         long b = floats(0, 0, 0, 0).address();

@@ -2,6 +2,7 @@ package io.cistern.loader;
 
 import io.cistern.ConfigurationException;
 import io.cistern.spi.Availability;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -9,11 +10,20 @@ import org.jspecify.annotations.Nullable;
 final class CheckedAnswers {
     private CheckedAnswers() {}
 
-    /// A check that breaks is a no, with the breach as its reason.
+    /// A check that breaks, or does not end, is a no, with the breach as its reason.
     static Availability availability(Found<?> found, Supplier<@Nullable Availability> question) {
+        return availability(found, question, Patience.USUAL);
+    }
+
+    static Availability availability(Found<?> found, Supplier<@Nullable Availability> question, Patience patience) {
         try {
-            Availability answer = question.get();
+            @Nullable
+            Availability answer = Found.isOurs(found.className())
+                    ? question.get()
+                    : patience.<@Nullable Availability>ask(found.name(), question::get);
             return answer == null ? Availability.no(found.who() + " returns null from availability()") : answer;
+        } catch (TimeoutException e) {
+            return Availability.no(found.who() + " " + patience.exhausted("availability()"));
         } catch (RuntimeException | LinkageError | AssertionError error) {
             return Availability.no(found.who() + " fails in availability(): " + error);
         }

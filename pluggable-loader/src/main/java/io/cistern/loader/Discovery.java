@@ -25,13 +25,15 @@ final class Discovery<P> {
 
     private final Service<P> service;
     private final ClassLoader loader;
+    private final Patience patience;
     private final ServicesFiles files;
     private final Set<String> seen = new HashSet<>();
     private final List<Found<P>> found = new ArrayList<>();
 
-    Discovery(Service<P> service, ClassLoader loader) {
+    Discovery(Service<P> service, ClassLoader loader, Patience patience) {
         this.service = service;
         this.loader = loader;
+        this.patience = patience;
         this.files = new ServicesFiles(service.type(), loader);
     }
 
@@ -53,7 +55,7 @@ final class Discovery<P> {
     private void take(ServiceLoader.Provider<P> provider) {
         String className = provider.type().getName();
         seen.add(className);
-        Found<P> one = new Inspection<>(service, provider).result();
+        Found<P> one = new Inspection<>(service, provider, patience).result();
         List<String> origins = files.origins(className);
         found.add(origins.size() < 2 ? one : one.refused(inManyPlaces(origins)));
     }

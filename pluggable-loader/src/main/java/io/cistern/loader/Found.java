@@ -50,6 +50,16 @@ record Found<P>(
         return problem.isPresent() ? this : broken(kind, className, origin, claim, priority, why);
     }
 
+    /// Whether a class is Cistern's own.
+    static boolean isOurs(String className) {
+        return className.startsWith("io.cistern.");
+    }
+
+    /// This one with another origin.
+    Found<P> from(String otherOrigin) {
+        return new Found<>(kind, className, otherOrigin, claim, priority, provider, problem);
+    }
+
     /// Its name, or its class's name if it could not say.
     String name() {
         return claim.orElse(className);

@@ -6,11 +6,15 @@ import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /// Makes one provider and asks it for SPI version, name and priority. The version comes first: nothing else that a
 /// provider of a newer SPI says can be relied on. Used once, by one thread.
+///
+/// Other people's providers are asked with [Patience].
 ///
 /// @param <P> the provider's type
 final class Inspection<P> {
@@ -18,20 +22,45 @@ final class Inspection<P> {
     private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9_-]*");
 
     private final Service<P> service;
-    private final ServiceLoader.Provider<P> source;
+    private final Supplier<P> source;
     private final String className;
     private final String origin;
+    private final Patience patience;
     private Optional<String> claim = Optional.empty();
 
-    Inspection(Service<P> service, ServiceLoader.Provider<P> source) {
+    Inspection(Service<P> service, ServiceLoader.Provider<P> source, Patience patience) {
+        this(service, source, source.type().getName(), Origin.of(source.type()), patience);
+    }
+
+    private Inspection(Service<P> service, Supplier<P> source, String className, String origin, Patience patience) {
         this.service = service;
         this.source = source;
-        this.className = source.type().getName();
-        this.origin = Origin.of(source.type());
+        this.className = className;
+        this.origin = origin;
+        this.patience = patience;
+    }
+
+    /// Asks a provider that the program made itself.
+    static <P> Found<P> ofProgram(Service<P> service, P provider) {
+        String className = provider.getClass().getName();
+        return new Inspection<>(service, () -> provider, className, "the program, class " + className, Patience.USUAL)
+                .asked();
     }
 
     /// The provider, sound or with its problem.
     Found<P> result() {
+        if (Found.isOurs(className)) {
+            return asked();
+        }
+        try {
+            return patience.ask(className, this::asked);
+        } catch (TimeoutException e) { // Its thread may still change what it claims.
+            return Found.broken(
+                    service.kind(), className, origin, Optional.empty(), 0, patience.exhausted("what it is"));
+        }
+    }
+
+    private Found<P> asked() {
         try {
             P provider = made();
             int version = answer("spiVersion()", () -> service.spiVersion().applyAsInt(provider));
@@ -41,7 +70,8 @@ final class Inspection<P> {
             requireKnown(version);
             claim = Optional.of(name(provider));
             int priority = answer("priority()", () -> service.priority().applyAsInt(provider));
-            return Found.sound(service.kind(), className, origin, claim.get(), priority, provider, service.checks());
+            return Found.sound(
+                    service.kind(), className, origin, claim.orElseThrow(), priority, provider, service.checks());
         } catch (Refusal refusal) {
             return Found.broken(service.kind(), className, origin, claim, 0, refusal.problem);
         }

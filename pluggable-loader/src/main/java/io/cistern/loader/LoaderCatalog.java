@@ -12,8 +12,14 @@ import java.util.stream.Stream;
 /// @param allocators the allocators
 /// @param sources the segment sources
 /// @param startup which allocator is current
+/// @param search how all this was found
+/// @param plugins those of the plug-in directory
 record LoaderCatalog(
-        Providers<AllocatorProvider> allocators, Providers<SegmentSourceProvider> sources, StartupChoice startup)
+        Providers<AllocatorProvider> allocators,
+        Providers<SegmentSourceProvider> sources,
+        StartupChoice startup,
+        Search search,
+        List<Plugin> plugins)
         implements Catalog {
     @Override
     public AllocatorProvider allocator(String name) {
@@ -32,6 +38,16 @@ record LoaderCatalog(
 
     @Override
     public Choice choose(DeviceEnvironment environment) {
-        return startup.choose(environment);
+        return startup.choose(environment, this);
+    }
+
+    @Override
+    public Choice choose(DeviceEnvironment environment, int device) {
+        return startup.choose(environment, device, this);
+    }
+
+    @Override
+    public Catalog refreshed() {
+        return search.catalog(plugins);
     }
 }

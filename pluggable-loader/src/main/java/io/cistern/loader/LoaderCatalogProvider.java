@@ -1,29 +1,37 @@
 package io.cistern.loader;
 
+import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.CatalogProvider;
 import io.cistern.spi.SegmentSourceProvider;
+import java.util.List;
+import java.util.function.Supplier;
 
-/// Makes the catalogue of everything that a class loader sees; found by the API as a service.
+/// Makes the catalogue of everything that a class loader sees, that lies in the plug-in directory, and that is
+/// defined; found by the API as a service.
 public final class LoaderCatalogProvider implements CatalogProvider {
-    private final Settings settings;
+    private final Supplier<Settings> settings;
+    private final Patience patience;
 
     /// For the service loader: settings come from the process.
     public LoaderCatalogProvider() {
-        this(Settings.ofProcess());
+        this(Settings::ofProcess, Patience.USUAL);
     }
 
-    LoaderCatalogProvider(Settings settings) {
+    LoaderCatalogProvider(Supplier<Settings> settings, Patience patience) {
         this.settings = settings;
+        this.patience = patience;
     }
 
     @Override
     public Catalog discover(ClassLoader loader) {
-        Providers<AllocatorProvider> allocators =
-                new Providers<>("allocator", new Discovery<>(Service.ALLOCATORS, loader).found());
-        Providers<SegmentSourceProvider> sources =
-                new Providers<>("segment source", new Discovery<>(Service.SOURCES, loader).found());
-        return new LoaderCatalog(allocators, sources, new StartupChoice(allocators, settings));
+        return discover(loader, List.of(), List.of());
+    }
+
+    @Override
+    public Catalog discover(
+            ClassLoader loader, List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
+        return new Search(loader, allocators, sources, settings, patience).catalog(List.of());
     }
 }

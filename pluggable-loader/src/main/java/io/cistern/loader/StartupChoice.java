@@ -2,27 +2,31 @@ package io.cistern.loader;
 
 import io.cistern.AllocatorSpec;
 import io.cistern.ConfigurationException;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
+import io.cistern.internal.names.SettingProblems;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
+import io.cistern.spi.Catalog;
 import io.cistern.spi.Catalog.Choice;
 import io.cistern.spi.DeviceEnvironment;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /// Which allocator is current when the program does not say. The first of these that speaks decides:
 ///
 /// | who | how | if it can't be followed |
 /// |---|---|---|
-/// | property | `-Dcistern.allocator=SPEC` | an error |
-/// | environment variable | `CISTERN_ALLOCATOR=SPEC` | an error |
+/// | property | `-Dcistern.device.N.allocator=SPEC`, for all devices `-Dcistern.allocator=SPEC` | an error |
+/// | environment variable | `CISTERN_DEVICE_N_ALLOCATOR=SPEC`, `CISTERN_ALLOCATOR=SPEC` | an error |
+/// | file | the same keys in the file that `cistern.config` names | an error |
 /// | priority | the highest above 0 of those that can run here; two of them with the same one: an error | an error |
 ///
 /// So an allocator that somebody named is never replaced in silence, and a JAR that is dropped in changes the default
 /// only through a priority above all others'. Immutable.
 final class StartupChoice {
-    static final String PROPERTY = "cistern.allocator";
-    static final String VARIABLE = "CISTERN_ALLOCATOR";
-    private static final String HOW = "name one with -D" + PROPERTY + "=NAME or " + VARIABLE + "=NAME";
+    private static final String HOW = "name one with -Dcistern.allocator=NAME or CISTERN_ALLOCATOR=NAME";
 
     private final Providers<AllocatorProvider> allocators;
     private final Settings settings;
@@ -32,18 +36,34 @@ final class StartupChoice {
         this.settings = settings;
     }
 
-    /// @throws ConfigurationException if what was named can't be had, or nothing was named and nothing stands out
-    Choice choose(DeviceEnvironment environment) {
-        return settings.property(PROPERTY)
-                .map(spec -> named("property " + PROPERTY, spec, environment))
-                .or(() -> settings.variable(VARIABLE)
-                        .map(spec -> named("environment variable " + VARIABLE, spec, environment)))
-                .orElseGet(() -> highest(environment));
+    /// For all devices.
+    ///
+    /// @param catalog completes what was named: a segment source is an allocator too
+    /// @throws ConfigurationException if what was named can't be had, nothing was named and nothing stands out,
+    ///     or something is set that is no setting
+    Choice choose(DeviceEnvironment environment, Catalog catalog) {
+        return choose(settings.get(Setting.ALLOCATOR), environment, catalog);
     }
 
-    private Choice named(String by, String text, DeviceEnvironment environment) {
+    /// For one device.
+    ///
+    /// @throws ConfigurationException as the other
+    Choice choose(DeviceEnvironment environment, int device, Catalog catalog) {
+        return choose(settings.get(Setting.DEVICE_ALLOCATOR, Setting.ALLOCATOR, device), environment, catalog);
+    }
+
+    private Choice choose(Optional<Settings.Value> set, DeviceEnvironment environment, Catalog catalog) {
+        List<String> problems = SettingProblems.of(settings);
+        if (!problems.isEmpty()) {
+            throw new ConfigurationException(String.join("; ", problems));
+        }
+        return set.map(value -> named(value, environment, catalog)).orElseGet(() -> highest(environment));
+    }
+
+    private Choice named(Settings.Value set, DeviceEnvironment environment, Catalog catalog) {
+        String by = set.source();
         try {
-            AllocatorSpec spec = AllocatorSpec.parse(text);
+            AllocatorSpec spec = catalog.complete(AllocatorSpec.parse(set.text()));
             Availability availability = allocators.get(spec.name()).availability(environment);
             if (!availability.available()) {
                 throw new ConfigurationException(

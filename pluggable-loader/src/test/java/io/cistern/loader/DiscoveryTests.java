@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.ConfigurationException;
+import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.Catalog.Entry;
@@ -67,7 +68,7 @@ class DiscoveryTests {
         add("a.jar", PluginJar.allocator("a.A", Sources.provider("a.A", "zzz")));
 
         assertThat(discover().entries().stream().map(Entry::name))
-                .containsExactly("aaa", "direct", "zzz", "linear", "pages");
+                .containsExactly("aaa", "caching", "direct", "library", "zzz", "library", "linear", "pages");
     }
 
     @Test
@@ -76,10 +77,11 @@ class DiscoveryTests {
         Catalog catalog = discover();
 
         assertRefused(
-                () -> catalog.allocator("godo"), "no allocator is named 'godo'; known, nearest first: good, direct");
+                () -> catalog.allocator("godo"),
+                "no allocator is named 'godo'; known, nearest first: good, direct, caching, library");
         assertRefused(
                 () -> catalog.source("linaer"),
-                "no segment source is named 'linaer'; known, nearest first: linear, pages");
+                "no segment source is named 'linaer'; known, nearest first: linear, library, pages");
     }
 
     @Test
@@ -166,7 +168,8 @@ class DiscoveryTests {
         assertThat(catalog.allocator("good").name()).isEqualTo("good");
         assertRefused(
                 () -> catalog.allocator("bad"),
-                "no allocator is named 'bad'; known, nearest first: good, direct; bad.Bad of " + bad + " " + problem);
+                "no allocator is named 'bad'; known, nearest first: good, library, caching, direct; bad.Bad of " + bad
+                        + " " + problem);
     }
 
     @Test
@@ -315,7 +318,7 @@ class DiscoveryTests {
         URLClassLoader loader =
                 new URLClassLoader(classPath.toArray(URL[]::new), getClass().getClassLoader());
         loaders.add(loader);
-        return new LoaderCatalogProvider(new Settings(name -> null, name -> null)).discover(loader);
+        return new LoaderCatalogProvider(() -> new Settings(Map.of(), Map.of()), Patience.USUAL).discover(loader);
     }
 
     private static Map<String, String> problems(Catalog catalog) {

@@ -8,6 +8,7 @@ import io.cistern.probe.PluginProbe;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -114,21 +115,61 @@ class SeparateJvmTests {
     void aMistypedNameIsRefusedWithTheNearest() throws Exception {
         assertThat(onClassPath(Map.of(), List.of("-Dcistern.allocator=amce"), acme))
                 .endsWith(
-                        "refused: property cistern.allocator: no allocator is named 'amce'; known, nearest first: acme, direct");
+                        "refused: property cistern.allocator: no allocator is named 'amce'; known, nearest first: acme, direct, library");
     }
 
     @Test
-    void modulesAreFoundOnTheModulePath() throws Exception {
-        Path module = PluginJar.allocator("acme.Recycling", Sources.recycling("acme.Recycling", "acme"))
+    void aModuleInThePluginDirectoryHasALayerOfItsOwn() throws Exception {
+        Path plugins = Files.createDirectories(folder.resolve("plugins"));
+        Path module = moduleJar(plugins.resolve("acme-module.jar"));
+
+        assertThat(run(
+                        Map.of(),
+                        List.of(
+                                "--module-path",
+                                JavaProgram.joined(CISTERN),
+                                "--add-modules",
+                                "ALL-MODULE-PATH",
+                                "--class-path",
+                                TESTS.toString(),
+                                "-Dcistern.plugins=" + plugins,
+                                "-Dcistern.allocator=acme")))
+                .anyMatch(line -> line.startsWith("ALLOCATOR acme of module acme.plugin (" + module + "), sha256 "))
+                .containsSubsequence("current: acme, property cistern.allocator", "held: 6 MiB", "lost: 0 bytes");
+    }
+
+    @Test
+    void aJarInThePluginDirectoryServesAProgramOfModulesAndOneOfAClassPath() throws Exception {
+        Path plugins = Files.createDirectories(folder.resolve("plugins"));
+        Files.move(acme, plugins.resolve("acme.jar"));
+        List<String> chosen = List.of("-Dcistern.plugins=" + plugins, "-Dcistern.allocator=acme");
+        List<String> modules = new ArrayList<>(chosen);
+        modules.addAll(List.of(
+                "--module-path",
+                JavaProgram.joined(CISTERN),
+                "--add-modules",
+                "ALL-MODULE-PATH",
+                "--class-path",
+                TESTS.toString()));
+
+        assertThat(onClassPath(Map.of(), chosen)).contains("held: 6 MiB", "lost: 0 bytes");
+        assertThat(run(Map.of(), modules)).contains("held: 6 MiB", "lost: 0 bytes");
+    }
+
+    private Path moduleJar(Path file) {
+        return PluginJar.allocator("acme.Recycling", Sources.recycling("acme.Recycling", "acme"))
                 .source("module-info", """
                         module acme.plugin {
                             requires io.cistern.api;
                             provides io.cistern.spi.AllocatorProvider with acme.Recycling;
                         }
                         """)
-                .build(
-                        folder.resolve("acme-module.jar"),
-                        List.of("--module-path", JavaProgram.joined(CISTERN.subList(0, 2))));
+                .build(file, List.of("--module-path", JavaProgram.joined(CISTERN.subList(0, 2))));
+    }
+
+    @Test
+    void modulesAreFoundOnTheModulePath() throws Exception {
+        Path module = moduleJar(folder.resolve("acme-module.jar"));
         List<Path> modules = new ArrayList<>(CISTERN);
         modules.add(module);
 

@@ -3,14 +3,19 @@ package io.cistern.loader;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.AllocatorSpec;
 import io.cistern.ConfigurationException;
+import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
+import io.cistern.spi.Catalog;
 import io.cistern.spi.Catalog.Choice;
 import io.cistern.spi.Catalog.Kind;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.SegmentSourceProvider;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -22,6 +27,9 @@ import org.junit.jupiter.api.Test;
 class StartupChoiceTests {
     private static final String HOW = "; name one with -Dcistern.allocator=NAME or CISTERN_ALLOCATOR=NAME";
     private static final DeviceEnvironment DEVICES = new NoDevices();
+
+    /// Knows one segment source.
+    private static final Catalog CATALOG = Catalog.of(List.of(), List.of(new FixedSource()));
 
     private final List<Found<AllocatorProvider>> found = new ArrayList<>();
     private final Map<String, String> properties = new HashMap<>();
@@ -177,6 +185,40 @@ class StartupChoiceTests {
         assertRefused("property cistern.allocator: allocator 'bad' can't be used: test.Bad of /bad.jar is bad");
     }
 
+    @Test
+    void aDeviceHasItsOwn() {
+        add("caching", 30);
+        add("async", 20);
+        add("direct", 10);
+        properties.put("cistern.device.1.allocator", "direct");
+        variables.put("CISTERN_ALLOCATOR", "async");
+        StartupChoice choice = startup();
+
+        assertThat(choice.choose(DEVICES, 0, CATALOG).spec().name()).isEqualTo("async");
+        assertThat(choice.choose(DEVICES, 1, CATALOG).spec().name()).isEqualTo("direct");
+        assertThat(choice.choose(DEVICES, 1, CATALOG).reason()).isEqualTo("property cistern.device.1.allocator");
+    }
+
+    @Test
+    void aSegmentSourceIsAnAllocatorToo() {
+        add("caching", 30);
+        properties.put("cistern.allocator", "shelf:location=host");
+
+        AllocatorSpec spec = choose().spec();
+
+        assertThat(spec.name()).isEqualTo("caching");
+        assertThat(spec.options()).isEqualTo(Map.of("source", List.of("shelf:location=host")));
+    }
+
+    @Test
+    void aKeyThatIsNoSettingIsAnErrorThatNamesTheNearest() {
+        add("direct", 10);
+        properties.put("cistern.alocator", "direct");
+
+        assertRefused("property cistern.alocator: there is no setting 'cistern.alocator'; known, nearest first:"
+                + " cistern.allocator, cistern.leaks, cistern.limit, …");
+    }
+
     private void add(String name, int priority) {
         add(name, priority, Availability::yes);
     }
@@ -194,8 +236,12 @@ class StartupChoiceTests {
     }
 
     private Choice choose() {
-        Settings settings = new Settings(properties::get, variables::get);
-        return new StartupChoice(new Providers<>("allocator", found), settings).choose(DEVICES);
+        return startup().choose(DEVICES, CATALOG);
+    }
+
+    private StartupChoice startup() {
+        Settings settings = new Settings(properties, variables);
+        return new StartupChoice(new Providers<>("allocator", found), settings);
     }
 
     private void assertRefused(String message) {
@@ -217,6 +263,23 @@ class StartupChoiceTests {
 
         @Override
         public DeviceAllocator open(AllocatorContext context) {
+            throw new UnsupportedOperationException("a choice opens nothing");
+        }
+    }
+
+    private record FixedSource() implements SegmentSourceProvider {
+        @Override
+        public int spiVersion() {
+            return AllocatorProvider.SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "shelf";
+        }
+
+        @Override
+        public SegmentSource open(AllocatorContext context) {
             throw new UnsupportedOperationException("a choice opens nothing");
         }
     }

@@ -10,6 +10,9 @@ final class SimulatedDevices implements Devices {
 
     private final Machine machine;
 
+    /// What [#enterContext] left; the simulated calls themselves need none.
+    private final ThreadLocal<Long> current = ThreadLocal.withInitial(() -> 0L);
+
     SimulatedDevices(Machine machine) {
         this.machine = machine;
     }
@@ -90,15 +93,18 @@ final class SimulatedDevices implements Devices {
                 DriverCall.PRIMARY_CONTEXT_RETAIN, device, () -> "device=" + device, () -> contextOf(device));
     }
 
-    /// No other library calls a simulated GPU, so there is nothing to be made current.
     @Override
     public long enterContext(int device) {
         machine.run(DriverCall.CONTEXT_GET_CURRENT, device, () -> "device=" + device, () -> {});
-        return 0;
+        long before = current.get();
+        current.set(contextOf(device));
+        return before;
     }
 
     @Override
-    public void leaveContext(long foreign) {}
+    public void leaveContext(int device, long before) {
+        current.set(before == 0 ? contextOf(device) : before);
+    }
 
     @Override
     public void synchronize(int device) {

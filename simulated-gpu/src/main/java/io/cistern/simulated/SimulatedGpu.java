@@ -16,6 +16,8 @@ import io.cistern.cuda.Sharing;
 import io.cistern.cuda.Streams;
 import io.cistern.cuda.Support;
 import io.cistern.cuda.VirtualMemory;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
@@ -225,19 +227,18 @@ public final class SimulatedGpu implements CudaDriver {
         /// What the primary context of an H200 takes.
         private static final long H200_CONTEXT_BYTES = 552_402_944L;
 
-        private int devices = Integer.getInteger("cistern.simulated.devices", 1);
+        private int devices = 1;
         private long totalBytes = H200_TOTAL_BYTES;
         private long contextBytes = H200_CONTEXT_BYTES;
         private CallCosts costs = CallCosts.h200();
 
         private Builder() {
-            long capacity = Long.getLong("cistern.simulated.capacity", 0);
-            if (capacity != 0) {
-                capacityBytes(capacity);
-            }
+            Settings settings = Settings.ofProcess();
+            settings.get(Setting.SIMULATED_DEVICES).ifPresent(set -> devices(Integer.parseInt(set.text())));
+            settings.get(Setting.SIMULATED_CAPACITY).ifPresent(set -> capacityBytes(Long.parseLong(set.text())));
         }
 
-        /// Sets how many devices there are; by default the system property `cistern.simulated.devices`, or 1.
+        /// Sets how many devices there are; by default the setting `cistern.simulated.devices`, or 1.
         ///
         /// @param count at least 0
         /// @throws IllegalArgumentException for a negative count

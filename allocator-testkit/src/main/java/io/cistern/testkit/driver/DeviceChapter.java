@@ -96,6 +96,18 @@ abstract class DeviceChapter extends DriverChapter {
     }
 
     @Test
+    void nativeCodeFindsThePrimaryContextAndAForeignOneComesBack() {
+        long before = driver.devices().enterContext(DEVICE);
+        long own = driver.devices().primaryContext(DEVICE);
+        assertThat(driver.devices().enterContext(DEVICE)).isEqualTo(own);
+        linear(256);
+        driver.devices().leaveContext(DEVICE, own);
+        driver.devices().leaveContext(DEVICE, before);
+        assertThat(driver.devices().enterContext(DEVICE)).isEqualTo(before == 0 ? own : before);
+        driver.devices().leaveContext(DEVICE, before);
+    }
+
+    @Test
     void synchronizeWaitsForEveryStream() {
         StreamLatch latch = latch();
         long first = stream();

@@ -100,11 +100,11 @@ abstract class PeerChapter extends VirtualMemoryChapter {
 
     @Test
     void anotherLibraryFindsTheContextOfTheDeviceThatWasEntered() {
-        long own = driver.devices().enterContext(DEVICE);
-        long foreign = driver.devices().enterContext(PEER);
+        long before = driver.devices().enterContext(DEVICE);
+        long own = driver.devices().enterContext(PEER);
         linear(DEVICE, MIB);
-        driver.devices().leaveContext(foreign);
-        driver.devices().leaveContext(own);
+        driver.devices().leaveContext(PEER, own);
+        driver.devices().leaveContext(DEVICE, before);
         linear(PEER, MIB);
     }
 }

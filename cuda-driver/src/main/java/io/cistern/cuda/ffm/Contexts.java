@@ -96,22 +96,6 @@ final class Contexts {
         return frame;
     }
 
-    /// Makes a device's primary context current until [#restore].
-    ///
-    /// @return the foreign context that was current, or 0
-    long makeCurrent(int device) {
-        long wanted = primary(device);
-        try (Frame frame = Frame.acquire()) {
-            getCurrent.check(getCurrent.callBriefly(frame.contextOut()), "device", device);
-            long current = frame.context();
-            if (current == wanted) {
-                return 0;
-            }
-            setCurrent.check(setCurrent.callUncounted(wanted), "context", wanted);
-            return current;
-        }
-    }
-
     private void change(Frame frame, int codeOfGet, long wanted) {
         long current = frame.context();
         int code = codeOfGet != 0 ? codeOfGet : setCurrent.callUncounted(wanted);
@@ -121,6 +105,20 @@ final class Contexts {
         }
         if (current != 0) {
             frame.giveBack(this, current);
+        }
+    }
+
+    /// Makes a context current if another one is.
+    ///
+    /// @return the one that was; 0 for none
+    long exchange(long wanted) {
+        try (Frame frame = Frame.acquire()) {
+            getCurrent.check(getCurrent.callBriefly(frame.contextOut()), "context", wanted);
+            long current = frame.context();
+            if (current != wanted) {
+                setCurrent.check(setCurrent.callUncounted(wanted), "context", wanted);
+            }
+            return current;
         }
     }
 

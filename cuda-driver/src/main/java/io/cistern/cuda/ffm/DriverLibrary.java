@@ -2,6 +2,8 @@ package io.cistern.cuda.ffm;
 
 import io.cistern.cuda.CallCounts;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
@@ -16,7 +18,7 @@ import java.util.Set;
 /// safely.
 final class DriverLibrary {
     /// Names another library, by its name or its path.
-    static final String PROPERTY = "cistern.cuda.library";
+    static final String PROPERTY = Setting.CUDA_LIBRARY.key();
 
     private static final String NAME = "libcuda.so.1";
 
@@ -65,9 +67,12 @@ final class DriverLibrary {
         this.name = name;
     }
 
-    /// Loads the library that the property names, or the system's.
+    /// Loads the library that the settings name, or the system's.
     static DriverLibrary load() throws UnavailableException {
-        return load(System.getProperty(PROPERTY, NAME));
+        return load(Settings.ofProcess()
+                .get(Setting.CUDA_LIBRARY)
+                .map(Settings.Value::text)
+                .orElse(NAME));
     }
 
     static DriverLibrary load(String name) throws UnavailableException {

@@ -93,14 +93,12 @@ final class NativeDevices implements Devices {
 
     @Override
     public long enterContext(int device) {
-        return contexts.makeCurrent(device);
+        return contexts.exchange(contexts.primary(device));
     }
 
     @Override
-    public void leaveContext(long foreign) {
-        if (foreign != 0) {
-            contexts.restore(foreign);
-        }
+    public void leaveContext(int device, long before) {
+        contexts.exchange(before == 0 ? contexts.primary(device) : before);
     }
 
     @Override

@@ -78,11 +78,11 @@ final class ContextTests {
         library.setContext(FOREIGN);
         long foreign = driver.devices().enterContext(1);
         assertThat(library.context()).isEqualTo(0xc1);
-        driver.devices().leaveContext(foreign);
+        driver.devices().leaveContext(1, foreign);
         assertThat(library.context()).isEqualTo(FOREIGN);
 
         library.setContext(0);
-        driver.devices().leaveContext(driver.devices().enterContext(1));
+        driver.devices().leaveContext(1, driver.devices().enterContext(1));
         assertThat(library.context()).isEqualTo(0xc1);
     }
 

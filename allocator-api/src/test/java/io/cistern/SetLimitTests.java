@@ -1,0 +1,67 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.internal.direct.DirectProvider;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// Limits that are set from outside the program.
+class SetLimitTests {
+    private static final long MIB = 1 << 20;
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
+    private final List<String> set = new ArrayList<>();
+
+    @AfterEach
+    void clear() {
+        set.forEach(System::clearProperty);
+        gpu.close();
+    }
+
+    @Test
+    void eachDeviceHasItsOwnOrThatOfAll() {
+        set("cistern.limit", "2MiB");
+        set("cistern.device.1.limit", "8MiB");
+        try (DeviceMemory memory = builder().open()) {
+            assertThatThrownBy(() -> memory.allocate(3 * MIB, 0, 0))
+                    .isInstanceOf(DeviceOutOfMemoryException.class)
+                    .hasMessageContaining("limit of " + 2 * MIB);
+            memory.free(memory.allocate(3 * MIB, 1, 0), 0);
+            assertThatThrownBy(() -> memory.allocate(9 * MIB, 1, 0)).hasMessageContaining("limit of " + 8 * MIB);
+        }
+    }
+
+    @Test
+    void whatCodeSaysComesFirst() {
+        set("cistern.limit", "2MiB");
+        try (DeviceMemory memory = builder().limitBytes(4 * MIB).open()) {
+            memory.free(memory.allocate(3 * MIB, 0, 0), 0);
+        }
+    }
+
+    @Test
+    void whatIsNoNumberOfBytesIsAnErrorThatNamesItsSource() {
+        set("cistern.limit", "8GB");
+
+        assertThatThrownBy(() -> builder().open())
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageStartingWith("property cistern.limit: '8GB' may mean powers of 1000 or of 1024");
+        assertThat(gpu.misuses()).isEmpty();
+    }
+
+    private void set(String key, String value) {
+        System.setProperty(key, value);
+        set.add(key);
+    }
+
+    private DeviceMemoryBuilder builder() {
+        return DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of()));
+    }
+}

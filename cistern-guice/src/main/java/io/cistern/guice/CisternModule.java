@@ -1,0 +1,166 @@
+package io.cistern.guice;
+
+import com.google.inject.AbstractModule;
+import com.google.inject.Key;
+import com.google.inject.Provider;
+import com.google.inject.Provides;
+import com.google.inject.Singleton;
+import com.google.inject.matcher.Matchers;
+import com.google.inject.multibindings.Multibinder;
+import com.google.inject.multibindings.OptionalBinder;
+import com.google.inject.name.Names;
+import io.cistern.Allocator;
+import io.cistern.AllocatorSpec;
+import io.cistern.ConfigurationException;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
+import io.cistern.MemoryPool;
+import io.cistern.adaptors.AllocationListener;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.SegmentSourceProvider;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+
+/// Device memory by injection.
+///
+/// ```java
+/// Injector injector = Guice.createInjector(
+///         CisternModule.on(driver).current("caching:slack=0").pool("gradients", "vmm"));
+/// try (CisternLifecycle memory = injector.getInstance(CisternLifecycle.class)) { … }
+/// ```
+///
+/// | bound | what |
+/// |---|---|
+/// | [DeviceMemory], [Catalog] | those of the injector |
+/// | [Allocator] | the current one, each time it is asked for |
+/// | [MemoryPool], [PoolConfiguration] with `@Named("gradients")` or `@Pool("gradients")` | one that [#pool] named |
+/// | [CisternLifecycle] | what to close in the end |
+///
+/// | taken | for |
+/// |---|---|
+/// | `Multibinder` of [AllocatorProvider] and [SegmentSourceProvider] | allocators beside those that are found |
+/// | `Multibinder` of [AllocationListener] | told of the current allocator's blocks and those of all pools |
+/// | `OptionalBinder` of [MemoryLimit] | charged with all blocks of all allocators |
+///
+/// Methods with [InPool] run in a scope. Everything is opened when the injector is made; specs that can't be
+/// followed, pools of one name and methods that name no pool are told together then, with the lines that asked
+/// for them.
+///
+/// **Threads.** A module is made and installed by one thread.
+public final class CisternModule extends AbstractModule {
+    private final Optional<CudaDriver> driver;
+    private final Object source;
+    private final List<Declaration<PoolConfiguration>> pools = new ArrayList<>();
+    private Optional<Declaration<String>> current = Optional.empty();
+
+    private CisternModule(Optional<CudaDriver> driver) {
+        this.driver = driver;
+        this.source = Declaration.here("").source();
+    }
+
+    /// Opens device memory on a driver for the injector; the driver stays the program's to close.
+    public static CisternModule on(CudaDriver driver) {
+        return new CisternModule(Optional.of(driver));
+    }
+
+    /// Uses the process's own device memory, which takes nothing from injectors but pools and the current
+    /// allocator.
+    public static CisternModule system() {
+        return new CisternModule(Optional.empty());
+    }
+
+    /// Makes an allocator current; without this call the configuration chooses.
+    public CisternModule current(String spec) {
+        current = Optional.of(Declaration.here(spec));
+        return this;
+    }
+
+    /// Opens a pool.
+    ///
+    /// @param name its name for injection points
+    /// @param spec as [io.cistern.MemoryPoolBuilder#spec]
+    public CisternModule pool(String name, String spec) {
+        pools.add(Declaration.here(new PoolConfiguration(name, spec, OptionalLong.empty())));
+        return this;
+    }
+
+    /// Opens a pool with a limit.
+    ///
+    /// @param name its name for injection points
+    /// @param spec as [io.cistern.MemoryPoolBuilder#spec]
+    /// @param limitBytes the most bytes requested from it at once
+    public CisternModule pool(String name, String spec, long limitBytes) {
+        pools.add(Declaration.here(new PoolConfiguration(name, spec, OptionalLong.of(limitBytes))));
+        return this;
+    }
+
+    @Override
+    protected void configure() {
+        Multibinder.newSetBinder(binder(), AllocatorProvider.class);
+        Multibinder.newSetBinder(binder(), SegmentSourceProvider.class);
+        Multibinder.newSetBinder(binder(), AllocationListener.class);
+        OptionalBinder.newOptionalBinder(binder(), MemoryLimit.class);
+        current.ifPresent(each -> checkSpec(each.what(), each.source()));
+        Set<String> names = new HashSet<>();
+        for (Declaration<PoolConfiguration> pool : pools) {
+            checkSpec(pool.what().spec(), pool.source());
+            if (names.add(pool.what().name())) {
+                bindPool(pool);
+            } else {
+                binder().withSource(pool.source())
+                        .addError("two pools are named '%s'", pool.what().name());
+            }
+        }
+        bind(Plan.class).toInstance(new Plan(driver, current, List.copyOf(pools), source));
+        bind(Resources.class).asEagerSingleton();
+        bind(CisternLifecycle.class).to(Resources.class);
+        bindInterceptor(
+                Matchers.any(),
+                Matchers.annotatedWith(InPool.class),
+                new PoolInterceptor(getProvider(Resources.class)));
+        bindListener(Matchers.any(), new PoolMethods(names));
+    }
+
+    private void checkSpec(String spec, Object where) {
+        try {
+            AllocatorSpec.parse(spec);
+        } catch (ConfigurationException e) {
+            binder().withSource(where).addError("%s", e.getMessage());
+        }
+    }
+
+    private void bindPool(Declaration<PoolConfiguration> pool) {
+        String name = pool.what().name();
+        Provider<Resources> resources = getProvider(Resources.class);
+        for (var qualifier : List.of(Names.named(name), new PoolQualifier(name))) {
+            binder().withSource(pool.source())
+                    .bind(Key.get(MemoryPool.class, qualifier))
+                    .toProvider((Provider<MemoryPool>) () -> resources.get().pool(name));
+            binder().withSource(pool.source())
+                    .bind(Key.get(PoolConfiguration.class, qualifier))
+                    .toInstance(pool.what());
+        }
+    }
+
+    @Provides
+    @Singleton
+    DeviceMemory memory(Resources resources) {
+        return resources.memory();
+    }
+
+    @Provides
+    Catalog catalog(DeviceMemory memory) {
+        return memory.catalog();
+    }
+
+    @Provides
+    Allocator allocator(DeviceMemory memory) {
+        return memory.current();
+    }
+}

@@ -1,0 +1,40 @@
+package io.cistern.guice;
+
+import com.google.inject.Provider;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.Scope;
+import java.util.Objects;
+import java.util.concurrent.CompletionStage;
+import org.aopalliance.intercept.MethodInterceptor;
+import org.aopalliance.intercept.MethodInvocation;
+import org.jspecify.annotations.Nullable;
+
+/// Runs methods in the scope that their [InPool] names.
+///
+/// @param resources where the pools are
+record PoolInterceptor(Provider<Resources> resources) implements MethodInterceptor {
+    private static final int ANY_DEVICE = 0;
+
+    @Override
+    public @Nullable Object invoke(MethodInvocation invocation) throws Throwable {
+        String name = Objects.requireNonNull(invocation.getMethod().getAnnotation(InPool.class))
+                .value();
+        MemoryPool pool = resources.get().pool(name);
+        try (Scope _ = pool.enter()) {
+            @Nullable Object result = invocation.proceed();
+            if (result instanceof CompletionStage<?> stage) {
+                keepUntilDone(pool, stage);
+            }
+            return result;
+        }
+    }
+
+    /// Takes a use of the pool that outlives the scope.
+    private void keepUntilDone(MemoryPool pool, CompletionStage<?> stage) {
+        DeviceMemory memory = resources.get().memory();
+        memory.begin(pool, ANY_DEVICE);
+        memory.end(pool, ANY_DEVICE);
+        var _ = stage.whenComplete((_, _) -> memory.release(pool.id()));
+    }
+}

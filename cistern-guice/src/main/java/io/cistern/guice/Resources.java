@@ -1,0 +1,150 @@
+package io.cistern.guice;
+
+import com.google.inject.Inject;
+import com.google.inject.ProvisionException;
+import com.google.inject.Singleton;
+import com.google.inject.spi.Message;
+import io.cistern.AllocatorSpec;
+import io.cistern.CisternException;
+import io.cistern.DeviceMemory;
+import io.cistern.DeviceMemoryBuilder;
+import io.cistern.MemoryLimit;
+import io.cistern.MemoryPool;
+import io.cistern.MemoryPoolBuilder;
+import io.cistern.adaptors.AllocationListener;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.SegmentSourceProvider;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/// The device memory of an injector and its pools, opened together and closed together. Whatever of it can't be
+/// opened is told at once, each with the line that asked for it; then nothing stays open.
+@Singleton
+final class Resources implements CisternLifecycle {
+    private final DeviceMemory memory;
+    private final boolean own;
+    private final boolean listened;
+    private final Map<String, MemoryPool> pools = new LinkedHashMap<>();
+    private final List<Message> failures = new ArrayList<>();
+    private boolean closed;
+
+    @Inject
+    Resources(
+            Plan plan,
+            Set<AllocatorProvider> allocators,
+            Set<SegmentSourceProvider> sources,
+            Set<AllocationListener> listeners,
+            Optional<MemoryLimit> limit) {
+        own = plan.driver().isPresent();
+        listened = !listeners.isEmpty();
+        List<AllocatorProvider> all = new ArrayList<>(allocators);
+        if (listened) {
+            all.add(new ListeningProvider(Set.copyOf(listeners)));
+        }
+        memory = own ? opened(plan, all, List.copyOf(sources), limit) : system(plan, all, sources, limit);
+        plan.current().ifPresent(current -> attempt(current.source(), () -> memory.setCurrent(around(current.what()))));
+        if (listened && plan.current().isEmpty()) {
+            attempt(
+                    plan.source(),
+                    () -> memory.setCurrent(around(
+                            memory.catalog().choose(memory.environment()).spec().text())));
+        }
+        plan.pools().forEach(pool -> attempt(pool.source(), () -> open(pool.what())));
+        if (!failures.isEmpty()) {
+            close();
+            throw new ProvisionException(failures);
+        }
+    }
+
+    private static DeviceMemory opened(
+            Plan plan,
+            List<AllocatorProvider> allocators,
+            List<SegmentSourceProvider> sources,
+            Optional<MemoryLimit> limit) {
+        try {
+            DeviceMemoryBuilder builder =
+                    DeviceMemory.builder(plan.driver().orElseThrow()).catalog(Catalog.discover(allocators, sources));
+            limit.ifPresent(builder::limit);
+            return builder.open();
+        } catch (CisternException e) {
+            throw new ProvisionException(List.of(message(plan.source(), e)));
+        }
+    }
+
+    private static DeviceMemory system(
+            Plan plan,
+            List<AllocatorProvider> allocators,
+            Set<SegmentSourceProvider> sources,
+            Optional<MemoryLimit> limit) {
+        if (!allocators.isEmpty() || !sources.isEmpty() || limit.isPresent()) {
+            throw new ProvisionException(List.of(new Message(
+                    List.of(plan.source()),
+                    "the process's own device memory takes no allocators, sources, listeners or limits from an"
+                            + " injector: give CisternModule a driver",
+                    null)));
+        }
+        return DeviceMemory.system();
+    }
+
+    private void open(PoolConfiguration configuration) {
+        MemoryPoolBuilder builder = MemoryPool.builder(memory)
+                .spec(listened ? around(allocatorOf(configuration.spec())) : configuration.spec())
+                .tag(configuration.name());
+        configuration.limitBytes().ifPresent(builder::limitBytes);
+        pools.put(configuration.name(), builder.open());
+    }
+
+    private String around(String spec) {
+        return listened ? ListeningProvider.around(spec) : spec;
+    }
+
+    /// A source's name alone means `caching` on that source, for a pool.
+    private String allocatorOf(String spec) {
+        String name = AllocatorSpec.parse(spec).name();
+        boolean isAllocator = memory.catalog().entries().stream()
+                .anyMatch(entry ->
+                        entry.kind() == Catalog.Kind.ALLOCATOR && entry.name().equals(name));
+        return isAllocator ? spec : "caching:source=\"" + spec.replace("\"", "\\\"") + '"';
+    }
+
+    private void attempt(Object source, Runnable opening) {
+        try {
+            opening.run();
+        } catch (CisternException e) {
+            failures.add(message(source, e));
+        }
+    }
+
+    private static Message message(Object source, CisternException failure) {
+        return new Message(List.of(source), String.valueOf(failure.getMessage()), failure);
+    }
+
+    DeviceMemory memory() {
+        return memory;
+    }
+
+    MemoryPool pool(String name) {
+        MemoryPool pool = pools.get(name);
+        if (pool == null) {
+            throw new IllegalStateException("no pool is named '" + name + "'");
+        }
+        return pool;
+    }
+
+    @Override
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        new ArrayList<>(pools.values()).reversed().forEach(MemoryPool::close);
+        if (own) {
+            memory.close();
+        }
+    }
+}

@@ -1,0 +1,14 @@
+/// Device memory, pools and allocators by injection: [io.cistern.guice.CisternModule].
+@org.jspecify.annotations.NullMarked
+// Guice and what it brings name their modules in manifests alone, or not at all.
+@SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
+module io.cistern.guice {
+    requires static org.jspecify;
+    requires aopalliance;
+    requires io.cistern.adaptors;
+    requires transitive jakarta.inject;
+    requires transitive com.google.guice;
+    requires transitive io.cistern.api;
+
+    exports io.cistern.guice;
+}

@@ -1,0 +1,162 @@
+package io.cistern.cuda.settings;
+
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/// Everything that can be set from outside a program. `docs/settings.md` is made from this list.
+///
+/// A key may hold one part that the person who sets it chooses: [#DEVICE_PART], a device's ordinal, or [#NAME_PART],
+/// a name. As an environment variable a key is written in capitals, with `_` for `.`.
+public enum Setting {
+    /// The file that the other settings may stand in.
+    CONFIG(
+            "cistern.config",
+            "a path",
+            "no file",
+            "a file of settings in the format of Java properties, in UTF-8, with the keys of this table; not in the"
+                    + " file itself"),
+    /// Which allocator is current.
+    ALLOCATOR(
+            "cistern.allocator",
+            "the spec of an allocator",
+            "the highest priority of those available",
+            "the allocator that is current when the program does not choose"),
+    /// The same for one device.
+    DEVICE_ALLOCATOR(
+            "cistern.device.N.allocator", "the spec of an allocator", "`cistern.allocator`", "the same for device N"),
+    /// A limit on each device.
+    LIMIT(
+            "cistern.limit",
+            "a number of bytes, as `8GiB`",
+            "none",
+            "the most bytes requested at once on each device, over all allocators"),
+    /// The same for one device.
+    DEVICE_LIMIT("cistern.device.N.limit", "a number of bytes", "`cistern.limit`", "the same for device N"),
+    /// An allocator by a name of one's own.
+    DEFINE(
+            "cistern.define.NAME",
+            "the spec of an allocator",
+            "none",
+            "makes NAME an allocator: that spec, for example a shared library"),
+    /// Where plug-ins are dropped.
+    PLUGINS(
+            "cistern.plugins",
+            "a path",
+            "none",
+            "a directory of plug-ins: JARs, folders of JARs, and shared libraries; nobody else may be able to write"
+                    + " there"),
+    /// Which plug-ins are allowed.
+    PLUGINS_ALLOWED(
+            "cistern.plugins.allowed",
+            "a path",
+            "all in the directory",
+            "a file as `sha256sum` prints it: plug-ins of other contents are refused"),
+    /// How much is kept about live blocks.
+    LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is kept about live blocks"),
+    /// How much the caching allocator checks.
+    CHECK("cistern.check", "`off`, `checked`, `paranoid`", "`off`", "how much `caching` checks"),
+    /// Threads that allocate outside scopes.
+    SCOPES_REPORT(
+            "cistern.scopes.report",
+            "`true`, `false`",
+            "`false`",
+            "whether threads are reported that allocate outside every scope while others are in one"),
+    /// The CUDA driver's library.
+    CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
+    /// How many devices the simulated GPU has.
+    SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 on", "1", "devices of the simulated GPU"),
+    /// How much memory they have.
+    SIMULATED_CAPACITY(
+            "cistern.simulated.capacity", "a number of bytes", "that of an H200", "memory of each simulated device");
+
+    /// Stands in a key for a device's ordinal.
+    static final String DEVICE_PART = "N";
+
+    /// Stands in a key for a name.
+    static final String NAME_PART = "NAME";
+
+    private static final String DEVICE_FORM = "0|[1-9][0-9]{0,3}";
+    private static final String NAME_FORM = "[a-z0-9][a-z0-9_-]*";
+
+    private final String key;
+    private final String legal;
+    private final String otherwise;
+    private final String meaning;
+
+    Setting(String key, String legal, String otherwise, String meaning) {
+        this.key = key;
+        this.legal = legal;
+        this.otherwise = otherwise;
+        this.meaning = meaning;
+    }
+
+    /// The key, as property and in the file.
+    public String key() {
+        return key;
+    }
+
+    /// What may be set, for people.
+    public String legal() {
+        return legal;
+    }
+
+    /// What holds where it is not set, for people.
+    public String otherwise() {
+        return otherwise;
+    }
+
+    /// What it is about, for people.
+    public String meaning() {
+        return meaning;
+    }
+
+    /// Whether the key has a part that a person chooses.
+    public boolean isFamily() {
+        return key.contains("." + DEVICE_PART + ".") || key.endsWith("." + NAME_PART);
+    }
+
+    /// The key with its chosen part.
+    ///
+    /// @throws IllegalArgumentException if it has none
+    String keyOf(Object part) {
+        if (!isFamily()) {
+            throw new IllegalArgumentException(key + " has no part to choose");
+        }
+        return prefix() + part + suffix();
+    }
+
+    private String prefix() {
+        return key.substring(0, key.indexOf(chosenPart()));
+    }
+
+    private String suffix() {
+        return key.substring(key.indexOf(chosenPart()) + chosenPart().length());
+    }
+
+    private String chosenPart() {
+        return key.endsWith("." + NAME_PART) ? NAME_PART : DEVICE_PART;
+    }
+
+    /// What the chosen part of a key is, if the key is one of this setting: empty for a setting without such a
+    /// part.
+    ///
+    /// @return null for another key
+    @Nullable
+    String partOf(String written) {
+        if (!isFamily()) {
+            return written.equals(key) ? "" : null;
+        }
+        if (!written.startsWith(prefix())
+                || !written.endsWith(suffix())
+                || written.length() <= prefix().length() + suffix().length()) {
+            return null;
+        }
+        String part = written.substring(prefix().length(), written.length() - suffix().length());
+        return part.matches(chosenPart().equals(DEVICE_PART) ? DEVICE_FORM : NAME_FORM) ? part : null;
+    }
+
+    /// A key as an environment variable.
+    static String variable(String key) {
+        return key.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
+    }
+}

@@ -1,0 +1,201 @@
+package io.cistern.cuda.settings;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/// What is set from outside the program, and where. What code says comes before all of it; then the first of
+/// these that speaks decides:
+///
+/// 1. a system property, `-Dcistern.allocator=async`
+/// 2. an environment variable, `CISTERN_ALLOCATOR=async`
+/// 3. the file that `cistern.config` (or `CISTERN_CONFIG`) names: lines `cistern.allocator=async`
+///
+/// So what is set for one device in a file gives way to what a property sets for all; of one origin, what is set
+/// for a device comes first. A blank value counts as not set, since that is how a script takes a variable back.
+///
+/// Immutable: it is what was set when it was made. Written without lambdas, since it is among the first things that
+/// run.
+public final class Settings {
+    /// Properties of the programs around: tests, benchmarks.
+    private static final List<String> OTHER_PROPERTIES =
+            List.of("cistern.testkit.", "cistern.benchmark.", "cistern.docs.", "cistern.stress.");
+
+    /// Variables of the programs around: the script, and hosts that start Java.
+    private static final List<String> OTHER_VARIABLES =
+            List.of("CISTERN_CLASSPATH", "CISTERN_JAVA_OPTS", "CISTERN_JVM");
+
+    /// A value and where it was set.
+    ///
+    /// @param setting what it is for
+    /// @param part the device or the name in its key; empty if that has none
+    /// @param text the value
+    /// @param source for people: `property cistern.allocator`, `environment variable CISTERN_ALLOCATOR`,
+    ///     `cistern.allocator in /etc/cistern.properties`
+    public record Value(Setting setting, String part, String text, String source) {
+        /// The key as it is written as a property.
+        public String key() {
+            return setting.isFamily() ? setting.keyOf(part) : setting.key();
+        }
+    }
+
+    /// A key that was set and is none.
+    ///
+    /// @param key as it would be written as a property
+    /// @param source for people
+    public record Unknown(String key, String source) {}
+
+    private record Id(Setting setting, String part) implements Comparable<Id> {
+        @Override
+        public int compareTo(Id other) {
+            int order = setting.compareTo(other.setting);
+            return order != 0 ? order : part.compareTo(other.part);
+        }
+    }
+
+    private final Map<Id, Value> fromProperties = new TreeMap<>();
+    private final Map<Id, Value> fromVariables = new TreeMap<>();
+    private final Map<Id, Value> fromFile = new TreeMap<>();
+
+    /// The strongest first.
+    private final List<Map<Id, Value>> values = List.of(fromProperties, fromVariables, fromFile);
+
+    private final List<Unknown> unknown = new ArrayList<>();
+    private final List<String> problems = new ArrayList<>();
+
+    /// Reads what is set.
+    ///
+    /// @param properties the system properties
+    /// @param variables the environment
+    public Settings(Map<String, String> properties, Map<String, String> variables) {
+        for (Map.Entry<String, String> one : properties.entrySet()) {
+            String key = one.getKey();
+            if (key.startsWith("cistern.") && !startsWithOneOf(OTHER_PROPERTIES, key)) {
+                add(fromProperties, key, one.getValue(), "property " + key);
+            }
+        }
+        for (Map.Entry<String, String> one : variables.entrySet()) {
+            String name = one.getKey();
+            if (name.startsWith("CISTERN_") && !startsWithOneOf(OTHER_VARIABLES, name)) {
+                add(fromVariables, keyOfVariable(name), one.getValue(), "environment variable " + name);
+            }
+        }
+        Value config = value(new Id(Setting.CONFIG, ""));
+        if (config != null) {
+            readFile(config);
+        }
+    }
+
+    private static boolean startsWithOneOf(List<String> prefixes, String text) {
+        for (String prefix : prefixes) {
+            if (text.startsWith(prefix)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// What is set for this process now.
+    public static Settings ofProcess() {
+        Map<String, String> properties = new TreeMap<>();
+        for (String key : System.getProperties().stringPropertyNames()) {
+            String text = System.getProperty(key);
+            if (text != null) {
+                properties.put(key, text);
+            }
+        }
+        return new Settings(properties, System.getenv());
+    }
+
+    private void readFile(Value config) {
+        SettingsFile file = SettingsFile.read(config);
+        problems.addAll(file.problems());
+        for (Map.Entry<String, String> one : file.entries().entrySet()) {
+            String key = one.getKey();
+            if (key.equals(Setting.CONFIG.key())) {
+                problems.add(config.text() + ": " + key + " can't be set in the file that it names");
+            } else {
+                add(fromFile, key, one.getValue(), key + " in " + config.text());
+            }
+        }
+    }
+
+    private void add(Map<Id, Value> to, String key, String text, String source) {
+        if (text.isBlank()) {
+            return;
+        }
+        for (Setting setting : Setting.values()) {
+            String part = setting.partOf(key);
+            if (part != null) {
+                to.put(new Id(setting, part), new Value(setting, part, text.strip(), source));
+                return;
+            }
+        }
+        unknown.add(new Unknown(key, source));
+    }
+
+    /// `CISTERN_DEFINE_MY_POOL` defines `my_pool`: in a name `_` is no dot.
+    private static String keyOfVariable(String name) {
+        String define = Setting.variable(Setting.DEFINE.keyOf(""));
+        String lower = name.toLowerCase(Locale.ROOT);
+        return name.startsWith(define)
+                ? Setting.DEFINE.keyOf(lower.substring(define.length()))
+                : lower.replace('_', '.');
+    }
+
+    /// What is set for a setting without a chosen part.
+    public Optional<Value> get(Setting setting) {
+        return Optional.ofNullable(value(new Id(setting, "")));
+    }
+
+    /// What is set for a device: of the strongest origin that says anything about it or about all, what it says
+    /// about it.
+    ///
+    /// @param ofDevice the setting for one device
+    /// @param ofAll the setting for all
+    public Optional<Value> get(Setting ofDevice, Setting ofAll, int device) {
+        Id one = new Id(ofDevice, Integer.toString(device));
+        Id all = new Id(ofAll, "");
+        for (Map<Id, Value> set : values) {
+            Value found = set.containsKey(one) ? set.get(one) : set.get(all);
+            if (found != null) {
+                return Optional.of(found);
+            }
+        }
+        return Optional.empty();
+    }
+
+    private @Nullable Value value(Id id) {
+        for (Map<Id, Value> set : values) {
+            Value found = set.get(id);
+            if (found != null) {
+                return found;
+            }
+        }
+        return null;
+    }
+
+    /// Every value that holds, in the order of [Setting], then of device and name.
+    public List<Value> all() {
+        Map<Id, Value> holding = new TreeMap<>();
+        for (Map<Id, Value> set : values.reversed()) {
+            holding.putAll(set);
+        }
+        return List.copyOf(holding.values());
+    }
+
+    /// Keys that were set and are no settings.
+    public List<Unknown> unknown() {
+        return List.copyOf(unknown);
+    }
+
+    /// What is wrong with the file: that it can't be read, or that others can write to it; then nothing of it
+    /// holds.
+    public List<String> problems() {
+        return List.copyOf(problems);
+    }
+}

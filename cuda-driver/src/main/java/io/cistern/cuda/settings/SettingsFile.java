@@ -1,0 +1,73 @@
+package io.cistern.cuda.settings;
+
+import java.io.IOException;
+import java.io.Reader;
+import java.io.Serial;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+
+/// A file of settings, as it was read.
+///
+/// @param entries keys and values; none if the file can't be used
+/// @param problems what is wrong with it
+record SettingsFile(Map<String, String> entries, List<String> problems) {
+    /// Reads it; whatever is wrong is told and not thrown.
+    static SettingsFile read(Settings.Value named) {
+        Path file;
+        try {
+            file = Path.of(named.text());
+        } catch (InvalidPathException e) {
+            return bad(named, e.getReason());
+        }
+        try {
+            return WritableByOthers.check(file)
+                    .map(why -> bad(named, why))
+                    .orElseGet(() -> SettingsFile.parse(named, file));
+        } catch (IOException e) {
+            return bad(named, "can't be read: " + e);
+        }
+    }
+
+    private static SettingsFile parse(Settings.Value named, Path file) {
+        OnceProperties properties = new OnceProperties();
+        try (Reader reader = Files.newBufferedReader(file)) {
+            properties.load(reader);
+        } catch (IOException | IllegalArgumentException e) {
+            return bad(named, "can't be read: " + e);
+        }
+        Map<String, String> entries = new TreeMap<>();
+        properties.stringPropertyNames().forEach(key -> entries.put(key, properties.getProperty(key, "")));
+        return new SettingsFile(
+                entries,
+                properties.twice.stream()
+                        .map(key -> named.text() + ": " + key + " is set twice")
+                        .toList());
+    }
+
+    private static SettingsFile bad(Settings.Value named, String what) {
+        return new SettingsFile(Map.of(), List.of(named.source() + ": " + named.text() + " " + what));
+    }
+
+    /// Remembers keys that come twice, of which [Properties] would keep the last in silence.
+    private static final class OnceProperties extends Properties {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        @SuppressWarnings("serial") // never serialised
+        private final List<String> twice = new ArrayList<>();
+
+        @Override
+        public synchronized Object put(Object key, Object value) {
+            if (containsKey(key)) {
+                twice.add(String.valueOf(key));
+            }
+            return super.put(key, value);
+        }
+    }
+}

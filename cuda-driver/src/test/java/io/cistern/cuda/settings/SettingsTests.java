@@ -1,0 +1,139 @@
+package io.cistern.cuda.settings;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SettingsTests {
+    @TempDir
+    private Path folder;
+
+    private final Map<String, String> properties = new HashMap<>();
+    private final Map<String, String> variables = new HashMap<>();
+
+    @Test
+    void propertyComesBeforeVariableBeforeFile() throws IOException {
+        Path file = file("cistern.allocator=file\ncistern.leaks=all\ncistern.check=checked\n");
+        variables.put("CISTERN_ALLOCATOR", "variable");
+        variables.put("CISTERN_LEAKS", "sites");
+        properties.put("cistern.allocator", "property");
+
+        assertThat(source(Setting.ALLOCATOR)).contains("property from property cistern.allocator");
+        assertThat(source(Setting.LEAKS)).contains("sites from environment variable CISTERN_LEAKS");
+        assertThat(source(Setting.CHECK)).contains("checked from cistern.check in " + file);
+        assertThat(settings().all())
+                .extracting(Settings.Value::key)
+                .containsExactly("cistern.config", "cistern.allocator", "cistern.leaks", "cistern.check");
+    }
+
+    @Test
+    void aBlankValueCountsAsNotSet() {
+        properties.put("cistern.allocator", " ");
+        variables.put("CISTERN_ALLOCATOR", "async");
+
+        assertThat(source(Setting.ALLOCATOR)).contains("async from environment variable CISTERN_ALLOCATOR");
+    }
+
+    @Test
+    void whatIsSetForADeviceGivesWayToAStrongerOrigin() throws IOException {
+        file("cistern.device.1.allocator=for-one\ncistern.allocator=for-all\n");
+        assertThat(ofDevice(0)).contains("for-all");
+        assertThat(ofDevice(1)).contains("for-one");
+
+        variables.put("CISTERN_DEVICE_0_ALLOCATOR", "for-zero");
+        assertThat(ofDevice(0)).contains("for-zero");
+        assertThat(ofDevice(1)).contains("for-one");
+
+        properties.put("cistern.allocator", "all");
+        assertThat(ofDevice(0)).contains("all");
+        assertThat(ofDevice(1)).contains("all");
+    }
+
+    @Test
+    void namesAreDefinedByEachOrigin() throws IOException {
+        file("cistern.define.my-pool=async\n");
+        variables.put("CISTERN_DEFINE_ACME_2", "direct");
+
+        assertThat(settings().all())
+                .filteredOn(value -> value.setting() == Setting.DEFINE)
+                .extracting(Settings.Value::part, Settings.Value::text)
+                .containsExactly(
+                        org.assertj.core.groups.Tuple.tuple("acme_2", "direct"),
+                        org.assertj.core.groups.Tuple.tuple("my-pool", "async"));
+    }
+
+    @Test
+    void whatIsNoSettingIsTold() throws IOException {
+        Path file = file("cistern.alocator=async\ncistern.device.x.allocator=async\n");
+        properties.put("cistern.leak", "all");
+        properties.put("other.key", "mine");
+        properties.put("cistern.testkit.seed", "1");
+        variables.put("CISTERN_LEAKZ", "all");
+        variables.put("CISTERN_JAVA_OPTS", "-Xmx1g");
+
+        assertThat(settings().unknown())
+                .extracting(Settings.Unknown::source)
+                .containsExactlyInAnyOrder(
+                        "property cistern.leak",
+                        "environment variable CISTERN_LEAKZ",
+                        "cistern.alocator in " + file,
+                        "cistern.device.x.allocator in " + file);
+    }
+
+    @Test
+    void aFileThatCannotBeUsedSetsNothingAndIsTold() throws IOException {
+        properties.put("cistern.config", folder.resolve("none").toString());
+        assertThat(settings().problems())
+                .singleElement()
+                .asString()
+                .startsWith("property cistern.config: " + folder.resolve("none") + " can't be read: ");
+
+        Path file = file("cistern.allocator=async\n");
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw-rw-"));
+        assertThat(settings().problems())
+                .containsExactly("property cistern.config: " + file + " can be written by everybody; chmod o-w it");
+        assertThat(settings().get(Setting.ALLOCATOR)).isEmpty();
+
+        file("cistern.allocator=\\u00zz\n");
+        assertThat(settings().problems()).singleElement().asString().contains("Malformed");
+    }
+
+    @Test
+    void aKeyThatComesTwiceInAFileIsTold() throws IOException {
+        Path file = file("cistern.allocator=async\ncistern.allocator=direct\ncistern.config=other\n");
+
+        assertThat(settings().problems())
+                .containsExactlyInAnyOrder(
+                        file + ": cistern.allocator is set twice",
+                        file + ": cistern.config can't be set in the file that it names");
+    }
+
+    private Path file(String text) throws IOException {
+        Path file = Files.createTempFile(folder, "cistern", ".properties");
+        Files.writeString(file, text);
+        properties.put("cistern.config", file.toString());
+        return file;
+    }
+
+    private Settings settings() {
+        return new Settings(properties, variables);
+    }
+
+    private Optional<String> source(Setting setting) {
+        return settings().get(setting).map(value -> value.text() + " from " + value.source());
+    }
+
+    private Optional<String> ofDevice(int device) {
+        return settings()
+                .get(Setting.DEVICE_ALLOCATOR, Setting.ALLOCATOR, device)
+                .map(Settings.Value::text);
+    }
+}

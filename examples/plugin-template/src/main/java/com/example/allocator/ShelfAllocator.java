@@ -1,0 +1,131 @@
+package com.example.allocator;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.OptionalLong;
+
+/// Puts freed blocks on a shelf, by size, device and stream, and takes them from there again. A block comes back
+/// to the stream that freed it, so nothing has to be waited for.
+///
+/// One lock, so that it is easy to read; it is never held while the driver is called.
+final class ShelfAllocator implements DeviceAllocator {
+    private static final long ALIGNMENT = 256;
+
+    private record Shelf(long byteSize, int device, long stream) {}
+
+    private final RangeSource source;
+    private final int most;
+    private final Map<Shelf, Deque<Segment>> shelves = new HashMap<>();
+    private final Map<Integer, Long> reserved = new HashMap<>();
+
+    ShelfAllocator(RangeSource source, int most) {
+        this.source = source;
+        this.most = most;
+    }
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        Segment kept = taken(new Shelf(byteSize, device, stream));
+        return (kept != null ? kept : acquired(byteSize, device)).address();
+    }
+
+    private Segment acquired(long byteSize, int device) {
+        Segment segment;
+        try {
+            segment = source.acquire(byteSize, ALIGNMENT, device);
+        } catch (DeviceOutOfMemoryException full) {
+            if (trim(device, 0) == 0) {
+                throw full;
+            }
+            segment = source.acquire(byteSize, ALIGNMENT, device); // What lay on the shelves is the driver's again.
+        }
+        count(device, byteSize);
+        return segment;
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        Segment segment = new Segment(address, byteSize, device);
+        if (!shelved(new Shelf(byteSize, device, stream), segment)) {
+            release(segment);
+        }
+    }
+
+    private synchronized Segment taken(Shelf shelf) {
+        Deque<Segment> blocks = shelves.get(shelf);
+        return blocks == null ? null : blocks.poll();
+    }
+
+    private synchronized boolean shelved(Shelf shelf, Segment segment) {
+        Deque<Segment> blocks = shelves.computeIfAbsent(shelf, any -> new ArrayDeque<>());
+        return blocks.size() < most && blocks.offerFirst(segment);
+    }
+
+    private void release(Segment segment) {
+        count(segment.device(), -segment.byteSize());
+        source.release(segment);
+    }
+
+    private synchronized void count(int device, long change) {
+        reserved.merge(device, change, Long::sum);
+    }
+
+    @Override
+    public synchronized OptionalLong reservedBytes(int device) {
+        return OptionalLong.of(reserved.getOrDefault(device, 0L));
+    }
+
+    @Override
+    public long trim(int device, long keepBytes) {
+        long returned = 0;
+        while (reservedBytes(device).orElseThrow() > keepBytes) {
+            Segment idle = anyIdle(device);
+            if (idle == null) {
+                break;
+            }
+            release(idle);
+            returned += idle.byteSize();
+        }
+        return returned;
+    }
+
+    private synchronized Segment anyIdle(int device) {
+        for (Map.Entry<Shelf, Deque<Segment>> shelf : shelves.entrySet()) {
+            if (shelf.getKey().device() == device && !shelf.getValue().isEmpty()) {
+                return shelf.getValue().poll();
+            }
+        }
+        return null;
+    }
+
+    /// A later stream with the same handle must not meet what this one left.
+    @Override
+    public void streamClosing(int device, long stream) {
+        for (Segment idle = anyOf(device, stream); idle != null; idle = anyOf(device, stream)) {
+            release(idle);
+        }
+    }
+
+    private synchronized Segment anyOf(int device, long stream) {
+        for (Map.Entry<Shelf, Deque<Segment>> shelf : shelves.entrySet()) {
+            boolean fits = shelf.getKey().device() == device && shelf.getKey().stream() == stream;
+            if (fits && !shelf.getValue().isEmpty()) {
+                return shelf.getValue().poll();
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public void close() {
+        for (int device : Map.copyOf(reserved).keySet()) {
+            trim(device, 0);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+package io.cistern.examples;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.spi.Catalog;
+
+/// Uses a plug-in that lies in a directory, with neither its classes nor its dependencies on the class path:
+///
+/// ```
+/// java -Dcistern.plugins=DIR -Dcistern.allocator=NAME … io.cistern.examples.DropPlugin
+/// ```
+public final class DropPlugin {
+    private static final int DEVICE = 0;
+
+    private DropPlugin() {}
+
+    /// Prints what was found there, and who serves.
+    public static void main(String[] arguments) {
+        DeviceMemory memory = DeviceMemory.system();
+        for (Catalog.Entry entry : memory.catalog().entries()) {
+            if (entry.origin().contains("sha256")) {
+                System.out.printf("found %s%n", entry.name());
+            }
+        }
+        Allocator current = memory.current();
+        memory.free(memory.allocate(1 << 20, DEVICE, 0), 0);
+        System.out.printf(
+                "%s served %d allocation%n",
+                current.name(), current.statistics(DEVICE).allocations());
+    }
+}

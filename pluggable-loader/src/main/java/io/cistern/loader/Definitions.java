@@ -1,0 +1,45 @@
+package io.cistern.loader;
+
+import io.cistern.AllocatorSpec;
+import io.cistern.ConfigurationException;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog.Kind;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/// The allocators that are names for specs.
+final class Definitions {
+    private Definitions() {}
+
+    static List<Found<AllocatorProvider>> of(Settings settings, List<PluginDirectory.Library> libraries) {
+        List<Found<AllocatorProvider>> found = new ArrayList<>();
+        for (Settings.Value set : settings.all()) {
+            if (set.setting() == Setting.DEFINE) {
+                found.add(defined(set.part(), set.text(), set.source()));
+            }
+        }
+        for (PluginDirectory.Library library : libraries) {
+            String spec = "library:path=\"" + quoted(library.file().toString()) + "\",sha256=" + library.digest();
+            found.add(defined(library.name(), spec, Plugin.origin(library.file().toString(), library.digest())));
+        }
+        return found;
+    }
+
+    private static String quoted(String text) {
+        return text.replace("\\", "\\\\").replace("\"", "\\\"");
+    }
+
+    private static Found<AllocatorProvider> defined(String name, String spec, String origin) {
+        String className = DefinedAllocator.class.getName();
+        try {
+            AllocatorProvider provider = new DefinedAllocator(name, AllocatorSpec.parse(spec));
+            return Found.sound(Kind.ALLOCATOR, className, origin, name, 0, provider, Service.ALLOCATORS.checks());
+        } catch (ConfigurationException e) {
+            return Found.broken(
+                    Kind.ALLOCATOR, className, origin, Optional.of(name), 0, String.valueOf(e.getMessage()));
+        }
+    }
+}

@@ -1,0 +1,2 @@
+/// An allocator as C function pointers.
+package io.cistern.loader.functions;

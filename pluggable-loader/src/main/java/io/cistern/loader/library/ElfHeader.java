@@ -1,0 +1,58 @@
+package io.cistern.loader.library;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+
+/// The first bytes of an ELF file: whether it is one, and for which machine. The dynamic linker's own words for a
+/// library of another machine are that there is no such file.
+final class ElfHeader {
+    private static final int BYTES = 20;
+    private static final int MAGIC = 0x464C457F; // 0x7F E L F, read as a little-endian number
+    private static final int CLASS_AT = 4;
+    private static final int CLASS_64 = 2;
+    private static final int ORDER_AT = 5;
+    private static final int LITTLE_ENDIAN = 1;
+    private static final int TYPE_AT = 16;
+    private static final int SHARED_OBJECT = 3;
+    private static final int MACHINE_AT = 18;
+
+    /// `e_machine` by the name that Java has for it.
+    private static final Map<Integer, String> MACHINES =
+            Map.of(3, "x86", 40, "arm", 62, "amd64", 183, "aarch64", 243, "riscv64", 21, "ppc64le");
+
+    private ElfHeader() {}
+
+    /// What keeps a file from being loaded here, to be said after its path.
+    ///
+    /// @param architecture Java's name of this machine: `amd64`, `aarch64`
+    static Optional<String> problem(Path file, String architecture) throws IOException {
+        ByteBuffer header = header(file);
+        if (header.limit() < BYTES || header.getInt(0) != MAGIC) {
+            return Optional.of("is no shared library: it does not begin as an ELF file does");
+        }
+        if (header.get(CLASS_AT) != CLASS_64) {
+            return Optional.of("is a library of 32 bits");
+        }
+        header.order(header.get(ORDER_AT) == LITTLE_ENDIAN ? ByteOrder.LITTLE_ENDIAN : ByteOrder.BIG_ENDIAN);
+        int machine = Short.toUnsignedInt(header.getShort(MACHINE_AT));
+        String name = MACHINES.getOrDefault(machine, "machine number " + machine);
+        if (!name.equals(architecture)) {
+            return Optional.of("is for " + name + ", and this Java runs on " + architecture);
+        }
+        return header.getShort(TYPE_AT) == SHARED_OBJECT
+                ? Optional.empty()
+                : Optional.of("is an ELF file, but no shared library");
+    }
+
+    private static ByteBuffer header(Path file) throws IOException {
+        try (InputStream in = Files.newInputStream(file)) {
+            return ByteBuffer.wrap(in.readNBytes(BYTES)).order(ByteOrder.LITTLE_ENDIAN);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+package io.cistern.loader.library;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.BaseRange;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.RecordsUse;
+import io.cistern.spi.Segment;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/// An allocator in C. Each call goes to the library, and whatever it does or leaves undone stays with it:
+///
+/// 1. the device's primary context is made current, for a library that ignores its argument `device`;
+/// 2. the library is called; null is out of memory;
+/// 3. the context that was current before comes back, whatever the library made current;
+/// 4. what it returned is [checked][PointerCheck], on a real GPU, before anybody gets it.
+///
+/// On a simulated GPU there is no context, and what the library returns is no memory of that GPU: addresses are
+/// counted, but nothing can be read or written there.
+///
+/// **Threads.** As the library: it is called by every thread that allocates, also by several at once, except for
+/// allocations in a pool of its own, which take turns.
+final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
+    private static final AtomicLong LAST_POOL = new AtomicLong();
+
+    private final LibraryFunctions functions;
+    private final CudaDriver driver;
+    private final boolean hasContexts;
+    private final @Nullable PointerCheck check;
+
+    /// The number of the library's pool; 0 for none.
+    private final long pool;
+
+    LibraryAllocator(LibraryFunctions functions, CudaDriver driver, @Nullable PointerCheck check) {
+        this.functions = functions;
+        this.driver = driver;
+        this.hasContexts = !driver.simulated();
+        this.check = check;
+        this.pool = functions.has(LibraryFunctions.BEGIN_POOL) ? LAST_POOL.incrementAndGet() : 0;
+    }
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        long address = call(byteSize, device, stream);
+        if (address == 0) {
+            throw new DeviceOutOfMemoryException(byteSize, device, "library " + functions.library() + " returned null");
+        }
+        return check == null ? address : check.taken(address, byteSize, device);
+    }
+
+    private long call(long byteSize, int device, long stream) {
+        long before = hasContexts ? driver.devices().enterContext(device) : 0;
+        try {
+            return pool == 0
+                    ? functions.allocate(byteSize, device, stream)
+                    : callInPool(byteSize, device, stream);
+        } finally {
+            leave(device, before);
+        }
+    }
+
+    /// The library knows one pool at a time.
+    private long callInPool(long byteSize, int device, long stream) {
+        synchronized (LAST_POOL) {
+            LibraryCalls.Rare.pool(functions.hook(LibraryFunctions.BEGIN_POOL), device, pool);
+            try {
+                return functions.allocate(byteSize, device, stream);
+            } finally {
+                LibraryCalls.Rare.pool(functions.hook(LibraryFunctions.END_POOL), device, pool);
+            }
+        }
+    }
+
+    private void leave(int device, long before) {
+        if (hasContexts) {
+            driver.devices().leaveContext(device, before);
+        }
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        if (check != null) {
+            check.freed(address); // First: from the call on the library may give it out again.
+        }
+        long before = hasContexts ? driver.devices().enterContext(device) : 0;
+        try {
+            functions.free(address, byteSize, device, stream);
+        } finally {
+            leave(device, before);
+        }
+    }
+
+    private void inContext(int device, Runnable hook) {
+        long before = hasContexts ? driver.devices().enterContext(device) : 0;
+        try {
+            hook.run();
+        } finally {
+            leave(device, before);
+        }
+    }
+
+    /// {@inheritDoc}
+    ///
+    /// The library's `reset` gives back what it keeps, on all devices; without one, nothing is given back.
+    @Override
+    public long trim(int device, long keepBytes) {
+        if (!functions.has(LibraryFunctions.RESET) || keepBytes == Long.MAX_VALUE) {
+            return 0;
+        }
+        long before = driver.memory().freeBytes(device);
+        inContext(device, () -> LibraryCalls.Rare.reset(functions.hook(LibraryFunctions.RESET)));
+        return Math.max(0, driver.memory().freeBytes(device) - before);
+    }
+
+    void setFraction(double fraction, int deviceCount) {
+        for (int each = 0; each < deviceCount; each++) {
+            int device = each;
+            inContext(
+                    device,
+                    () -> LibraryCalls.Rare.memoryFraction(
+                            functions.hook(LibraryFunctions.MEMORY_FRACTION), fraction, device));
+        }
+    }
+
+    @Override
+    public boolean recordUse(long address, int device, long stream) {
+        inContext(
+                device,
+                () -> LibraryCalls.Rare.recordStream(functions.hook(LibraryFunctions.RECORD_STREAM), address, stream));
+        return true;
+    }
+
+    /// {@inheritDoc}
+    ///
+    /// The library's `base_alloc` tells; without one, the driver does.
+    @Override
+    public Segment base(long address, int device) {
+        if (!functions.has(LibraryFunctions.BASE_ALLOC)) {
+            var range = driver.memory().range(device, address);
+            return new Segment(range.address(), range.byteSize(), device);
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment size = arena.allocate(ValueLayout.JAVA_LONG);
+            long[] base = new long[1];
+            inContext(
+                    device,
+                    () -> base[0] = LibraryCalls.Rare.base(functions.hook(LibraryFunctions.BASE_ALLOC), address, size));
+            return new Segment(base[0], size.get(ValueLayout.JAVA_LONG, 0), device);
+        }
+    }
+
+    /// A library without `record_stream` leaves uses on other streams to the framework.
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        return type == RecordsUse.class && !functions.has(LibraryFunctions.RECORD_STREAM)
+                ? Optional.empty()
+                : DeviceAllocator.super.extension(type);
+    }
+
+    /// Ends the library's pool, if this has one. The library stays loaded, for the next to open it.
+    @Override
+    public void close() {
+        for (int each = 0; pool != 0 && each < driver.devices().count(); each++) {
+            int device = each;
+            inContext(
+                    device, () -> LibraryCalls.Rare.pool(functions.hook(LibraryFunctions.RELEASE_POOL), device, pool));
+        }
+    }
+}

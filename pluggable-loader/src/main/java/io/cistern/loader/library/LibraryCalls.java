@@ -1,0 +1,140 @@
+package io.cistern.loader.library;
+
+import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+
+/// The C calls of an allocator's library. Each has one handle that takes the function's address first: the
+/// handles are constants to the compiler, which inlines them, while the addresses belong to a library.
+final class LibraryCalls {
+    private static final FunctionDescriptor MALLOC_SHAPE =
+            FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
+    private static final FunctionDescriptor FREE_SHAPE =
+            FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
+    private static final MethodHandle MALLOC = handle(MALLOC_SHAPE);
+    private static final MethodHandle FREE = handle(FREE_SHAPE);
+
+    /// A brief call does not tell the JVM that the thread leaves Java, which saves most of its cost; meanwhile no garbage
+    /// is collected, and calling Java from there ends the process.
+    private static final Linker.Option BRIEF = Linker.Option.critical(false);
+
+    private static final MethodHandle BRIEF_MALLOC = handle(MALLOC_SHAPE, BRIEF);
+    private static final MethodHandle BRIEF_FREE = handle(FREE_SHAPE, BRIEF);
+
+    private LibraryCalls() {}
+
+    @SuppressWarnings("restricted")
+    private static MethodHandle handle(FunctionDescriptor shape, Linker.Option... options) {
+        return Linker.nativeLinker().downcallHandle(shape, options);
+    }
+
+    /// `void* malloc(ssize_t size, int device, cudaStream_t stream)`
+    static long malloc(MemorySegment function, boolean brief, long byteSize, int device, long stream) {
+        try {
+            return brief
+                    ? (long) BRIEF_MALLOC.invokeExact(function, byteSize, device, stream)
+                    : (long) MALLOC.invokeExact(function, byteSize, device, stream);
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    /// `void free(void* ptr, ssize_t size, int device, cudaStream_t stream)`
+    static void free(MemorySegment function, boolean brief, long address, long byteSize, int device, long stream) {
+        try {
+            if (brief) {
+                BRIEF_FREE.invokeExact(function, address, byteSize, device, stream);
+            } else {
+                FREE.invokeExact(function, address, byteSize, device, stream);
+            }
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    private static RuntimeException unexpected(Throwable thrown) {
+        if (thrown instanceof Error error) {
+            throw error;
+        }
+        return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
+    }
+
+    /// The rarer calls; bound where a library has one of them.
+    static final class Rare {
+        private static final MethodHandle NOTHING = handle(FunctionDescriptor.ofVoid());
+        private static final MethodHandle INT = handle(FunctionDescriptor.ofVoid(JAVA_INT));
+        private static final MethodHandle FRACTION = handle(FunctionDescriptor.ofVoid(JAVA_DOUBLE, JAVA_INT));
+        private static final MethodHandle BASE = handle(FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG));
+        private static final MethodHandle RECORD = handle(FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG));
+        private static final MethodHandle POOL = handle(FunctionDescriptor.ofVoid(JAVA_INT, JAVA_LONG, JAVA_LONG));
+
+        private Rare() {}
+
+        /// `void reset(void)`
+        static void reset(long function) {
+            run(() -> {
+                NOTHING.invokeExact(at(function));
+            });
+        }
+
+        /// `void init(int device_count)`
+        static void init(long function, int deviceCount) {
+            run(() -> {
+                INT.invokeExact(at(function), deviceCount);
+            });
+        }
+
+        /// `void memory_fraction(double fraction, int device)`
+        static void memoryFraction(long function, double fraction, int device) {
+            run(() -> {
+                FRACTION.invokeExact(at(function), fraction, device);
+            });
+        }
+
+        /// `void* base_alloc(void* ptr, size_t* size)`
+        ///
+        /// @param size where the size is written
+        static long base(long function, long address, MemorySegment size) {
+            try {
+                return (long) BASE.invokeExact(at(function), address, size.address());
+            } catch (Throwable e) {
+                throw unexpected(e);
+            }
+        }
+
+        /// `void record_stream(void* ptr, cudaStream_t stream)`
+        static void recordStream(long function, long address, long stream) {
+            run(() -> {
+                RECORD.invokeExact(at(function), address, stream);
+            });
+        }
+
+        /// `void begin|end|release(int device, uint64_t first, uint64_t second)`
+        static void pool(long function, int device, long id) {
+            run(() -> {
+                POOL.invokeExact(at(function), device, 0L, id);
+            });
+        }
+
+        private static MemorySegment at(long address) {
+            return MemorySegment.ofAddress(address);
+        }
+
+        private static void run(Call call) {
+            try {
+                call.run();
+            } catch (Throwable e) {
+                throw unexpected(e);
+            }
+        }
+
+        private interface Call {
+            void run() throws Throwable;
+        }
+    }
+}

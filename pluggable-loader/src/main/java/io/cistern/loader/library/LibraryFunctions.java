@@ -1,0 +1,117 @@
+package io.cistern.loader.library;
+
+import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorOptions;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+
+/// The functions that a library offers, found by the symbols that its spec names. `malloc` and `free` are there; the
+/// hooks are those that the spec names, and each of them is there too.
+///
+/// | option | function in C | used for |
+/// |---|---|---|
+/// | `malloc` | `void* f(ssize_t size, int device, cudaStream_t stream)` | every allocation; null is out of memory |
+/// | `free` | `void f(void* ptr, ssize_t size, int device, cudaStream_t stream)` | every free |
+/// | `init` | `void f(int device_count)` | once in a process, before the first allocation |
+/// | `reset` | `void f(void)` | `trim` |
+/// | `memory_fraction` | `void f(double fraction, int device)` | option `fraction`, when the library is opened |
+/// | `base_alloc` | `void* f(void* ptr, size_t* size)` | the driver's allocation that a block lies in |
+/// | `record_stream` | `void f(void* ptr, cudaStream_t stream)` | uses on other streams |
+/// | `begin_pool`, `end_pool` | `void f(int device, uint64_t first, uint64_t second)` | around each allocation |
+/// | `release_pool` | as these | at the end of this allocator |
+///
+/// A pool's number is the pair (0, n), n being another one for each allocator that is opened. PyTorch's own function
+/// to begin a pool takes a C++ function object besides, which C can't make.
+///
+/// @param library the library
+/// @param malloc function
+/// @param free function
+/// @param hooks addresses by option, of those that are there
+/// @param brief whether `malloc` and `free` are called as functions that never wait and never call Java
+record LibraryFunctions(
+        NativeLibrary library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks, boolean brief) {
+    /// Those of the example in PyTorch's documentation, which many libraries began as.
+    private static final String USUAL_MALLOC = "my_malloc";
+
+    private static final String USUAL_FREE = "my_free";
+
+    static final String INIT = "init";
+    static final String RESET = "reset";
+    static final String MEMORY_FRACTION = "memory_fraction";
+    static final String BASE_ALLOC = "base_alloc";
+    static final String RECORD_STREAM = "record_stream";
+    static final String BEGIN_POOL = "begin_pool";
+    static final String END_POOL = "end_pool";
+    static final String RELEASE_POOL = "release_pool";
+
+    private static final List<String> HOOKS =
+            List.of(INIT, RESET, MEMORY_FRACTION, BASE_ALLOC, RECORD_STREAM, BEGIN_POOL, END_POOL, RELEASE_POOL);
+    private static final List<String> POOL_HOOKS = List.of(BEGIN_POOL, END_POOL, RELEASE_POOL);
+
+    /// Libraries whose `init` was called, with its address.
+    private static final Set<Long> INITIALISED = ConcurrentHashMap.newKeySet();
+
+    /// Loads the library of a spec and finds its functions.
+    ///
+    /// @throws ConfigurationException if the library can't be loaded or lacks a symbol; names file and symbol
+    static LibraryFunctions load(AllocatorOptions options) {
+        String malloc = options.text("malloc").orElse(USUAL_MALLOC);
+        String free = options.text("free").orElse(USUAL_FREE);
+        Map<String, String> named = new TreeMap<>();
+        HOOKS.forEach(hook -> options.text(hook).ifPresent(symbol -> named.put(hook, symbol)));
+        List<String> before = options.list("preload").orElse(List.of());
+        boolean trial = options.flag("trial").orElse(true);
+        String sha256 = options.text("sha256").orElse(null);
+        String path = options.text("path")
+                .orElseThrow(
+                        () -> new ConfigurationException(
+                                "'library' needs the path of a shared library: library:path=/x/alloc.so,malloc=my_malloc,free=my_free"));
+        NativeLibrary library = NativeLibrary.load(Path.of(path), sha256, before, trial);
+        requireWholePool(library, named.keySet());
+        Map<String, Long> hooks = new TreeMap<>();
+        named.forEach((hook, symbol) -> hooks.put(hook, library.function(symbol, hook)));
+        return new LibraryFunctions(
+                library,
+                MemorySegment.ofAddress(library.function(malloc, "malloc")),
+                MemorySegment.ofAddress(library.function(free, "free")),
+                hooks,
+                options.flag("brief").orElse(false));
+    }
+
+    private static void requireWholePool(NativeLibrary library, Set<String> named) {
+        if (POOL_HOOKS.stream().anyMatch(named::contains) && !named.containsAll(POOL_HOOKS)) {
+            throw new ConfigurationException("library " + library + ": pools need all of "
+                    + String.join(", ", POOL_HOOKS) + "; this spec names " + named);
+        }
+    }
+
+    /// 0: out of memory.
+    long allocate(long byteSize, int device, long stream) {
+        return LibraryCalls.malloc(malloc, brief, byteSize, device, stream);
+    }
+
+    void free(long address, long byteSize, int device, long stream) {
+        LibraryCalls.free(free, brief, address, byteSize, device, stream);
+    }
+
+    boolean has(String hook) {
+        return hooks.containsKey(hook);
+    }
+
+    /// The address of a hook that is there.
+    long hook(String hook) {
+        return hooks.getOrDefault(hook, 0L);
+    }
+
+    /// Calls `init`, if there is one that was not called yet in this process.
+    void initialise(int deviceCount) {
+        if (has(INIT) && INITIALISED.add(hook(INIT))) {
+            LibraryCalls.Rare.init(hook(INIT), deviceCount);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+package io.cistern.loader.library;
+
+import io.cistern.AllocatorContractException;
+import io.cistern.cuda.Streams;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.SegmentSourceProvider;
+
+/// Provides the segment source `library`: a C shared library under an allocator that keeps and cuts what it gives, as
+/// `caching:source="library:path=/x/alloc.so,…"`. Options as [LibraryProvider].
+public final class LibrarySourceProvider implements SegmentSourceProvider {
+    /// For [java.util.ServiceLoader].
+    public LibrarySourceProvider() {}
+
+    @Override
+    public int spiVersion() {
+        return AllocatorProvider.SPI_VERSION;
+    }
+
+    @Override
+    public String name() {
+        return LibraryProvider.NAME;
+    }
+
+    /// As that of the allocator.
+    @Override
+    public Availability availability(DeviceEnvironment environment) {
+        return LibraryProvider.available();
+    }
+
+    @Override
+    public SegmentSource open(AllocatorContext context) {
+        return new LibrarySource(LibraryProvider.opened(context));
+    }
+
+    /// Segments are not used in stream order, so the library is given the legacy default stream.
+    private record LibrarySource(LibraryAllocator library) implements RangeSource {
+        @Override
+        public Segment acquire(long byteSize, long byteAlignment, int device) {
+            long address = library.allocate(byteSize, device, Streams.LEGACY_DEFAULT);
+            if (address % byteAlignment != 0) {
+                library.free(address, byteSize, device, Streams.LEGACY_DEFAULT);
+                throw new AllocatorContractException("segment source library returned 0x" + Long.toHexString(address)
+                        + " for " + byteSize + " bytes on device " + device + ", which is not a multiple of "
+                        + byteAlignment);
+            }
+            return new Segment(address, byteSize, device);
+        }
+
+        @Override
+        public void release(Segment segment) {
+            library.free(segment.address(), segment.byteSize(), segment.device(), Streams.LEGACY_DEFAULT);
+        }
+
+        @Override
+        public void close() {
+            library.close();
+        }
+    }
+}

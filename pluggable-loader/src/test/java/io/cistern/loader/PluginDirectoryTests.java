@@ -1,0 +1,232 @@
+package io.cistern.loader;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.Catalog.Kind;
+import io.cistern.spi.SegmentSourceProvider;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/// What a plug-in directory brings, and what of it is refused.
+class PluginDirectoryTests {
+    @TempDir
+    private Path folder;
+
+    private PluginFolder plugins;
+
+    @BeforeEach
+    void makeFolder() throws IOException {
+        plugins = new PluginFolder(folder);
+    }
+
+    @Test
+    void aDroppedJarIsListedWithItsDigest() throws IOException {
+        Path jar = plugins.drop(
+                "good.jar",
+                PluginJar.allocator("acme.Good", Sources.provider("acme.Good", "good"))
+                        .source("acme.Ranges", Sources.source("acme.Ranges", "ranges"))
+                        .service(SegmentSourceProvider.class, "acme.Ranges"));
+        Catalog catalog = plugins.discover();
+
+        String origin =
+                jar + ", sha256 " + AllowedDigests.of(Files.readAllBytes(jar)).substring(0, 12);
+        assertThat(catalog.entries())
+                .contains(
+                        new Catalog.Entry(Kind.ALLOCATOR, "good", origin, 0, java.util.Optional.empty()),
+                        new Catalog.Entry(Kind.SOURCE, "ranges", origin, 0, java.util.Optional.empty()));
+        assertThat(catalog.allocator("good").name()).isEqualTo("good");
+        assertThat(PluginFolder.problems(catalog)).isEmpty();
+    }
+
+    @Test
+    void twoPluginsWithClashingDependenciesLiveTogether() {
+        for (String each : new String[] {"one", "two"}) {
+            String name = "lib.Version.NAME + \"-" + each + "\"";
+            plugins.drop(
+                    each + ".jar",
+                    PluginJar.allocator("acme.Plugin", Sources.provider("acme.Plugin", name, "SPI_VERSION", ""))
+                            .source(
+                                    "lib.Version",
+                                    "package lib; public class Version { public static String NAME = new String(\"v"
+                                            + each.length()
+                                            + each.charAt(0) + "\"); }"));
+        }
+        Catalog catalog = plugins.discover();
+
+        assertThat(PluginFolder.problems(catalog)).isEmpty();
+        assertThat(catalog.allocator("v3o-one").name()).isEqualTo("v3o-one");
+        assertThat(catalog.allocator("v3t-two").name()).isEqualTo("v3t-two");
+    }
+
+    @Test
+    void aFolderOfJarsIsOnePlugin() throws IOException {
+        Path one = Files.createDirectories(plugins.path.resolve("acme"));
+        String source = Sources.provider("acme.Good", "lib.Names.MINE", "SPI_VERSION", "");
+        PluginJar whole = PluginJar.allocator("acme.Good", source)
+                .source(
+                        "lib.Names",
+                        "package lib; public class Names { public static String MINE = \"mine\".strip(); }");
+        whole.without("acme.Good").build(one.resolve("b-lib.jar"));
+        PluginJar.allocator("acme.Good", source)
+                .source(
+                        "lib.Names",
+                        "package lib; public class Names { public static String MINE = \"mine\".strip(); }")
+                .without("lib.Names")
+                .build(one.resolve("a-plugin.jar"));
+        delete(one.resolve("b-lib.jar"), "META-INF/services/" + AllocatorProvider.class.getName());
+
+        assertThat(plugins.discover().allocator("mine").name()).isEqualTo("mine");
+    }
+
+    private static void delete(Path jar, String entry) throws IOException {
+        try (var files = java.nio.file.FileSystems.newFileSystem(jar)) {
+            Files.delete(files.getPath(entry));
+        }
+    }
+
+    @Test
+    void thePluginDoesNotSeeTheProgramsClasses() {
+        String source = Sources.provider(
+                "acme.Nosy",
+                "name()",
+                "SPI_VERSION",
+                "private static String named() { try { Class.forName(\"org.junit.jupiter.api.Test\"); return \"sees\"; }"
+                        + " catch (ClassNotFoundException e) { return \"blind\"; } }");
+        plugins.drop("nosy.jar", "acme.Nosy", source.replace("return name()", "return named()"));
+
+        assertThat(plugins.discover().allocator("blind").name()).isEqualTo("blind");
+    }
+
+    @Test
+    void aJarThatIsOverwrittenLaterDisturbsNobody() throws IOException {
+        String source = Sources.provider("acme.Late", "late").replace("return null", "throw new acme.Later().error()");
+        Path jar = plugins.drop(
+                "late.jar",
+                PluginJar.allocator("acme.Late", source)
+                        .source(
+                                "acme.Later",
+                                "package acme; public class Later {"
+                                        + " RuntimeException error() { return new IllegalStateException(\"loaded\"); } }"));
+        AllocatorProvider provider = plugins.discover().allocator("late");
+        Files.writeString(jar, "something else");
+
+        assertThatThrownBy(() -> provider.open(null)).hasMessage("loaded");
+    }
+
+    @Test
+    void halfWrittenJarsAreRefusedWhereverTheyEnd() throws IOException {
+        Path jar = plugins.drop("good.jar", "acme.Good", Sources.provider("acme.Good", "good"));
+        byte[] whole = Files.readAllBytes(jar);
+        for (int length = 0; length < whole.length; length += 37) {
+            Files.write(jar, java.util.Arrays.copyOf(whole, length));
+            assertThat(PluginFolder.problems(plugins.discover()))
+                    .as("%s of %s bytes", length, whole.length)
+                    .hasEntrySatisfying(
+                            "good.jar", why -> assertThat(why).contains("is no JAR, or only half of one: "));
+        }
+        Files.write(jar, whole);
+        assertThat(PluginFolder.problems(plugins.discover())).isEmpty();
+    }
+
+    @Test
+    void whatEverybodyMayWriteToIsRefused() throws IOException {
+        Path jar = plugins.drop("good.jar", "acme.Good", Sources.provider("acme.Good", "good"));
+        Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-rw-rw-"));
+        assertThat(PluginFolder.problems(plugins.discover()))
+                .containsExactly(Map.entry("good.jar", "good.jar can be written by everybody; chmod o-w it"));
+
+        Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-r--r--"));
+        Files.setPosixFilePermissions(plugins.path, PosixFilePermissions.fromString("rwxrwxrwx"));
+        assertThat(PluginFolder.problems(plugins.discover()))
+                .containsExactly(Map.entry(
+                        "plugins", "(property cistern.plugins) plugins can be written by everybody; chmod o-w it"));
+    }
+
+    @Test
+    void onlyAllowedContentsAreLoaded() throws IOException {
+        Path good = plugins.drop("good.jar", "acme.Good", Sources.provider("acme.Good", "good"));
+        Path other = plugins.drop("other.jar", "acme.Other", Sources.provider("acme.Other", "other"));
+        Path list = Files.writeString(
+                folder.resolve("allowed"), AllowedDigests.of(Files.readAllBytes(good)) + "  good.jar\n");
+        plugins.properties.put("cistern.plugins.allowed", list.toString());
+        Catalog catalog = plugins.discover();
+
+        assertThat(catalog.allocator("good").name()).isEqualTo("good");
+        assertThat(PluginFolder.problems(catalog))
+                .containsExactly(Map.entry(
+                        "other.jar",
+                        "other.jar is not allowed: its SHA-256 is " + AllowedDigests.of(Files.readAllBytes(other))
+                                + ", which is not in property cistern.plugins.allowed (" + list + ")"));
+    }
+
+    @Test
+    void aListThatCannotBeReadAllowsNothing() {
+        plugins.drop("good.jar", "acme.Good", Sources.provider("acme.Good", "good"));
+        plugins.properties.put("cistern.plugins.allowed", folder.resolve("none").toString());
+
+        assertThat(PluginFolder.problems(plugins.discover()).get("good.jar")).contains("can't be read: ");
+    }
+
+    @Test
+    void aDirectoryThatIsNotThereIsTold() {
+        plugins.properties.put("cistern.plugins", folder.resolve("none").toString());
+
+        assertThat(PluginFolder.problems(plugins.discover()).get("none"))
+                .startsWith("(property cistern.plugins) can't be read: ");
+    }
+
+    @Test
+    void aNewerSpiIsRefusedHereToo() {
+        plugins.drop("new.jar", "acme.New", Sources.provider("acme.New", "\"new\"", "2", ""));
+
+        assertThatThrownBy(() -> plugins.discover().allocator("new"))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("is built for version 2 of the SPI, newer than version 1 here");
+    }
+
+    @Test
+    void aNameThatTwoPluginsClaimIsNobodys() {
+        plugins.drop("one.jar", "one.Fast", Sources.provider("one.Fast", "fast"));
+        plugins.drop("two.jar", "two.Fast", Sources.provider("two.Fast", "fast"));
+
+        assertThatThrownBy(() -> plugins.discover().allocator("fast"))
+                .hasMessageContaining("one.jar")
+                .hasMessageContaining("shares its name with two.Fast of ");
+    }
+
+    @Test
+    void aNameStandsForASpec() {
+        plugins.properties.put("cistern.define.plain", "direct");
+        plugins.properties.put("cistern.define.bad", "direct:");
+        Catalog catalog = plugins.discover();
+
+        assertThat(catalog.allocator("plain").name()).isEqualTo("plain");
+        assertThat(PluginFolder.problems(catalog).get("bad")).startsWith("spec 'direct:': a key is expected");
+    }
+
+    @Test
+    void onlyWhatChangedIsLoadedAgain() {
+        plugins.drop("same.jar", "acme.Same", Sources.provider("acme.Same", "same"));
+        plugins.drop("next.jar", "acme.Next", Sources.provider("acme.Next", "next"));
+        LoaderCatalog before = (LoaderCatalog) plugins.discover();
+        plugins.drop("next.jar", "acme.Next", Sources.provider("acme.Next", "newer"));
+        LoaderCatalog after = (LoaderCatalog) before.refreshed();
+
+        assertThat(after.plugins()).hasSize(2).containsOnlyOnce(before.plugins().get(1));
+        assertThat(after.plugins()).doesNotContain(before.plugins().get(0));
+        assertThat(after.allocator("newer").name()).isEqualTo("newer");
+        assertThat(before.allocator("next").name()).isEqualTo("next");
+        assertThat(after.entries()).isNotEqualTo(before.entries());
+        assertThat(after.refreshed().entries()).isEqualTo(after.entries());
+    }
+}

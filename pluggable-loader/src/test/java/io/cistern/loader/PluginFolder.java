@@ -1,0 +1,51 @@
+package io.cistern.loader;
+
+import io.cistern.cuda.settings.Settings;
+import io.cistern.spi.Catalog;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+
+/// A plug-in directory with the catalogue that is made of it.
+final class PluginFolder {
+    final Path path;
+    final Map<String, String> properties = new TreeMap<>();
+    private Patience patience = Patience.USUAL;
+
+    PluginFolder(Path folder) throws IOException {
+        path = Files.createDirectories(folder.resolve("plugins"));
+        properties.put("cistern.plugins", path.toString());
+    }
+
+    /// Waits no longer for those that never answer.
+    PluginFolder impatient() {
+        patience = new Patience(Duration.ofMillis(200));
+        return this;
+    }
+
+    /// Drops a plug-in of one allocator.
+    Path drop(String file, PluginJar plugin) {
+        return plugin.build(path.resolve(file));
+    }
+
+    Path drop(String file, String className, String source) {
+        return drop(file, PluginJar.allocator(className, source));
+    }
+
+    Catalog discover() {
+        return new LoaderCatalogProvider(() -> new Settings(properties, Map.of()), patience)
+                .discover(getClass().getClassLoader(), List.of(), List.of());
+    }
+
+    static Map<String, String> problems(Catalog catalog) {
+        return catalog.entries().stream()
+                .filter(entry -> entry.problem().isPresent())
+                .collect(Collectors.toMap(
+                        Catalog.Entry::name, entry -> entry.problem().orElseThrow()));
+    }
+}

@@ -1,0 +1,146 @@
+package io.cistern.loader;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.Allocator;
+import io.cistern.ConfigurationException;
+import io.cistern.DeviceMemory;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/// A changed configuration, or a new version of a plug-in, is applied when somebody asks, and only then.
+class ReloadTests {
+    private static final long MIB = 1 << 20;
+
+    @TempDir
+    private Path folder;
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
+    private PluginFolder plugins;
+    private DeviceMemory memory;
+
+    @BeforeEach
+    void open() throws IOException {
+        plugins = new PluginFolder(folder);
+        plugins.properties.put(
+                "cistern.config", folder.resolve("cistern.properties").toString());
+        configure("cistern.allocator=caching\n");
+        memory = DeviceMemory.open(gpu, plugins.discover());
+    }
+
+    @AfterEach
+    void nothingIsLost() {
+        memory.close();
+        assertThat(memory.allocators()).isEmpty();
+        assertThat(gpu.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    @Test
+    void aChangedFileIsAppliedOnRequestAndOldBlocksGoBackToTheirMaker() throws IOException {
+        Allocator first = memory.current();
+        long old = memory.allocate(MIB, 0, 0);
+        configure("cistern.allocator=direct\n");
+        assertThat(memory.current()).isSameAs(first);
+
+        assertThat(memory.reload()).containsExactly("device 0: caching -> direct");
+
+        long young = memory.allocate(MIB, 0, 0);
+        assertThat(memory.current().statistics(0).liveBlocks()).isEqualTo(1);
+        memory.free(young, 0);
+        assertThat(first.isDrained()).isFalse();
+        memory.free(old, 0);
+        assertThat(first.isDrained()).isTrue();
+    }
+
+    @Test
+    void nothingHappensWhereNothingChanged() {
+        Allocator first = memory.current();
+
+        assertThat(memory.reload()).isEmpty();
+        assertThat(memory.current()).isSameAs(first);
+    }
+
+    @Test
+    void whatCannotBeOpenedChangesNothing() throws IOException {
+        Allocator first = memory.current();
+        Catalog catalog = memory.catalog();
+        configure("cistern.allocator=caching:no_such=1\n");
+
+        assertThatThrownBy(memory::reload)
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("no_such");
+
+        assertThat(memory.current()).isSameAs(first);
+        assertThat(memory.catalog()).isSameAs(catalog);
+        memory.free(memory.allocate(MIB, 0, 0), 0);
+        assertThat(memory.allocators()).containsExactly(first);
+    }
+
+    @Test
+    void ifOneDeviceCannotFollowNoneDoes() throws IOException {
+        Allocator zero = memory.current(0);
+        Allocator one = memory.current(1);
+        configure("cistern.device.0.allocator=direct\ncistern.device.1.allocator=nobody\n");
+
+        assertThatThrownBy(memory::reload).hasMessageContaining("no allocator is named 'nobody'");
+
+        assertThat(memory.current(0)).isSameAs(zero);
+        assertThat(memory.current(1)).isSameAs(one);
+        assertThat(memory.allocators()).containsExactly(zero);
+    }
+
+    @Test
+    void eachDeviceFollowsItsOwnSetting() throws IOException {
+        assertThat(memory.current(0)).isSameAs(memory.current(1));
+        configure("cistern.allocator=caching\ncistern.device.1.allocator=direct\n");
+
+        assertThat(memory.reload()).containsExactly("device 1: caching -> direct");
+
+        assertThat(memory.current(0).name()).isEqualTo("caching");
+        assertThat(memory.current(1).name()).isEqualTo("direct");
+    }
+
+    @Test
+    void whatTheProgramChoseStays() throws IOException {
+        Allocator mine = memory.setCurrent("direct");
+        configure("cistern.allocator=caching:slack=0\n");
+
+        assertThat(memory.reload()).isEmpty();
+        assertThat(memory.current()).isSameAs(mine);
+    }
+
+    @Test
+    void aNewVersionOfAPluginTakesOver() throws IOException {
+        plugins.drop("acme.jar", "acme.A", Sources.recycling("acme.A", "acme"));
+        configure("cistern.allocator=acme\n");
+        assertThat(memory.reload()).isEmpty();
+        Allocator first = memory.current();
+        long old = memory.allocate(MIB, 0, 0);
+
+        plugins.drop("acme.jar", "acme.A", Sources.recycling("acme.A", "acme").replace("poll()", "pollLast()"));
+        assertThat(memory.reload()).containsExactly("device 0: acme -> acme");
+        assertThat(memory.current()).isNotSameAs(first);
+        memory.free(old, 0);
+        assertThat(first.isDrained()).isTrue();
+
+        Allocator second = memory.current();
+        Files.writeString(plugins.path.resolve("acme.jar"), "half of a J");
+        assertThatThrownBy(memory::reload).hasMessageContaining("no allocator is named 'acme'");
+        assertThat(memory.current()).isSameAs(second);
+        memory.free(memory.allocate(MIB, 0, 0), 0);
+    }
+
+    private void configure(String text) throws IOException {
+        Files.writeString(folder.resolve("cistern.properties"), text);
+    }
+}

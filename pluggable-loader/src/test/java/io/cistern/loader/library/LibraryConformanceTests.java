@@ -1,0 +1,49 @@
+package io.cistern.loader.library;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.loader.functions.AllocatorFunctions;
+import io.cistern.spi.Catalog;
+import io.cistern.testkit.AllocatorConformance;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.io.TempDir;
+
+/// A library whose functions are those of another allocator of the same GPU: every block goes from Java to C and from
+/// C to Java, and is memory that can be written and read.
+class LibraryConformanceTests extends AllocatorConformance {
+    @TempDir
+    private static Path folder;
+
+    private static Path library;
+    private static MethodHandle relay;
+
+    @BeforeAll
+    @SuppressWarnings("restricted")
+    static void compile() {
+        library = CSources.library(folder.resolve("relay.so"), CSources.RELAY);
+        relay = Linker.nativeLinker()
+                .downcallHandle(
+                        SymbolLookup.libraryLookup(library, Arena.global()).findOrThrow("relay"),
+                        FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.ADDRESS));
+    }
+
+    @Override
+    protected Allocator open(DeviceMemory memory) {
+        DeviceMemory behind = DeviceMemory.open(memory.driver(), Catalog.discover(List.of(), List.of()));
+        AllocatorFunctions functions = AllocatorFunctions.of(behind, behind.open("direct"));
+        try {
+            relay.invokeExact(functions.malloc(), functions.free());
+        } catch (Throwable e) {
+            throw new IllegalStateException(e);
+        }
+        return memory.open("library:path=" + library);
+    }
+}

@@ -1,0 +1,272 @@
+package io.cistern.loader.library;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.Allocator;
+import io.cistern.ConfigurationException;
+import io.cistern.DeviceMemory;
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.MemoryPool;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.BaseRange;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.RecordsUse;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.CleanupMode;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// Shared libraries as allocators, on a simulated GPU, where they are counted and nothing more.
+class LibraryTests {
+    private static final long MIB = 1 << 20;
+
+    @TempDir(cleanup = CleanupMode.ALWAYS)
+    private Path folder;
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
+    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.discover(List.of(), List.of()));
+
+    @AfterEach
+    void nothingIsLeft() {
+        memory.close();
+        assertThat(memory.allocators()).isEmpty();
+        gpu.close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aLibraryIsMeteredLimitedAndOwnedLikeAnyOther(boolean brief) {
+        Allocator library = memory.setCurrent("library:path=" + plain() + ",brief=" + brief);
+        long one = memory.allocate(3 * MIB, 0, 0);
+        long two = memory.allocate(MIB, 1, 0);
+        assertThat(library.statistics(0).requestedBytes()).isEqualTo(3 * MIB);
+        assertThat(library.statistics(1).liveBlocks()).isEqualTo(1);
+        memory.setCurrent("direct");
+        memory.free(one, 0);
+        memory.free(two, 0);
+        assertThat(library.statistics(0).liveBlocks()).isZero();
+        assertThat(library.reservedBytes(0)).as("what it keeps, nobody knows").isEmpty();
+    }
+
+    @Test
+    void nullIsOutOfMemory() {
+        Path file = plain();
+        Allocator library = memory.open("library:path=" + file);
+
+        assertThatThrownBy(() -> library.allocate(1L << 41, 0, 0))
+                .isInstanceOf(DeviceOutOfMemoryException.class)
+                .hasMessageContaining("library " + file + " returned null");
+        assertThat(library.statistics(0).requestedPeakBytes()).isZero();
+    }
+
+    @Test
+    void aPoolKeepsAndCutsItsSegments() {
+        try (MemoryPool pool = memory.pool("caching:source=\"library:path=" + plain() + "\"")) {
+            long one = pool.allocate(1000, 0, 0);
+            long two = pool.allocate(1000, 0, 0);
+            assertThat(pool.reservedBytes(0)).hasValue(2 * MIB);
+            memory.free(one, 0);
+            memory.free(two, 0);
+        }
+    }
+
+    @Test
+    void aMissingSymbolIsNamedWithItsFile() {
+        Path file = plain();
+
+        assertRefused(
+                () -> memory.open("library:path=" + file + ",malloc=alloc"),
+                "library " + file + " has no symbol 'alloc'; name the right one with option malloc");
+        assertRefused(
+                () -> memory.open("library:path=" + file + ",reset=empty"),
+                "library " + file + " has no symbol 'empty'; name the right one with option reset");
+    }
+
+    @Test
+    void whatIsNoLibraryOfThisMachineIsRefused() throws IOException {
+        Path text = Files.writeString(folder.resolve("text.so"), "no library");
+        byte[] whole = Files.readAllBytes(plain());
+        byte[] foreign = whole.clone();
+        foreign[18] = (byte) (foreign[18] == 62 ? 183 : 62);
+        Path other = Files.write(folder.resolve("other.so"), foreign);
+        Path half = Files.write(folder.resolve("half.so"), java.util.Arrays.copyOf(whole, 300));
+
+        assertRefused(open(text), "library " + text + " is no shared library: it does not begin as an ELF file does");
+        assertThatThrownBy(open(other)).hasMessageMatching("library .*other.so is for (aarch64|amd64), and .*");
+        assertThatThrownBy(open(half)).hasMessageStartingWith("library " + half + " can't be loaded: ");
+        assertThatThrownBy(open(folder.resolve("none.so"))).hasMessageContaining("none.so can't be read: ");
+        assertRefused(
+                () -> memory.open("library"),
+                "'library' needs the path of a shared library:"
+                        + " library:path=/x/alloc.so,malloc=my_malloc,free=my_free");
+    }
+
+    @Test
+    void oneThatCrashesOrEndsTheProcessWhenItIsLoadedIsNotLoaded() {
+        Path crash = CSources.library(folder.resolve("crash.so"), """
+                #include <signal.h>
+                __attribute__((constructor)) static void start(void) { raise(SIGSEGV); }
+                """);
+        Path exit = CSources.library(folder.resolve("exit.so"), """
+                #include <stdlib.h>
+                __attribute__((constructor)) static void start(void) { exit(0); }
+                """);
+
+        assertRefused(
+                open(crash),
+                "library " + crash
+                        + " crashes when it is loaded: signal 11 in its constructors, in the process that tried it");
+        assertRefused(open(exit), "library " + exit + " ends the process that loads it, with status 0");
+    }
+
+    @Test
+    void oneThatLacksWhatItCallsIsNotLoaded() {
+        Path file = CSources.library(folder.resolve("lacks.so"), """
+                void nowhere(void);
+                void my_malloc(void) { nowhere(); }
+                """);
+
+        assertThatThrownBy(open(file))
+                .hasMessageStartingWith("library " + file + " can't be loaded: ")
+                .hasMessageContaining("nowhere");
+    }
+
+    @Test
+    void oneThatNeedsAnotherGetsItFirst() {
+        Path needed = CSources.library(folder.resolve("needed.so"), "int answer(void) { return 256; }");
+        Path file = CSources.library(folder.resolve("needy.so"), """
+                #include <sys/types.h>
+                int answer(void);
+                void* my_malloc(ssize_t size, int device, void* stream) { return (void*) (long) answer(); }
+                void my_free(void* p, ssize_t size, int device, void* stream) {}
+                """);
+        Allocator library = memory.open("library:path=" + file + ",preload=[" + needed + "]");
+
+        assertThat(library.allocate(100, 0, 0)).isEqualTo(256);
+        memory.free(256, 0);
+    }
+
+    @Test
+    void contentsThatChangedSinceTheyWereFoundAreNotLoaded() {
+        Path file = plain();
+
+        assertRefused(
+                () -> memory.open("library:path=" + file + ",sha256=" + "0".repeat(64)),
+                "library " + file + " has other contents than when it was found");
+    }
+
+    @Test
+    void hooksAreCalledForWhatTheyAreFor() throws IOException {
+        Path file = hooked();
+        Allocator library = memory.open("library:path=" + file + ",init=on_init,reset=on_reset,fraction=0.5,"
+                + "memory_fraction=on_fraction,base_alloc=on_base,record_stream=on_record");
+        long block = library.allocate(1000, 1, 0);
+        memory.recordUse(block, gpu.streams().create(1));
+        library.trim(0, 0);
+        BaseRange base = library.extension(BaseRange.class).orElseThrow();
+
+        assertThat(base.base(block, 1).byteSize()).isEqualTo(4096);
+        assertThat(calls(file)).containsExactly("init 2", "fraction 50 0", "fraction 50 1", "record", "reset", "base");
+        memory.free(block, 0);
+        memory.open("library:path=" + file + ",init=on_init").close();
+        assertThat(calls(file)).as("once in a process").doesNotContain("init 2");
+    }
+
+    @Test
+    void aPoolOfTheLibrarysOwnIsBegunEndedAndReleased() throws IOException {
+        Path file = hooked();
+        Allocator library =
+                memory.open("library:path=" + file + ",begin_pool=on_begin,end_pool=on_end,release_pool=on_release");
+        memory.free(library.allocate(1000, 1, 0), 0);
+        library.close();
+
+        assertThat(calls(file)).containsExactly("begin 1", "end 1", "release 0", "release 1");
+    }
+
+    @Test
+    void whatHooksLackIsEmulatedOrRefusedByName() {
+        Path file = plain();
+        Allocator library = memory.open("library:path=" + file);
+
+        assertThat(library.extension(RecordsUse.class)).isEmpty(); // The framework waits for the streams then.
+        assertThat(library.trim(0, 0)).isZero();
+        assertRefused(
+                () -> memory.open("library:path=" + file + ",fraction=0.5"),
+                "library " + file
+                        + ": option fraction needs its function memory_fraction, which the spec does not name;"
+                        + " setting cistern.limit and the allocator limit do without");
+        assertRefused(
+                () -> memory.open("library:path=" + file + ",begin_pool=my_malloc"),
+                "library " + file + ": pools need all of begin_pool, end_pool, release_pool; this spec names"
+                        + " [begin_pool]");
+    }
+
+    private Path plain() {
+        return CSources.library(folder.resolve("plain.so"), CSources.PLAIN);
+    }
+
+    /// Keeps a list of its calls, which `calls` takes.
+    private Path hooked() {
+        return CSources.library(folder.resolve("hooked-" + System.nanoTime() + ".so"), """
+                #include <stdio.h>
+                #include <string.h>
+                #include <stdint.h>
+                """ + CSources.PLAIN + """
+                static char log[4096];
+                static void say(const char* what, long a, long b) {
+                    char line[64];
+                    if (a < 0) snprintf(line, 64, "%s;", what);
+                    else if (b < 0) snprintf(line, 64, "%s %ld;", what, a);
+                    else snprintf(line, 64, "%s %ld %ld;", what, a, b);
+                    strcat(log, line);
+                }
+                char* calls(void) { return log; }
+                void on_init(int devices) { say("init", devices, -1); }
+                void on_reset(void) { say("reset", -1, -1); }
+                void on_fraction(double share, int device) { say("fraction", share * 100, device); }
+                void* on_base(void* p, size_t* size) { say("base", -1, -1); *size = 4096; return p; }
+                void on_record(void* p, void* stream) { say("record", -1, -1); }
+                void on_begin(int device, uint64_t first, uint64_t second) { say("begin", device, -1); }
+                void on_end(int device, uint64_t first, uint64_t second) { say("end", device, -1); }
+                void on_release(int device, uint64_t first, uint64_t second) { say("release", device, -1); }
+                """);
+    }
+
+    @SuppressWarnings("restricted")
+    private static List<String> calls(Path library) {
+        MemorySegment function =
+                SymbolLookup.libraryLookup(library, Arena.global()).findOrThrow("calls");
+        try {
+            MemorySegment log = (MemorySegment) java.lang.foreign.Linker.nativeLinker()
+                    .downcallHandle(function, java.lang.foreign.FunctionDescriptor.of(ValueLayout.ADDRESS))
+                    .invokeExact();
+            MemorySegment text = log.reinterpret(4096);
+            String said = text.getString(0);
+            text.set(ValueLayout.JAVA_BYTE, 0, (byte) 0);
+            return said.isEmpty() ? List.of() : List.of(said.split(";"));
+        } catch (Throwable e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private ThrowingCallable open(Path library) {
+        return () -> memory.open("library:path=" + library);
+    }
+
+    private static void assertRefused(ThrowingCallable call, String message) {
+        assertThatThrownBy(call).isInstanceOf(ConfigurationException.class).hasMessage(message);
+    }
+}
