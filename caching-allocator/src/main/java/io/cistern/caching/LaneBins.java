@@ -15,8 +15,8 @@ final class LaneBins extends SizeStacks {
 
     private static final int BATCH_BLOCKS = 32;
 
-    /// Neighbours of the smallest size have owner records in one cache line; so a thread takes some at once.
-    private static final int FIRST_SMALLEST = 4;
+    /// Neighbours of the smallest size have owner records in one cache line; so a thread takes two at once.
+    private static final int FIRST_SMALLEST = 2;
 
     final long key;
 

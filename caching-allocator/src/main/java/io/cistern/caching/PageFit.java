@@ -10,8 +10,8 @@ public enum PageFit {
     /// Pages of 1/64 of the most that was ever live at once, from 4 MiB on; of 1/128 once pages [move][Purchases]
     /// much, since then what is left over in them is wanted elsewhere.
     USUAL(6, 7, 4L << 20),
-    /// Pages of 1/512 of it, from 2 MiB on, and no slack unless it is given.
-    TIGHT(9, 9, 2L << 20);
+    /// Pages of 1/1024 of it, from 2 MiB on, and no slack unless it is given.
+    TIGHT(10, 10, 2L << 20);
 
     /// The names as they are written.
     static final List<String> NAMES =

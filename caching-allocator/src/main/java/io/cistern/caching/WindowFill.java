@@ -138,7 +138,7 @@ final class WindowFill {
         if (way == Way.USUAL && purchases.isNeeded(reserved)) {
             return buy(at, whole);
         }
-        if (way == Way.BUY || (way == Way.USUAL && purchases.isEarned(reserved, cut))) {
+        if (way == Way.BUY || (way == Way.USUAL && mayBuy(reserved, cut))) {
             return buy(at, cut);
         }
         Page page = takeIdle(missing, space);
@@ -147,6 +147,10 @@ final class WindowFill {
         }
         purchases.moved(page.byteSize, noteForeign(page));
         return new Piece(at, page.byteSize, page);
+    }
+
+    private boolean mayBuy(long reserved, long size) {
+        return (shard.small && purchases.isSmall(reserved, size)) || purchases.isEarned(reserved, size);
     }
 
     private Piece buy(long at, long size) {
