@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /// arbitration's lock.
 ///
 /// **Something was freed** (`pass`). The first blocked thread for which enough was freed tries again; who succeeds or
-/// fails passes the turn to the next such one. If nobody is blocked, the first one that has rolled back begins again, if
+/// fails passes the turn to the next such one, so that nobody is overtaken meanwhile by one who goes after it. If nobody is blocked, the first one that has rolled back begins again, if
 /// what it lacked is there now, beside what others that began again have not taken yet, and if nobody who goes before it
 /// is still rolling back.
 ///
@@ -45,7 +45,7 @@ final class Turns {
 
     /// A thread has left its task: there is one fewer to compete with.
     void afterEnd() {
-        wake(ableToGoOn());
+        wakeInTurn(ableToGoOn());
     }
 
     /// The first blocked thread for which anything was freed, or if nobody is blocked the first that has rolled back.
@@ -65,7 +65,17 @@ final class Turns {
                 return;
             }
         }
-        wake(next);
+        wakeInTurn(next);
+    }
+
+    /// Lets the attempt of a thread that goes before this one end first, if there is one: it passes the turn then.
+    private void wakeInTurn(@Nullable TaskThread next) {
+        if (next != null
+                && !threads.any(other -> other.contends
+                        && other.state == ThreadState.RUNNING
+                        && other.task.goesBefore(next.task))) {
+            wake(next);
+        }
     }
 
     /// Whether what it lacked is there now, as far as tasks are concerned. What someone frees who goes before it and
