@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -20,27 +21,9 @@ import org.jspecify.annotations.Nullable;
 /// **Refused** (`refused`). A thread says first that it waits, so that frees are told from now on, and asks the
 /// allocator once more. Refused again: enough was freed meanwhile → it asks again; else it is blocked.
 ///
-/// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. The first blocked
-/// thread for which enough was freed tries again; who succeeds or fails passes the turn to the next such one. If
-/// nobody is blocked, the first one that has rolled back begins again, if what it lacked is there now, beside what
-/// others that began again have not taken yet, and if nobody who goes before it is still rolling back.
-///
-/// **All wait** (`breakDeadlock`), looked at by whoever begins to wait and from time to time by those who do:
-///
-/// 1. something was freed since a blocked thread's attempt, too little to wake it before: it tries again;
-/// 2. the last blocked thread of those that hold anything, else the last one, rolls back;
-/// 3. unless it alone is blocked, has rolled back before, and goes before all others: then it splits;
-/// 4. nobody is blocked: the first one that has rolled back begins again.
-///
-/// **It ends.** The first of all tasks rolls back at most once a piece of work: only when all others wait, rolled back;
-/// after that it splits. A piece that can't be split any more is refused for good, and its task ends. So the first
-/// ends, and then the next is the first.
+/// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. Who goes on then, [Turns]
+/// says, and who gives up when nobody can.
 final class Arbitration {
-    /// A blocked thread is woken when this part of its request was freed since its last attempt: at most four attempts
-    /// in vain for each request's worth of frees. An attempt in vain is expensive, since allocators wait for the device
-    /// and give back all that is idle before they refuse.
-    private static final int WORTH_A_TRY = 4;
-
     /// How often threads that wait look whether all do: all but what waits elsewhere is seen at once.
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
@@ -50,14 +33,14 @@ final class Arbitration {
     private final TaskThreads threads = new TaskThreads();
     private final Map<Long, Task> tasks = new HashMap<>();
     private final LongAdder heldBytes = new LongAdder();
-    private final Elsewhere elsewhere;
+    private final Turns turns;
 
     /// Threads that lack memory, or have rolled back: what frees look at. Written under the lock.
-    private volatile int waiting;
+    private final AtomicInteger waiting = new AtomicInteger();
 
     /// @param patience see [Elsewhere]
     Arbitration(Duration patience) {
-        elsewhere = new Elsewhere(lock, patience);
+        turns = new Turns(threads, heldBytes, new Elsewhere(lock, patience));
     }
 
     /// The calling thread as one of a task of this arbiter; null if it is in none.
@@ -106,12 +89,8 @@ final class Arbitration {
             if (!threads.any(thread -> thread.task == self.task)) {
                 tasks.remove(self.task.id(), self.task);
             }
-            TaskThread next = threads.first(ThreadState.BLOCKED, thread -> thread.freedBytes > 0);
-            if (next == null && threads.count(ThreadState.BLOCKED) == 0) {
-                next = threads.first(ThreadState.ROLLED_BACK, _ -> true);
-            }
-            wake(next);
-            breakDeadlock();
+            turns.afterEnd();
+            turns.breakDeadlock();
         } finally {
             lock.unlock();
         }
@@ -142,7 +121,7 @@ final class Arbitration {
     private void lacks(TaskThread self, Refusal refusal) {
         lock.lock();
         try {
-            waiting++;
+            waiting.incrementAndGet();
             self.contends = true;
             self.lacks = refusal;
             self.freedBytes = 0;
@@ -156,13 +135,13 @@ final class Arbitration {
     private void served(TaskThread self) {
         lock.lock();
         try {
-            waiting--;
+            waiting.decrementAndGet();
             self.contends = false;
             self.freedBytes = 0;
             if (self.state == ThreadState.RUNNING) {
                 self.lacks = null;
             }
-            passTurn();
+            turns.pass();
         } finally {
             lock.unlock();
         }
@@ -174,12 +153,12 @@ final class Arbitration {
         try {
             self.lacks = refusal;
             self.expectedBytes = 0;
-            boolean again = isWorthATry(self);
+            boolean again = Turns.isWorthATry(self);
             self.freedBytes = 0;
             if (!again) {
                 self.state = ThreadState.BLOCKED;
-                passTurn();
-                breakDeadlock();
+                turns.pass();
+                turns.breakDeadlock();
                 if (!awaitWaking(self)) {
                     throw refusal.surfacing();
                 }
@@ -188,11 +167,6 @@ final class Arbitration {
         } finally {
             lock.unlock();
         }
-    }
-
-    private static boolean isWorthATry(TaskThread thread) {
-        Refusal lacks = thread.lacks;
-        return lacks != null && thread.freedBytes >= Math.max(1, lacks.byteSize() / WORTH_A_TRY);
     }
 
     private static void giveUpIfTold(TaskThread self, Refusal refusal) {
@@ -222,14 +196,14 @@ final class Arbitration {
         try {
             while (self.state == waits && waits.waits()) {
                 if (self.wakeUp.awaitNanos(LOOK_NANOS) <= 0 && self.state == waits) {
-                    breakDeadlock();
+                    turns.breakDeadlock();
                 }
             }
             return true;
         } catch (InterruptedException interrupt) {
             Thread.currentThread().interrupt();
             if (self.state == waits) {
-                wake(self);
+                Turns.wake(self);
             }
             return self.state != ThreadState.RUNNING;
         } finally {
@@ -244,17 +218,17 @@ final class Arbitration {
             if (self.state != ThreadState.ROLLING_BACK) {
                 return;
             }
-            waiting++;
+            waiting.incrementAndGet();
             self.awaitsTurn = true;
             fence();
             try {
                 self.state = ThreadState.ROLLED_BACK;
-                passTurn();
-                breakDeadlock();
+                turns.pass();
+                turns.breakDeadlock();
                 awaitWaking(self);
                 self.lacks = null;
             } finally {
-                waiting--;
+                waiting.decrementAndGet();
                 self.awaitsTurn = false;
             }
             self.attemptBegins();
@@ -296,7 +270,7 @@ final class Arbitration {
         } else {
             VarHandle.fullFence();
         }
-        if (waiting != 0) {
+        if (waiting.get() != 0) {
             tellFreed(device, byteSize);
         }
     }
@@ -317,89 +291,10 @@ final class Arbitration {
                     thread.freedBytes += byteSize;
                 }
             }
-            passTurn();
+            turns.pass();
         } finally {
             lock.unlock();
         }
-    }
-
-    /// Wakes the first thread for which another attempt is worth it.
-    private void passTurn() {
-        TaskThread next = threads.first(ThreadState.BLOCKED, Arbitration::isWorthATry);
-        if (next == null && threads.count(ThreadState.BLOCKED) == 0) {
-            next = threads.first(ThreadState.ROLLED_BACK, _ -> true);
-            if (next != null && !mayBeginAgain(next)) {
-                return;
-            }
-        }
-        wake(next);
-    }
-
-    /// Whether what it lacked is there now, as far as tasks are concerned. What someone frees who goes before it and
-    /// rolls back now is not for it: the two would take turns for ever.
-    private boolean mayBeginAgain(TaskThread thread) {
-        return heldBytes.sum() + threads.outstandingBytes() + thread.neededBytes <= thread.heldByAll
-                && !threads.any(other ->
-                        other.state == ThreadState.ROLLING_BACK && other.task.goesBefore(thread.task));
-    }
-
-    private static void wake(@Nullable TaskThread next) {
-        if (next != null) {
-            if (next.state == ThreadState.ROLLED_BACK) {
-                next.expectedBytes = next.neededBytes;
-            }
-            next.state = ThreadState.RUNNING;
-            next.wakeUp.signal();
-        }
-    }
-
-    private void breakDeadlock() {
-        if (!allWait()) {
-            return;
-        }
-        TaskThread again = threads.first(ThreadState.BLOCKED, thread -> thread.freedBytes > 0);
-        if (again == null && threads.count(ThreadState.BLOCKED) == 0) {
-            again = threads.first(ThreadState.ROLLED_BACK, _ -> true);
-        }
-        if (again != null) {
-            wake(again);
-            return;
-        }
-        TaskThread victim = threads.last(ThreadState.BLOCKED, thread -> thread.task.heldBytes() > 0);
-        if (victim == null) {
-            victim = threads.last(ThreadState.BLOCKED, _ -> true);
-        }
-        if (victim != null) {
-            giveUp(victim);
-        }
-    }
-
-    private void giveUp(TaskThread victim) {
-        boolean alone = threads.count(ThreadState.BLOCKED) == 1
-                && !threads.any(other ->
-                        other.state == ThreadState.ROLLED_BACK && other.task.goesBefore(victim.task));
-        if (alone && victim.hasRolledBack) {
-            victim.state = ThreadState.SPLITTING;
-        } else {
-            victim.state = ThreadState.ROLLING_BACK;
-            victim.hasRolledBack = true;
-            victim.heldByAll = heldBytes.sum();
-            victim.neededBytes = victim.heldBytes.get() + (victim.lacks == null ? 0 : victim.lacks.byteSize());
-        }
-        victim.wakeUp.signal();
-    }
-
-    private boolean allWait() {
-        boolean anyHere = false;
-        boolean all = true;
-        for (TaskThread thread : threads.all()) {
-            if (thread.state.waits()) {
-                anyHere = true;
-            } else if (!elsewhere.waits(thread)) {
-                all = false; // and on, so that the others are seen waiting from now on
-            }
-        }
-        return anyHere && all;
     }
 
     /// Has the thread's next moments count as running, whatever it waits for.
@@ -465,7 +360,7 @@ final class Arbitration {
             long expected = threads.all().stream()
                     .filter(thread -> thread.contends || thread.awaitsTurn)
                     .count();
-            if (waiting != expected) {
+            if (waiting.get() != expected) {
                 throw new IllegalStateException(waiting + " are said to wait, " + expected + " do: " + threads.all());
             }
         } finally {

@@ -127,7 +127,7 @@ final class TaskThread {
 
     /// @throws IllegalStateException on another thread
     void refuseOtherThreads() {
-        if (Thread.currentThread() != thread) {
+        if (!Thread.currentThread().equals(thread)) {
             throw new IllegalStateException("thread " + Thread.currentThread().getName() + " is not " + thread.getName()
                     + " of " + task + ", which got the error");
         }
