@@ -20,6 +20,7 @@ module io.cistern.cuda {
             io.cistern.caching,
             io.cistern.cli,
             io.cistern.loader,
+            io.cistern.nccl,
             io.cistern.simulated;
 
     uses io.cistern.cuda.CudaDriverProvider;

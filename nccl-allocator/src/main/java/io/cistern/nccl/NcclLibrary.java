@@ -1,5 +1,7 @@
 package io.cistern.nccl;
 
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -15,11 +17,10 @@ import java.util.Optional;
 
 /// The loaded libnccl and the addresses of its functions. Once loaded it stays.
 ///
-/// Looked for under the property `cistern.nccl.library`, then the environment variable `CISTERN_NCCL_LIBRARY`, then
-/// as `libnccl.so.2` where the system looks. A path may name the file, or the folder that has it.
+/// Looked for under [Setting#NCCL_LIBRARY], else as `libnccl.so.2` where the system looks. A path may name the file, or
+/// the folder that has it.
 final class NcclLibrary {
-    static final String PROPERTY = "cistern.nccl.library";
-    static final String VARIABLE = "CISTERN_NCCL_LIBRARY";
+    static final String PROPERTY = Setting.NCCL_LIBRARY.key();
     private static final String NAME = "libnccl.so.2";
 
     /// The first with `ncclMemAlloc` and `ncclCommRegister`.
@@ -40,9 +41,7 @@ final class NcclLibrary {
 
     /// Loads the configured library. Never throws: what is missing is a reason, with what to do about it.
     static Found find() {
-        return find(Optional.ofNullable(System.getProperty(PROPERTY))
-                .or(() -> Optional.ofNullable(System.getenv(VARIABLE)))
-                .orElse(NAME));
+        return find(Settings.ofProcess().get(Setting.NCCL_LIBRARY).map(Settings.Value::text).orElse(NAME));
     }
 
     static Found find(String name) {
@@ -52,7 +51,7 @@ final class NcclLibrary {
             return no("native access is denied to Cistern; start java with --enable-native-access=" + accessName());
         } catch (IllegalArgumentException absent) {
             return no("the library " + name + " can't be loaded: install NCCL, or give the path of its file or folder"
-                    + " with -D" + PROPERTY + "=PATH or " + VARIABLE);
+                    + " by the setting " + PROPERTY);
         } catch (RuntimeException | LinkageError e) {
             return no("the library " + name + " can't be called: " + e);
         }

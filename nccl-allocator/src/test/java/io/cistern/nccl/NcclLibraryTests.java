@@ -34,7 +34,7 @@ class NcclLibraryTests {
     @Test
     void noLibraryIsAReasonWithWhatToDo() {
         assertThat(NcclLibrary.find("libnccl-that-nobody-has.so.2").reason())
-                .contains("libnccl-that-nobody-has.so.2", "install NCCL", NcclLibrary.PROPERTY, NcclLibrary.VARIABLE);
+                .contains("libnccl-that-nobody-has.so.2", "install NCCL", NcclLibrary.PROPERTY);
     }
 
     @Test

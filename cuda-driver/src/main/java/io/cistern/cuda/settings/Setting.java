@@ -75,6 +75,9 @@ public enum Setting {
             "a name or a path",
             "`libnvrtc.so`, and with versions 13 to 11",
             "the library of NVIDIA's run-time compiler"),
+    /// NCCL's library.
+    NCCL_LIBRARY(
+            "cistern.nccl.library", "a name or a path, of the file or its folder", "`libnccl.so.2`", "NCCL's library"),
     /// How many devices the simulated GPU has.
     SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 on", "1", "devices of the simulated GPU"),
     /// How much memory they have.
