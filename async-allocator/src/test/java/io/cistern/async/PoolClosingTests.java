@@ -32,7 +32,7 @@ final class PoolClosingTests {
         AsyncOptions usual = AsyncOptions.USUAL;
         Optional<ReleaseThreshold> threshold = pool.own() ? usual.threshold() : Optional.empty();
         AsyncOptions options = new AsyncOptions(
-                pool, perStream, threshold, settings, usual.location(), 0, 0, false, 0, 0);
+                pool, perStream, threshold, settings, usual.location(), 0, 0, false, 0, 0, false);
         return new AsyncAllocator(gpu, 2, options, mock(StreamOrder.class));
     }
 
