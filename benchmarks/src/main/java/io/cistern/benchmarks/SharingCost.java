@@ -21,8 +21,8 @@ import java.util.Locale;
 
 /// What it costs to share memory of a pool with another process: to connect, to map and let go, to hand a
 /// buffer over and back, to copy out of it beside a copy of own memory; and how long an exporter takes to see
-/// that an importer was killed in the middle of its work, and an importer that its exporter was. The bytes are compared; a
-/// difference ends it with code 1, and so does a survivor that does not get on.
+/// that an importer was killed in the middle of its work, and an importer that its exporter was. The bytes are
+/// compared; a difference ends it with code 1, and so does a survivor that does not get on.
 ///
 /// Arguments: `cuda:0` or `simulated`, rounds (100). The importer is this program in another process, of the
 /// same Java. Prints a line of JSON for each figure.
