@@ -11,7 +11,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 /// The conformance suite for every allocator that is found and can run, each by its name, and for the caching one
 /// over every segment source. Nobody needs to enrol, and if nobody is found, that is a failure.
 ///
-/// Runs on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or `auto`.
+/// Runs on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or `auto`;
+/// with the specs in `cistern.testkit.specs` instead, if that is set: separated by commas, and so with one option
+/// each.
 @ParameterizedClass(name = "{0}", allowZeroInvocations = false)
 @MethodSource("runnableSpecs")
 public class CatalogConformance extends AllocatorConformance {
@@ -22,6 +24,10 @@ public class CatalogConformance extends AllocatorConformance {
     public CatalogConformance() {}
 
     static List<String> runnableSpecs() {
+        String asked = System.getProperty("cistern.testkit.specs", "");
+        if (!asked.isEmpty()) {
+            return List.of(asked.split(",", -1));
+        }
         try (CudaDriver driver = DriverUnderTest.open()) {
             return DiscoveredCatalog.runnableSpecs(driver);
         }

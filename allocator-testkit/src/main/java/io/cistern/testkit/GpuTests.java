@@ -32,8 +32,8 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// which starts further processes, [CarelessLibrary], which needs a library, [Buffers], and those of
 /// [other modules][GpuSuites].
 ///
-/// Prints each failure with its stack trace, what tests have to tell, and in the end `N passed, N failed, N skipped`. Exit codes: 0 when
-/// all passed, 1 when one failed or none ran, 2 for a wrong option or a driver that can't be used.
+/// Prints each failure with its stack trace, what tests have to tell, and in the end `N passed, N failed, N skipped`.
+/// Exit codes: 0 when all passed, 1 when one failed or none ran, 2 for a wrong option or a driver that can't be used.
 public final class GpuTests {
     private static final String USAGE = "usage: GpuTests [--driver auto|simulated|cuda] [--suite NAME]... [--list]";
     private static final List<String> DRIVERS = List.of(DriverUnderTest.AUTO, "simulated", "cuda");

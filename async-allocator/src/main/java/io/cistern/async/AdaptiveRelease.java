@@ -130,7 +130,8 @@ final class AdaptiveRelease {
     /// Looks after a program that has made no call for longer than anything is held idle, and gives back what is not
     /// held any more. For whoever reads its figures, as monitoring does now and then.
     void lookIfSilent() {
-        long limit = Arrays.stream(pools).mapToLong(WatchedPool::limitNanos).max().orElse(Long.MAX_VALUE);
+        long limit =
+                Arrays.stream(pools).mapToLong(WatchedPool::limitNanos).max().orElse(Long.MAX_VALUE);
         if (driver.nanoTime() - lookNanos > limit) {
             giveBack();
         }

@@ -121,6 +121,15 @@ public final class AsyncOption<T> extends SpecOption<T> {
             (options, key) -> options.bytes(key),
             SpecOption::text);
 
+    /// Whether threads take turns at the driver.
+    public static final AsyncOption<Boolean> TURNS = flag(
+            "turns",
+            FLAG,
+            "`false`",
+            "whether threads that allocate or free at the same time call the driver one after the other: each spins"
+                    + " until the one before has returned, for at most some 10 µs, instead of meeting the others at the"
+                    + " driver's lock");
+
     /// All of them, in the order of the reference.
     public static final List<AsyncOption<?>> ALL = List.of(
             POOL,
@@ -134,7 +143,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             LOCATION,
             HARDWARE_DECOMPRESS,
             SMALL_POOL,
-            INITIAL_SIZE);
+            INITIAL_SIZE,
+            TURNS);
 
     /// Those that say what a new pool is made of.
     static final List<AsyncOption<?>> OF_OWN_POOLS =

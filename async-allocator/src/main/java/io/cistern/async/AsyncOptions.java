@@ -27,6 +27,7 @@ import java.util.Optional;
 /// @param hardwareDecompress whether own pools are for the decompression engine
 /// @param smallBytes the largest block of the pool for small ones, or 0 if there is none
 /// @param initialBytes what each pool obtains when it is first used
+/// @param turns whether threads call the driver one after the other
 record AsyncOptions(
         PoolChoice pool,
         boolean perStream,
@@ -37,7 +38,8 @@ record AsyncOptions(
         long maxBytes,
         boolean hardwareDecompress,
         long smallBytes,
-        long initialBytes) {
+        long initialBytes,
+        boolean turns) {
     /// Every option as it usually is.
     static final AsyncOptions USUAL = new AsyncOptions(
             PoolChoice.OWN,
@@ -49,7 +51,8 @@ record AsyncOptions(
             0,
             false,
             0,
-            0);
+            0,
+            false);
 
     private static final List<Map.Entry<AsyncOption<Boolean>, PoolAttribute>> POLICIES = List.of(
             Map.entry(AsyncOption.REUSE_FOLLOW_EVENT_DEPENDENCIES, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES),
@@ -68,7 +71,8 @@ record AsyncOptions(
                 maxBytes,
                 hardwareDecompress,
                 smallBytes,
-                initialBytes);
+                initialBytes,
+                turns);
     }
 
     /// Copies the settings.
@@ -97,7 +101,8 @@ record AsyncOptions(
                 positive(AsyncOption.MAX_SIZE, given),
                 AsyncOption.HARDWARE_DECOMPRESS.read(given).orElse(false),
                 positive(AsyncOption.SMALL_POOL, given),
-                positive(AsyncOption.INITIAL_SIZE, given));
+                positive(AsyncOption.INITIAL_SIZE, given),
+                AsyncOption.TURNS.read(given).orElse(false));
         options.check();
         return options;
     }

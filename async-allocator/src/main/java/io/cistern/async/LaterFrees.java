@@ -256,8 +256,8 @@ final class LaterFrees {
     private Set<LaterFree> waiting(Predicate<LaterFree> condition) {
         Set<LaterFree> found = new LinkedHashSet<>();
         queues.values()
-                .forEach(queue -> queue.forEach(batch ->
-                        batch.blocks.stream().filter(condition).forEach(found::add)));
+                .forEach(queue -> queue.forEach(
+                        batch -> batch.blocks.stream().filter(condition).forEach(found::add)));
         return found;
     }
 

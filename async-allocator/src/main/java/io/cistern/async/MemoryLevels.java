@@ -7,8 +7,9 @@ package io.cistern.async;
 /// ```
 /// 0      32 MiB  34  36 …        64      68     72 …         128
 /// | level 0 | 1 | 2 | 3 … | 16  |  17  |  18  | …  |   32   | …
-/// ``` Invariants: `bottom(0) = 0`, `bottom(l + 1) = top(l)`, and `bottom(of(b)) < b ≤ top(of(b))` for 0 < b ≤
-/// 1 TiB. The last level has no top.
+/// ```
+/// Invariants: `bottom(0) = 0`, `bottom(l + 1) = top(l)`, and `bottom(of(b)) < b ≤ top(of(b))` for 0 < b ≤ 1 TiB. The
+/// last level has no top.
 final class MemoryLevels {
     private static final int GROUND_BITS = 25;
     private static final int STEP_BITS = 4;

@@ -31,8 +31,8 @@ final class PoolClosingTests {
     private AsyncAllocator open(PoolChoice pool, boolean perStream, Map<PoolAttribute, Long> settings) {
         AsyncOptions usual = AsyncOptions.USUAL;
         Optional<ReleaseThreshold> threshold = pool.own() ? usual.threshold() : Optional.empty();
-        AsyncOptions options = new AsyncOptions(
-                pool, perStream, threshold, settings, usual.location(), 0, 0, false, 0, 0);
+        AsyncOptions options =
+                new AsyncOptions(pool, perStream, threshold, settings, usual.location(), 0, 0, false, 0, 0, false);
         return new AsyncAllocator(gpu, 2, options, mock(StreamOrder.class));
     }
 
@@ -48,9 +48,9 @@ final class PoolClosingTests {
             use(async, device, gpu.streams().create(device));
         }
         gpu.faults().failOn(DriverCall.MEM_POOL_DESTROY, 0, 3, CudaResult.UNKNOWN);
-        assertThatThrownBy(async::close).isInstanceOf(CudaException.class).satisfies(failure -> assertThat(
-                        suppressed(failure))
-                .isEqualTo(2));
+        assertThatThrownBy(async::close)
+                .isInstanceOf(CudaException.class)
+                .satisfies(failure -> assertThat(suppressed(failure)).isEqualTo(2));
         assertThat(gpu.calls().of(DriverCall.MEM_POOL_DESTROY)).isEqualTo(4);
     }
 

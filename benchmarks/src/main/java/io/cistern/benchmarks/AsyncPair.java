@@ -26,6 +26,7 @@ import java.util.concurrent.atomic.AtomicLong;
 ///
 /// - `C`: `cuMemAllocFromPoolAsync` and `cuMemFreeAsync` in a loop of C;
 /// - `raw`: the provider's own `allocate` and `free`;
+/// - `turns`: the same with `turns=true`;
 /// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls.
 ///
 /// Arguments: the library made of `peers/async_pair.c`, seconds for each size (5), threads (16). Prints a line of JSON
@@ -44,6 +45,7 @@ public final class AsyncPair {
     private enum Side {
         C,
         RAW,
+        TURNS,
         PUBLIC
     }
 
@@ -51,6 +53,7 @@ public final class AsyncPair {
     private final long pool = driver.pools().create(MemoryPoolProperties.onDevice(0));
     private final DeviceMemory memory;
     private final DeviceAllocator raw;
+    private final DeviceAllocator inTurns;
     private final PairInC inC;
     private final long[] streams;
 
@@ -58,12 +61,15 @@ public final class AsyncPair {
         driver.pools().setAttribute(0, pool, PoolAttribute.RELEASE_THRESHOLD, -1);
         String spec = "async:pool=0x" + Long.toHexString(pool);
         ProviderTap tap = new ProviderTap(spec);
-        List<AllocatorProvider> providers = new ArrayList<>(List.of(tap));
+        ProviderTap turnsTap = new ProviderTap("turns_tap", spec + ",turns=true");
+        List<AllocatorProvider> providers = new ArrayList<>(List.of(tap, turnsTap));
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
         memory = DeviceMemory.open(driver, Catalog.of(providers, List.of()));
         memory.open("tap");
+        memory.open("turns_tap");
         memory.setCurrent(spec);
         raw = tap.tapped();
+        inTurns = turnsTap.tapped();
         inC = new PairInC(library, System.getProperty("cistern.cuda.library", "libcuda.so.1"));
         streams = new long[threads];
         Arrays.setAll(streams, _ -> driver.streams().create(0));
@@ -130,17 +136,17 @@ public final class AsyncPair {
 
     private long runJava(Side side, long byteSize, long stream, long pairs) {
         long begin = System.nanoTime();
-        if (side == Side.RAW) {
-            rawPairs(byteSize, stream, pairs);
-        } else {
-            publicPairs(byteSize, stream, pairs);
+        switch (side) {
+            case RAW -> pairs(raw, byteSize, stream, pairs);
+            case TURNS -> pairs(inTurns, byteSize, stream, pairs);
+            default -> publicPairs(byteSize, stream, pairs);
         }
         return System.nanoTime() - begin;
     }
 
-    private void rawPairs(long byteSize, long stream, long pairs) {
+    private static void pairs(DeviceAllocator allocator, long byteSize, long stream, long pairs) {
         for (long i = 0; i < pairs; i++) {
-            raw.free(raw.allocate(byteSize, 0, stream), byteSize, 0, stream);
+            allocator.free(allocator.allocate(byteSize, 0, stream), byteSize, 0, stream);
         }
     }
 

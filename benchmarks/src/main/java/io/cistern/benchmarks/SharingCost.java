@@ -1,11 +1,16 @@
 package io.cistern.benchmarks;
 
+import io.cistern.SharingException;
 import io.cistern.async.sharing.ExportedBuffer;
 import io.cistern.async.sharing.ExportedPool;
 import io.cistern.async.sharing.ImportedBuffer;
 import io.cistern.async.sharing.ImportedPool;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.kernels.MemoryKernels;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,7 +21,8 @@ import java.util.Locale;
 
 /// What it costs to share memory of a pool with another process: to connect, to map and let go, to hand a
 /// buffer over and back, to copy out of it beside a copy of own memory; and how long an exporter takes to see
-/// that an importer was killed. The bytes are compared; a difference ends it with code 1.
+/// that an importer was killed in the middle of its work, and an importer that its exporter was. The bytes are
+/// compared; a difference ends it with code 1, and so does a survivor that does not get on.
 ///
 /// Arguments: `cuda:0` or `simulated`, rounds (100). The importer is this program in another process, of the
 /// same Java. Prints a line of JSON for each figure.
@@ -44,7 +50,9 @@ public final class SharingCost {
     /// Measures and prints.
     public static void main(String[] arguments) throws Exception {
         SharingCost cost = new SharingCost(arguments[0], arguments.length > 1 ? Integer.parseInt(arguments[1]) : 100);
-        if (arguments.length > 2) {
+        if (arguments.length > 2 && arguments[3].equals("export")) {
+            cost.exportAndHold(Path.of(arguments[2]));
+        } else if (arguments.length > 2) {
             cost.importFrom(Path.of(arguments[2]), arguments[3]);
         } else {
             cost.export();
@@ -60,28 +68,72 @@ public final class SharingCost {
             long address = driver.pools().allocateFrom(DEVICE, pool.handle(), byteSize, stream);
             driver.copies().fillBytes(DEVICE, address, (byte) 1, byteSize, stream);
             ExportedBuffer buffer = pool.publish(NAME, address, byteSize, stream);
-            importer(path, "measure").waitFor();
+            process(path, "measure").waitFor();
             driver.streams().synchronize(DEVICE, stream);
             buffer.await();
             requireBytes(address, 2);
             seeAKill(path, buffer);
             driver.pools().free(DEVICE, address, stream);
             driver.streams().synchronize(DEVICE, stream);
-        } finally {
-            Files.delete(folder);
         }
+        seeAnExporterKilled(path);
+        Files.deleteIfExists(path);
+        Files.delete(folder);
     }
 
     private void seeAKill(Path path, ExportedBuffer buffer) throws Exception {
-        Process killed = importer(path, "wait");
+        Process killed = process(path, "hold");
         killed.inputReader(StandardCharsets.UTF_8).readLine();
         killed.destroyForcibly();
         long begin = System.nanoTime();
+        buffer.await();
         buffer.close();
         print("killed importer seen", "micros", (System.nanoTime() - begin) / 1e3);
     }
 
-    private Process importer(Path path, String role) throws IOException {
+    /// The importer is this process here.
+    private void seeAnExporterKilled(Path path) throws Exception {
+        Process killed = process(path, "export");
+        killed.inputReader(StandardCharsets.UTF_8).readLine();
+        try (ImportedPool pool = ImportedPool.connect(driver, path);
+                ImportedBuffer buffer = pool.map(NAME, byteSize, stream)) {
+            killed.outputWriter(StandardCharsets.UTF_8).append("hold\n").flush();
+            killed.inputReader(StandardCharsets.UTF_8).readLine();
+            Thread.ofPlatform().start(killed::destroyForcibly);
+            long begin = System.nanoTime();
+            try {
+                buffer.await();
+                throw new IllegalStateException("what a killed exporter was doing is done");
+            } catch (SharingException lost) {
+                print("killed exporter seen", "micros", (System.nanoTime() - begin) / 1e3);
+            }
+            driver.copies().fillBytes(DEVICE, buffer.address(), (byte) 3, byteSize, stream);
+            requireBytes(buffer.address(), 3);
+        }
+    }
+
+    /// Exports, and once told to, records what never ends.
+    private void exportAndHold(Path path) throws Exception {
+        ExportedPool pool = ExportedPool.builder(driver, DEVICE).serve(path);
+        long address = driver.pools().allocateFrom(DEVICE, pool.handle(), byteSize, stream);
+        driver.copies().fillBytes(DEVICE, address, (byte) 1, byteSize, stream);
+        ExportedBuffer buffer = pool.publish(NAME, address, byteSize, stream);
+        System.out.println("serving");
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8)).readLine();
+        hold();
+        buffer.record(stream);
+        System.out.println("holding");
+        Thread.sleep(Duration.ofMinutes(1));
+    }
+
+    /// Gives the stream a kernel that does not end.
+    private void hold() {
+        MemorySegment flag = driver.memory().allocateHost(DEVICE, Integer.BYTES);
+        flag.fill((byte) 0);
+        MemoryKernels.load(driver, DEVICE).latch(flag.address(), stream);
+    }
+
+    private Process process(Path path, String role) throws IOException {
         ProcessBuilder builder = new ProcessBuilder(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
@@ -100,9 +152,11 @@ public final class SharingCost {
     }
 
     private void importFrom(Path path, String role) throws InterruptedException {
-        if (role.equals("wait")) {
-            ImportedPool.connect(driver, path).map(NAME, byteSize, stream);
-            System.out.println("mapped");
+        if (role.equals("hold")) {
+            ImportedBuffer held = ImportedPool.connect(driver, path).map(NAME, byteSize, stream);
+            hold();
+            held.record(stream);
+            System.out.println("holding");
             Thread.sleep(Duration.ofMinutes(1));
         }
         print(

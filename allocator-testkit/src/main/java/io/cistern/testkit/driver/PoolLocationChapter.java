@@ -92,8 +92,7 @@ abstract class PoolLocationChapter extends DriverChapter {
             driver.pools().setAccess(DEVICE, pool, DEVICE, AccessRights.READ_WRITE);
             long address = driver.pools().allocateFrom(DEVICE, pool, 64 * KIB, stream);
             HostBytes bytes = host(64 * KIB);
-            assertFails(
-                    () -> bytes.readFrom(address, stream), DriverCall.MEMCPY_DTOH_ASYNC, CudaResult.INVALID_VALUE);
+            assertFails(() -> bytes.readFrom(address, stream), DriverCall.MEMCPY_DTOH_ASYNC, CudaResult.INVALID_VALUE);
             driver.pools().free(DEVICE, address, stream);
             synchronize(stream);
         }

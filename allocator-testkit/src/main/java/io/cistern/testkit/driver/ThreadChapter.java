@@ -78,8 +78,7 @@ abstract class ThreadChapter extends DriverChapter {
             addresses.add(linear(device, MIB));
         }
         for (int device = 0; device < count; device++) {
-            assertThat(driver.memory()
-                            .attribute(device, PointerAttribute.DEVICE_ORDINAL, addresses.get(device)))
+            assertThat(driver.memory().attribute(device, PointerAttribute.DEVICE_ORDINAL, addresses.get(device)))
                     .isEqualTo(device);
         }
     }
@@ -107,7 +106,8 @@ abstract class ThreadChapter extends DriverChapter {
         join(Thread.ofPlatform().start(() -> {
             driver.devices().enterContext(1);
             pairOn(pool, stream, "another device's context current", reporter);
-            assertThat(driver.devices().enterContext(1)).isEqualTo(driver.devices().primaryContext(1));
+            assertThat(driver.devices().enterContext(1))
+                    .isEqualTo(driver.devices().primaryContext(1));
         }));
     }
 

@@ -32,7 +32,7 @@ final class Drawing {
     /// A logarithmic axis has a label for each power of ten, so it wants some, and begins and ends with one.
     private static final double LOGARITHMIC_FROM = 20;
 
-    /// By Okabe and Ito, without yellow, which is too light on white, and with brown.
+    /// By Okabe and Ito, without yellow, which is too light on white, and with brown and olive.
     private static final List<Color> COLORS = List.of(
             new Color(0x00, 0x72, 0xb2),
             new Color(0xd5, 0x5e, 0x00),
@@ -41,7 +41,8 @@ final class Drawing {
             new Color(0xe6, 0x9f, 0x00),
             new Color(0x56, 0xb4, 0xe9),
             new Color(0x80, 0x80, 0x80),
-            new Color(0x7a, 0x4a, 0x2a));
+            new Color(0x7a, 0x4a, 0x2a),
+            new Color(0x6b, 0x6b, 0x00));
 
     private static final BasicStroke DASHED =
             new BasicStroke(LINE, BasicStroke.CAP_BUTT, BasicStroke.JOIN_ROUND, 1, new float[] {6, 4}, 0);

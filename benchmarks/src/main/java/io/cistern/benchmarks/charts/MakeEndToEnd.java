@@ -19,8 +19,9 @@ import org.knowm.xchart.CategoryChartBuilder;
 import org.knowm.xchart.style.CategoryStyler;
 import org.knowm.xchart.style.Styler;
 
-/// What whole jobs gain from leaving `cudaMalloc`: the time of each trace with `direct`, with `async` under each release
-/// threshold, and with `caching`, as a table (printed, for the page) and as a chart. `benchmarks/end-to-end` runs it.
+/// What whole jobs gain from leaving `cudaMalloc`: the time of each trace with `direct`, with `async` under each
+/// release threshold, and with `caching`, as a table (printed, for the page) and as a chart.
+/// `benchmarks/end-to-end` runs it.
 ///
 /// Reads `threshold-replay.jsonl`: replays with `--work memset`, which fill each block when it is allocated and wait
 /// for the device after each pass.
@@ -73,7 +74,8 @@ public final class MakeEndToEnd {
     private static String table(Map<String, Map<String, Double>> millis) {
         List<String> allocators = allocators(millis);
         StringBuilder table = new StringBuilder("| ms a pass |");
-        allocators.forEach(allocator -> table.append(" `").append(name(allocator)).append("` |"));
+        allocators.forEach(
+                allocator -> table.append(" `").append(name(allocator)).append("` |"));
         table.append("\n|---|").append("---|".repeat(allocators.size())).append('\n');
         millis.forEach((trace, times) -> {
             table.append("| ").append(trace).append(" |");
