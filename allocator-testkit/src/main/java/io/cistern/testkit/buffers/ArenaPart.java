@@ -76,9 +76,12 @@ abstract class ArenaPart extends BufferFixture {
             assertThat(each.isClosed()).isTrue();
             assertThatIllegalStateException()
                     .isThrownBy(each::address)
-                    .withMessageContaining("it is of generation 1 of DeviceArena")
-                    .withMessageContaining("generation 2]");
+                    .withMessageContaining("can't be used: ");
         }
+        assertThatIllegalStateException()
+                .isThrownBy(stale::address)
+                .withMessageContaining("it is of generation 1 of DeviceArena")
+                .withMessageContaining("generation 2]");
         assertThat(arena.buffer(1000).address()).isEqualTo(address);
         assertThat(arena.generation()).isEqualTo(2);
     }
@@ -117,6 +120,17 @@ abstract class ArenaPart extends BufferFixture {
         buffer.close();
         assertThatIllegalStateException().isThrownBy(buffer::address);
         assertThat(alive()).isEqualTo(1);
+    }
+
+    @Test
+    void aSliceOfAnArenasBufferEndsWithIt() {
+        DeviceArena arena = confined();
+        DeviceBuffer buffer = arena.buffer(1000);
+        DeviceBuffer slice = buffer.slice(10, 100);
+        slice.fill((byte) 3);
+        assertThat(contents(slice)).containsOnly(3);
+        buffer.close();
+        assertThatIllegalStateException().isThrownBy(slice::address);
     }
 
     @Test

@@ -85,10 +85,10 @@ public final class BeforeAndAfter {
         for (DeviceMalloc memory : DeviceMalloc.values()) {
             System.out.printf(
                     Locale.ROOT,
-                    "{\"measured\":\"JCuda: %s\",\"memory\":\"%s\",\"rounds\":%d,\"micros\":%.1f,\"faster\":%.2f,"
+                    "{\"measured\":\"JCuda: %s\",\"allocator\":\"%s\",\"rounds\":%d,\"micros\":%.1f,\"faster\":%.2f,"
                             + "\"right\":%b}%n",
                     program.name(),
-                    memory.name().toLowerCase(Locale.ROOT),
+                    memory == DeviceMalloc.JCUDA ? "cuMemAlloc" : "Cistern",
                     rounds,
                     median(nanos[memory.ordinal()]) / 1000,
                     median(nanos[DeviceMalloc.JCUDA.ordinal()]) / median(nanos[memory.ordinal()]),
