@@ -74,9 +74,7 @@ abstract class ArenaPart extends BufferFixture {
         arena.reset();
         for (DeviceBuffer each : List.of(stale, ofSlice)) {
             assertThat(each.isClosed()).isTrue();
-            assertThatIllegalStateException()
-                    .isThrownBy(each::address)
-                    .withMessageContaining("can't be used: ");
+            assertThatIllegalStateException().isThrownBy(each::address).withMessageContaining("can't be used: ");
         }
         assertThatIllegalStateException()
                 .isThrownBy(stale::address)
