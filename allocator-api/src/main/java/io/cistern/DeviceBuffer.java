@@ -213,8 +213,7 @@ public final class DeviceBuffer implements AutoCloseable {
     public DeviceBuffer slice(long offset, long size) {
         Objects.checkFromIndexSize(offset, size, byteSize);
         long start = size == 0 ? 0 : address() + offset;
-        Lifetime parent = lifetime instanceof ArenaGeneration generation ? generation : new ParentBuffer(this);
-        return new DeviceBuffer(memory, start, size, device, stream, parent);
+        return new DeviceBuffer(memory, start, size, device, stream, new ParentBuffer(this));
     }
 
     /// A part of the buffer that keeps the memory alive: the block is freed when the buffer and all its retained
@@ -288,8 +287,13 @@ public final class DeviceBuffer implements AutoCloseable {
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
     public void recordUse(long stream) {
         memory.recordUse(block(), stream);
-        if (lifetime != null) {
-            lifetime.usedOnAnotherStream();
+        usedOnAnotherStream();
+    }
+
+    void usedOnAnotherStream() {
+        Lifetime depends = lifetime;
+        if (depends != null) {
+            depends.usedOnAnotherStream();
         }
     }
 
@@ -410,6 +414,7 @@ public final class DeviceBuffer implements AutoCloseable {
     ///
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is still
     ///     open then
+    /// @throws UnknownAddressException if the block was freed by its address before; the buffer is closed then
     @Override
     public void close() {
         long taken = take();
@@ -434,6 +439,7 @@ public final class DeviceBuffer implements AutoCloseable {
     ///
     /// @param event a `CUevent`, recorded after the last use
     /// @throws CudaException if the driver refuses the event; the buffer is still open then
+    /// @throws UnknownAddressException if the block was freed by its address before; the buffer is closed then
     public void closeAfter(long event) {
         long taken = take();
         if (taken == CLOSED) {

@@ -18,11 +18,19 @@ record ParentBuffer(DeviceBuffer parent) implements Lifetime {
     }
 
     @Override
+    public void usedOnAnotherStream() {
+        parent.usedOnAnotherStream();
+    }
+
+    @Override
     public void close(DeviceBuffer slice, long address) {}
 
     /// The parent's memory waits for the event.
     @Override
     public void closeAfter(DeviceBuffer slice, long address, long event) {
-        slice.memory().recordUseUntil(parent.block(), event);
+        if (!isOver()) {
+            slice.memory().recordUseUntil(parent.block(), event);
+            usedOnAnotherStream();
+        }
     }
 }

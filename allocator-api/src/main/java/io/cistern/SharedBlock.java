@@ -41,7 +41,16 @@ final class SharedBlock implements Lifetime {
     @Override
     public void close(DeviceBuffer buffer, long ofBuffer) {
         if ((int) HOLDERS.getAndAdd(this, -1) == 1) {
-            buffer.memory().free(address, buffer.stream());
+            free(buffer);
+        }
+    }
+
+    private void free(DeviceBuffer last) {
+        try {
+            last.memory().free(address, last.stream());
+        } catch (UnusableStreamException refused) {
+            HOLDERS.getAndAdd(this, 1); // the buffer is open again
+            throw refused;
         }
     }
 

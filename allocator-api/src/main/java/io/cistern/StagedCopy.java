@@ -1,7 +1,10 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /// A copy between the heap and a device, through two pieces of pinned memory in turns: while one is on its way, the
 /// other is filled or emptied. To the device it returns when the last byte has left the heap, to the host when it is
@@ -16,7 +19,7 @@ final class StagedCopy implements AutoCloseable {
     private final int device;
     private final long stream;
     private final long byteSize;
-    private final PinnedBuffer[] staging = new PinnedBuffer[2];
+    private final @Nullable PinnedBuffer[] staging = new PinnedBuffer[2];
     private final long[] events = new long[2];
 
     StagedCopy(DeviceMemory memory, int device, long stream, long byteSize) {
@@ -24,10 +27,19 @@ final class StagedCopy implements AutoCloseable {
         this.device = device;
         this.stream = stream;
         this.byteSize = byteSize;
-        for (int turn = 0; turn < 2; turn++) {
-            staging[turn] = memory.pinned().allocate(turn < pieces() ? Math.min(byteSize, PIECE_BYTES) : 0);
-            events[turn] = driver.events().create(device);
+        try {
+            for (int turn = 0; turn < 2; turn++) {
+                staging[turn] = memory.pinned().allocate(turn < pieces() ? Math.min(byteSize, PIECE_BYTES) : 0);
+                events[turn] = driver.events().create(device);
+            }
+        } catch (CudaException refused) {
+            close();
+            throw refused;
         }
+    }
+
+    private PinnedBuffer staging(int turn) {
+        return Objects.requireNonNull(staging[turn]);
     }
 
     private long pieces() {
@@ -42,12 +54,12 @@ final class StagedCopy implements AutoCloseable {
         for (long piece = 0; piece < pieces(); piece++) {
             int turn = (int) (piece % 2);
             long at = piece * PIECE_BYTES;
-            MemorySegment bytes = staging[turn].segment();
+            MemorySegment bytes = staging(turn).segment();
             driver.events().synchronize(device, events[turn]); // no wait before it is first recorded
             MemorySegment.copy(source, at, bytes, 0, lengthOf(piece));
             driver.copies().toDevice(device, target + at, bytes, lengthOf(piece), stream);
             driver.events().record(device, events[turn], stream);
-            staging[turn].recordUse(device, stream);
+            staging(turn).recordUse(device, stream);
         }
     }
 
@@ -64,7 +76,7 @@ final class StagedCopy implements AutoCloseable {
 
     private void send(long source, long piece) {
         int turn = (int) (piece % 2);
-        driver.copies().toHost(device, staging[turn].segment(), source + piece * PIECE_BYTES, lengthOf(piece), stream);
+        driver.copies().toHost(device, staging(turn).segment(), source + piece * PIECE_BYTES, lengthOf(piece), stream);
         driver.events().record(device, events[turn], stream);
     }
 
@@ -72,15 +84,20 @@ final class StagedCopy implements AutoCloseable {
         if (piece < pieces()) {
             int turn = (int) (piece % 2);
             driver.events().synchronize(device, events[turn]);
-            MemorySegment.copy(staging[turn].segment(), 0, target, piece * PIECE_BYTES, lengthOf(piece));
+            MemorySegment.copy(staging(turn).segment(), 0, target, piece * PIECE_BYTES, lengthOf(piece));
         }
     }
 
     @Override
     public void close() {
         for (int turn = 0; turn < 2; turn++) {
-            staging[turn].close();
-            driver.events().destroy(device, events[turn]);
+            PinnedBuffer piece = staging[turn];
+            if (piece != null) {
+                piece.close();
+            }
+            if (events[turn] != 0) {
+                driver.events().destroy(device, events[turn]);
+            }
         }
     }
 }

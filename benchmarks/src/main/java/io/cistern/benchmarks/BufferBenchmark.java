@@ -19,8 +19,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What the objects that programs hold cost over the raw pair, with a provider that does nothing: with `-prof gc` also
-/// in bytes. Nothing of it is the GPU's.
+/// What the objects that programs hold cost over the raw pair, with a provider that does nothing: with `-prof gc`
+/// also in bytes. Nothing of it is the GPU's.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -144,16 +144,22 @@ public final class CopySpeed {
         }
         double ofC = median(inCNanos);
         double ofJava = median(inJavaNanos);
+        print(what, "C", byteSize, ofC, 1);
+        print(what, "buffers", byteSize, ofJava, ofC / ofJava);
+    }
+
+    /// @param faster than C
+    private static void print(String what, String by, long byteSize, double nanos, double faster) {
         System.out.printf(
                 Locale.ROOT,
-                "{\"measured\":\"%s\",\"byteSize\":%d,\"nanosInC\":%.0f,\"nanosInJava\":%.0f,\"speedOverC\":%.3f,"
+                "{\"measured\":\"%s, %d B\",\"allocator\":\"%s\",\"micros\":%.3f,\"faster\":%.3f,"
                         + "\"gigabytesPerSecond\":%.1f}%n",
                 what,
                 byteSize,
-                ofC,
-                ofJava,
-                ofC / ofJava,
-                byteSize / ofJava);
+                by,
+                nanos / 1000,
+                faster,
+                byteSize / nanos);
     }
 
     private static double median(double[] values) {

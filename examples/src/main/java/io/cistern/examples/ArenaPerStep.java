@@ -28,7 +28,7 @@ public final class ArenaPerStep {
             try {
                 kept.fill((byte) 0);
             } catch (IllegalStateException stale) {
-                System.out.println(stale.getMessage().replaceAll("0x[0-9a-f]+", "…"));
+                System.out.println(String.valueOf(stale.getMessage()).replaceAll("0x[0-9a-f]+", "…"));
             }
         }
     }

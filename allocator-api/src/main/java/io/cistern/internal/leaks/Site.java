@@ -18,8 +18,10 @@ public final class Site {
     private static final Set<String> OWN = Set.of(
             "io.cistern.Allocator",
             "io.cistern.Allocators",
+            "io.cistern.DeviceArena",
             "io.cistern.DeviceBuffer",
             "io.cistern.DeviceMemory",
+            "io.cistern.ForeignMemory",
             "io.cistern.MemoryPool");
 
     private static final String OWN_PACKAGES = "io.cistern.internal.";

@@ -69,6 +69,7 @@ abstract class HostCopyPart extends BufferFixture {
         StreamLatch latch = latch();
         DeviceBuffer buffer = buffer(MIB);
         PinnedBuffer sent = memory.pinned().allocate(MIB);
+        memory.pinned().allocate(MIB).close(); // so that nothing is pinned while the stream is held
         sent.segment().fill((byte) 1);
         latch.hold(stream.handle());
         buffer.copyFrom(sent, stream.handle(), CopyMode.NON_BLOCKING);

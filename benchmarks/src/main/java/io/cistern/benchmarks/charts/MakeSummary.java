@@ -45,6 +45,7 @@ public final class MakeSummary {
         async();
         thresholds();
         collectives();
+        buffers();
         jmh();
     }
 
@@ -167,6 +168,19 @@ public final class MakeSummary {
         Function<Rows.Row, String> line = row -> row.text("byteSize");
         table("All-reduce, us", rows, line, row -> number(row, "micros", "%.2f"));
         table("All-reduce, bus GB/s", rows, line, row -> number(row, "busGigabytesPerSecond", "%.1f"));
+    }
+
+    private void buffers() throws IOException {
+        table(
+                "Copies, launches, JCuda programs: us (times as fast as in C, or as before)",
+                Rows.json(raw, "buffers.jsonl"),
+                row -> row.text("measured"),
+                row -> number(row, "micros", "%.2f") + " (" + number(row, "faster", "%.2f") + ")");
+        table(
+                "Replay through buffers: host ns an operation",
+                Rows.json(raw, "buffers-replay.jsonl"),
+                row -> row.text("trace") + ' ' + row.text("layer"),
+                MakeSummary::nanosPerOperation);
     }
 
     private void jmh() throws IOException {

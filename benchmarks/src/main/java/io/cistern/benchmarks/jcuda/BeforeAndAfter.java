@@ -4,9 +4,10 @@ import io.cistern.DeviceMemory;
 import io.cistern.jcuda.JCudaContext;
 import io.cistern.jcuda.JCudaPointers;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.function.Supplier;
 import jcuda.driver.JCudaDriver;
 
@@ -67,7 +68,7 @@ public final class BeforeAndAfter {
     }
 
     private static boolean measure(JCudaProgram program, int rounds) {
-        double[][] nanos = new double[DeviceMalloc.values().length][rounds];
+        Map<DeviceMalloc, List<Double>> nanos = new EnumMap<>(DeviceMalloc.class);
         boolean right = true;
         for (int round = -2; round < rounds; round++) {
             for (DeviceMalloc memory : DeviceMalloc.values()) {
@@ -78,28 +79,28 @@ public final class BeforeAndAfter {
                 double taken = (double) (System.nanoTime() - begin) / RUNS_A_ROUND;
                 right &= round != rounds - 1 || program.isRight();
                 if (round >= 0) {
-                    nanos[memory.ordinal()][round] = taken;
+                    nanos.computeIfAbsent(memory, _ -> new ArrayList<>()).add(taken);
                 }
             }
         }
+        double before = median(nanos.getOrDefault(DeviceMalloc.JCUDA, List.of()));
         for (DeviceMalloc memory : DeviceMalloc.values()) {
+            double taken = median(nanos.getOrDefault(memory, List.of()));
             System.out.printf(
                     Locale.ROOT,
-                    "{\"measured\":\"JCuda: %s\",\"memory\":\"%s\",\"rounds\":%d,\"micros\":%.1f,\"faster\":%.2f,"
+                    "{\"measured\":\"JCuda: %s\",\"allocator\":\"%s\",\"rounds\":%d,\"micros\":%.1f,\"faster\":%.2f,"
                             + "\"right\":%b}%n",
                     program.name(),
-                    memory.name().toLowerCase(Locale.ROOT),
+                    memory == DeviceMalloc.JCUDA ? "cuMemAlloc" : "Cistern",
                     rounds,
-                    median(nanos[memory.ordinal()]) / 1000,
-                    median(nanos[DeviceMalloc.JCUDA.ordinal()]) / median(nanos[memory.ordinal()]),
+                    taken / 1000,
+                    before / taken,
                     right);
         }
         return right;
     }
 
-    private static double median(double[] values) {
-        double[] sorted = values.clone();
-        Arrays.sort(sorted);
-        return sorted[sorted.length / 2];
+    private static double median(List<Double> values) {
+        return values.stream().sorted().toList().get(values.size() / 2);
     }
 }

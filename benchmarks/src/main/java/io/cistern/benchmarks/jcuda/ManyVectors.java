@@ -8,13 +8,13 @@ import jcuda.Sizeof;
 import jcuda.driver.CUdeviceptr;
 
 /// The allocation-bound variant of the vector addition: a chain of additions on the device, each into memory of its
-/// own, as expressions over arrays make them.
+/// own, as expressions over arrays make them. Only the beginning of the last one comes back.
 final class ManyVectors implements JCudaProgram {
     private static final int LINKS = 100;
-    private static final int COUNT = 16 << 10;
+    private static final int COUNT = 1 << 20;
 
     private final Kernels kernels;
-    private final float[] last = new float[COUNT];
+    private final float[] last = new float[1024];
 
     ManyVectors(Kernels kernels) {
         this.kernels = kernels;
@@ -38,7 +38,7 @@ final class ManyVectors implements JCudaProgram {
             memory.release(sum);
             sum = next;
         }
-        cuMemcpyDtoH(Pointer.to(last), sum, byteSize);
+        cuMemcpyDtoH(Pointer.to(last), sum, (long) last.length * Sizeof.FLOAT);
         memory.release(sum, one);
     }
 
