@@ -149,11 +149,7 @@ final class SituationTask {
     }
 
     private void pause(Random random) {
-        if (random.nextBoolean()) {
-            LockSupport.parkNanos(random.nextInt(plan.pauseNanos()));
-        } else {
-            Thread.yield();
-        }
+        LockSupport.parkNanos(random.nextBoolean() ? 1 : random.nextInt(plan.pauseNanos()));
     }
 
     private static void require(boolean holds, String what) {
