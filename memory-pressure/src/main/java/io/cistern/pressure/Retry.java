@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **The body** is called with the input, or with its parts in order, once for each part that succeeds, and once more for
 /// each time that it had to stop. When it throws, it must have freed what it made, and its inputs should be such that
-/// they can be spilled. What it throws other than [RetryOom] and [SplitAndRetryOom] ends it all.
+/// they can be [spilled][SpillableBuffer]. What it throws other than [RetryOom] and [SplitAndRetryOom] ends it all.
 ///
 /// **Parts** that are [AutoCloseable] are closed when they are done with, in success and failure; the input itself stays
 /// the caller's. If it fails for good, results that are [AutoCloseable] are closed.
