@@ -197,7 +197,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     }
 
     void warn(String what, Exception why) {
-        LOG.log(System.Logger.Level.WARNING, what, why);
+        LOG.log(System.Logger.Level.WARNING, what + ": " + why);
     }
 
     /// Closes all buffers, with their files. Waits for the copies under way.

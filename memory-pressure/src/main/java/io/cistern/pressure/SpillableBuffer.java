@@ -184,11 +184,16 @@ public final class SpillableBuffer implements AutoCloseable {
         store.spillable(device, byteSize);
     }
 
+    /// Enters the lock, unless somebody is in it: also the calling thread, which then makes room for this very buffer.
+    private boolean tryEnter() {
+        return !lock.isHeldByCurrentThread() && lock.tryLock();
+    }
+
     /// Leaves its device, if nobody uses it and somewhere else has room. Does not wait for threads that use it.
     ///
     /// @return bytes that the device has got back
     long leaveDevice() {
-        if (!lock.tryLock()) {
+        if (!tryEnter()) {
             return 0;
         }
         try {
@@ -256,7 +261,7 @@ public final class SpillableBuffer implements AutoCloseable {
     ///
     /// @return whether the host has got its memory back
     boolean leaveHost() {
-        if (!lock.tryLock()) {
+        if (!tryEnter()) {
             return false;
         }
         try {
