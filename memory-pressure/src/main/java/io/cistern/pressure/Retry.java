@@ -18,11 +18,13 @@ import org.jspecify.annotations.Nullable;
 /// });
 /// ```
 ///
-/// **The body** is called with the input, or with its parts in order, once for each part that succeeds, and once more for
+/// **The body** is called with the input, or with its parts in order, once for each part that succeeds, and once more
+/// for
 /// each time that it had to stop. When it throws, it must have freed what it made, and its inputs should be such that
 /// they can be [spilled][SpillableBuffer]. What it throws other than [RetryOom] and [SplitAndRetryOom] ends it all.
 ///
-/// **Parts** that are [AutoCloseable] are closed when they are done with, in success and failure; the input itself stays
+/// **Parts** that are [AutoCloseable] are closed when they are done with, in success and failure; the input itself
+/// stays
 /// the caller's. If it fails for good, results that are [AutoCloseable] are closed.
 ///
 /// On a thread that is in no task the body runs once.
@@ -126,8 +128,8 @@ public final class Retry {
         }
 
         private String tried(SplitAndRetryOom told) {
-            return told.task() + " had all to itself and can't split its input further; before it rolled back " + retries
-                    + " times, split " + splits + " times and finished " + results.size() + " parts";
+            return told.task() + " had all to itself and can't split its input further; before it rolled back "
+                    + retries + " times, split " + splits + " times and finished " + results.size() + " parts";
         }
     }
 

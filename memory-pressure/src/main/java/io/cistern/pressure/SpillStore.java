@@ -50,7 +50,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
 
     /// Opens a store that makes room for an arbiter, in host memory and files.
     ///
-    /// @param memory whose current allocator, or that of a scope, its buffers come from: the arbiter's, for [RetryOom]
+    /// @param memory whose current allocator, or that of a scope, its buffers come from: the arbiter's, for
+    [RetryOom]
     /// @param arbiter whose refusals it answers
     /// @param hostBytes the most pinned host memory that it takes
     /// @param directory where files go
@@ -61,7 +62,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
 
     /// Opens a store that makes room for an arbiter, in host memory alone.
     ///
-    /// @param memory whose current allocator, or that of a scope, its buffers come from: the arbiter's, for [RetryOom]
+    /// @param memory whose current allocator, or that of a scope, its buffers come from: the arbiter's, for
+    [RetryOom]
     /// @param arbiter whose refusals it answers
     /// @param hostBytes the most pinned host memory that it takes
     /// @throws IllegalArgumentException if `hostBytes` is negative
@@ -81,7 +83,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// @param stream a stream that exists
     /// @param priority the higher it is, the later the buffer leaves its device
     /// @throws IllegalArgumentException if `byteSize` is less than 1
-    /// @throws DeviceOutOfMemoryException as [DeviceMemory#allocate] says; [RetryOom] and [SplitAndRetryOom] in a task
+    /// @throws DeviceOutOfMemoryException as [DeviceMemory#allocate] says; [RetryOom] and [SplitAndRetryOom] in a
+    task
     public SpillableBuffer allocate(long byteSize, int device, long stream, int priority) {
         if (byteSize < 1) {
             throw new IllegalArgumentException("byteSize: " + byteSize + ", must be at least 1");
@@ -105,7 +108,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// @return bytes that have left; less if the rest is in use, or has nowhere to go
     public long spill(int device, long byteSize) {
         long left = 0;
-        for (SpillableBuffer buffer : inOrder(other -> other.device() == device && other.place() == SpillPlace.DEVICE)) {
+        for (SpillableBuffer buffer :
+                inOrder(other -> other.device() == device && other.place() == SpillPlace.DEVICE)) {
             if (left >= byteSize) {
                 break;
             }

@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
 /// **Nothing is lost.** A buffer leaves a place only when its bytes are in the next one, or on the way there in stream
 /// order. What fails leaves it where it was.
 ///
-/// **Streams.** Work of a lease is enqueued on the lease's stream, before it is closed, and the stream exists until then;
+/// **Streams.** Work of a lease is enqueued on the lease's stream, before it is closed, and the stream exists until
+/// then;
 /// a lease on another stream comes behind it. Copies are enqueued behind all uses; the host waits only where a file is
 /// written or read.
 ///
@@ -92,7 +93,8 @@ public final class SpillableBuffer implements AutoCloseable {
     /// on the stream from now on sees its bytes.
     ///
     /// @param stream the stream on which it will be used
-    /// @throws io.cistern.DeviceOutOfMemoryException if there is no room for it, [RetryOom] or [SplitAndRetryOom] in a
+    /// @throws io.cistern.DeviceOutOfMemoryException if there is no room for it, [RetryOom] or [SplitAndRetryOom]
+    in a
     ///     task; it stays where it is then
     /// @throws UncheckedIOException if its file can't be read; it stays there
     /// @throws IllegalStateException if it is closed

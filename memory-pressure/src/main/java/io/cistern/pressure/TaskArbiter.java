@@ -8,7 +8,8 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/// Lets tasks share a GPU that has less memory than they want together: instead of failing, a task waits for the others;
+/// Lets tasks share a GPU that has less memory than they want together: instead of failing, a task waits for the
+/// others;
 /// when all wait, the least important one [rolls back][RetryOom]; when that is not enough, the most important one goes
 /// on [with less at a time][SplitAndRetryOom].
 ///
@@ -36,7 +37,8 @@ import java.util.concurrent.ConcurrentMap;
 /// **Cost.** Outside tasks: a thread-local read for an allocation, for a free two reads, and once tasks have run a look
 /// into a map. In tasks: an entry of that map for each block, so that what a task holds is known whoever frees it.
 ///
-/// **Threads and streams.** As [DeviceAllocator] says; an allocation in a task may wait, and a virtual thread leaves its
+/// **Threads and streams.** As [DeviceAllocator] says; an allocation in a task may wait, and a virtual thread leaves
+/// its
 /// carrier meanwhile.
 public final class TaskArbiter extends AllocatorAdaptor {
     /// How long a thread must be seen waiting for something else before it counts as part of a deadlock: longer than

@@ -98,8 +98,7 @@ final class SituationTask {
     }
 
     private void run(DeviceWork work, Random random, int batch, ItemRange range) {
-        List<long[]> results = Retry.withRetry(
-                range, ItemRange::halves, part -> workOn(work, random, batch, part));
+        List<long[]> results = Retry.withRetry(range, ItemRange::halves, part -> workOn(work, random, batch, part));
         int item = range.from();
         for (long[] values : results) {
             for (long value : values) {
