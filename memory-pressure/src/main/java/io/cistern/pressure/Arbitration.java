@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
 /// **Refused** (`refused`). A thread says first that it waits, so that frees are told from now on, and asks the
 /// allocator once more. Refused again: enough was freed meanwhile → it asks again; else it is blocked.
 ///
-/// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. Who goes on then, [Turns]
+/// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. Who goes on then,
+/// [Turns]
 /// says, and who gives up when nobody can.
 final class Arbitration {
     /// How often threads that wait look whether all do: all but what waits elsewhere is seen at once.
@@ -331,12 +332,7 @@ final class Arbitration {
         lock.lock();
         try {
             return new TaskStatistics(
-                    task.retries,
-                    task.splits,
-                    task.blockedNanos,
-                    task.lostNanos,
-                    task.heldBytes(),
-                    task.peakBytes());
+                    task.retries, task.splits, task.blockedNanos, task.lostNanos, task.heldBytes(), task.peakBytes());
         } finally {
             lock.unlock();
         }

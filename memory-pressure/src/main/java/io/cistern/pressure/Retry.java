@@ -18,11 +18,13 @@ import org.jspecify.annotations.Nullable;
 /// });
 /// ```
 ///
-/// **The body** is called with the input, or with its parts in order, once for each part that succeeds, and once more for
+/// **The body** is called with the input, or with its parts in order, once for each part that succeeds, and once more
+/// for
 /// each time that it had to stop. When it throws, it must have freed what it made, and its inputs should be such that
-/// they can be spilled. What it throws other than [RetryOom] and [SplitAndRetryOom] ends it all.
+/// they can be [spilled][SpillableBuffer]. What it throws other than [RetryOom] and [SplitAndRetryOom] ends it all.
 ///
-/// **Parts** that are [AutoCloseable] are closed when they are done with, in success and failure; the input itself stays
+/// **Parts** that are [AutoCloseable] are closed when they are done with, in success and failure; the input itself
+/// stays
 /// the caller's. If it fails for good, results that are [AutoCloseable] are closed.
 ///
 /// On a thread that is in no task the body runs once.
@@ -63,22 +65,20 @@ public final class Retry {
         R apply(T part) throws X;
     }
 
-    /// The work that is left and the results so far.
+    /// The pieces that are left and the results so far.
     private static final class Pieces<T, R, X extends Throwable> {
-        private final T input;
         private final Function<? super T, ? extends List<? extends T>> split;
         private final Body<? super T, ? extends R, X> body;
-        private final Deque<T> left = new ArrayDeque<>();
+        private final Deque<Piece<T>> left = new ArrayDeque<>();
         private final List<R> results = new ArrayList<>();
         private final @Nullable TaskThread thread = TaskThread.CURRENT.get();
         private int retries;
         private int splits;
 
         Pieces(T input, Function<? super T, ? extends List<? extends T>> split, Body<? super T, ? extends R, X> body) {
-            this.input = input;
             this.split = split;
             this.body = body;
-            left.add(input);
+            left.add(new Piece<>(input, false));
         }
 
         List<R> run() throws X {
@@ -91,20 +91,20 @@ public final class Retry {
                 return results;
             } finally {
                 if (!done) {
-                    left.forEach(this::closePart);
-                    results.forEach(Pieces::close);
+                    left.forEach(Piece::done);
+                    results.forEach(Piece::close);
                 }
             }
         }
 
-        private void tryOne(T part) throws X {
+        private void tryOne(Piece<T> piece) throws X {
             try {
                 if (thread != null) {
                     thread.attemptBegins();
                 }
-                results.add(body.apply(part));
+                results.add(body.apply(piece.part()));
                 left.remove();
-                closePart(part);
+                piece.done();
                 if (thread != null) {
                     thread.attemptSucceeded();
                 }
@@ -112,33 +112,38 @@ public final class Retry {
                 retries++;
                 told.blockUntilReady();
             } catch (SplitAndRetryOom told) {
-                replaceByParts(part, told);
+                replaceByParts(piece, told);
             }
         }
 
-        private void replaceByParts(T part, SplitAndRetryOom told) {
-            List<? extends T> parts = split.apply(part);
+        private void replaceByParts(Piece<T> piece, SplitAndRetryOom told) {
+            List<? extends T> parts = split.apply(piece.part());
             if (parts.size() < 2) {
                 throw new DeviceOutOfMemoryException(told.byteSize(), told.device(), tried(told), told);
             }
             splits++;
             left.remove();
-            parts.reversed().forEach(left::push);
-            closePart(part);
+            parts.reversed().forEach(part -> left.push(new Piece<>(part, true)));
+            piece.done();
         }
 
         private String tried(SplitAndRetryOom told) {
-            return told.task() + " had all to itself and can't split its input further; before it rolled back " + retries
-                    + " times, split " + splits + " times and finished " + results.size() + " parts";
+            return told.task() + " had all to itself and can't split its input further; before it rolled back "
+                    + retries + " times, split " + splits + " times and finished " + results.size() + " parts";
         }
+    }
 
-        private void closePart(T part) {
-            if (part != input) {
+    /// A part of the input.
+    ///
+    /// @param isOwn whether it was made here
+    private record Piece<T>(T part, boolean isOwn) {
+        void done() {
+            if (isOwn) {
                 close(part);
             }
         }
 
-        private static void close(@Nullable Object closed) {
+        static void close(@Nullable Object closed) {
             if (closed instanceof AutoCloseable closeable) {
                 try {
                     closeable.close();

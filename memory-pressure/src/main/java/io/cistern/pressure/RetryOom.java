@@ -2,7 +2,8 @@ package io.cistern.pressure;
 
 import java.io.Serial;
 
-/// The task shall free what it made since it began its piece of work, make its inputs spillable, [wait][#blockUntilReady],
+/// The task shall free what it made since it began its piece of work, make its inputs spillable,
+/// [wait][#blockUntilReady],
 /// and begin again: all tasks were waiting for memory, and it is the one of the lowest priority.
 public final class RetryOom extends TaskOom {
     @Serial

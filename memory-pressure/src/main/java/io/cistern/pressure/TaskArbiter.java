@@ -8,7 +8,8 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/// Lets tasks share a GPU that has less memory than they want together: instead of failing, a task waits for the others;
+/// Lets tasks share a GPU that has less memory than they want together: instead of failing, a task waits for the
+/// others;
 /// when all wait, the least important one [rolls back][RetryOom]; when that is not enough, the most important one goes
 /// on [with less at a time][SplitAndRetryOom].
 ///
@@ -24,6 +25,8 @@ import java.util.concurrent.ConcurrentMap;
 /// [ThreadState] draws what happens to a thread. Threads that are in no task are let through: what they allocate may
 /// fail as ever, and what they free helps all.
 ///
+/// **Room.** Before anybody waits, those who [make room][#addRoomMaker] are asked, a [SpillStore] for example.
+///
 /// **Upstream.** One that finds by itself what was freed before, also on other streams, as Cistern's own do before they
 /// refuse. What is refused by a limit of the program, which stands before the allocator, never gets here.
 ///
@@ -34,13 +37,15 @@ import java.util.concurrent.ConcurrentMap;
 /// **Cost.** Outside tasks: a thread-local read for an allocation, for a free two reads, and once tasks have run a look
 /// into a map. In tasks: an entry of that map for each block, so that what a task holds is known whoever frees it.
 ///
-/// **Threads and streams.** As [DeviceAllocator] says; an allocation in a task may wait, and a virtual thread leaves its
+/// **Threads and streams.** As [DeviceAllocator] says; an allocation in a task may wait, and a virtual thread leaves
+/// its
 /// carrier meanwhile.
 public final class TaskArbiter extends AllocatorAdaptor {
     /// How long a thread must be seen waiting for something else before it counts as part of a deadlock: longer than
     /// what it usually takes to compute something for another thread.
     public static final Duration DEFAULT_PATIENCE = Duration.ofMillis(100);
 
+    private final MakingRoom attempts;
     private final Arbitration arbitration;
     private final ConcurrentMap<Long, TaskThread> owners = new ConcurrentHashMap<>();
 
@@ -61,6 +66,7 @@ public final class TaskArbiter extends AllocatorAdaptor {
         if (patience.compareTo(Duration.ofMillis(1)) < 0) {
             throw new IllegalArgumentException("a patience of " + patience + ", must be at least 1 ms");
         }
+        attempts = new MakingRoom(upstream);
         arbitration = new Arbitration(patience);
     }
 
@@ -92,6 +98,24 @@ public final class TaskArbiter extends AllocatorAdaptor {
         }
     }
 
+    /// Has somebody asked for room from now on, after those who were added before, when an allocation is refused: in
+    /// tasks and outside.
+    public void addRoomMaker(RoomMaker maker) {
+        attempts.add(maker);
+    }
+
+    /// Has somebody not asked for room any more.
+    public void removeRoomMaker(RoomMaker maker) {
+        attempts.remove(maker);
+    }
+
+    /// Says that a room maker can free something now that it could not before: whoever waits may try again.
+    ///
+    /// @param byteSize how much
+    public void roomCanBeMade(int device, long byteSize) {
+        arbitration.freed(device, byteSize);
+    }
+
     /// @throws DeviceOutOfMemoryException outside tasks as the upstream says; in tasks if the thread is interrupted
     /// @throws RetryOom if the thread's task shall roll back
     /// @throws SplitAndRetryOom if it shall go on with a part of its input
@@ -99,7 +123,7 @@ public final class TaskArbiter extends AllocatorAdaptor {
     public long allocate(long byteSize, int device, long stream) {
         TaskThread self = arbitration.current();
         if (self == null) {
-            return upstream().allocate(byteSize, device, stream);
+            return attempts.allocate(byteSize, device, stream);
         }
         failIfForced(self, byteSize, device);
         long address = allocate(self, byteSize, device, stream);
@@ -110,12 +134,12 @@ public final class TaskArbiter extends AllocatorAdaptor {
 
     private long allocate(TaskThread self, long byteSize, int device, long stream) {
         try {
-            return upstream().allocate(byteSize, device, stream);
+            return attempts.allocate(byteSize, device, stream);
         } catch (DeviceOutOfMemoryException failure) {
             if (self.contends) { // A callback of the upstream allocates within an attempt.
                 throw failure;
             }
-            return arbitration.allocate(self, upstream(), new Refusal(byteSize, device, failure), stream);
+            return arbitration.allocate(self, attempts, new Refusal(byteSize, device, failure), stream);
         }
     }
 

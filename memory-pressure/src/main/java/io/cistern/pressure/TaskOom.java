@@ -1,6 +1,5 @@
 package io.cistern.pressure;
 
-import io.cistern.DeviceOutOfMemoryException;
 import java.io.Serial;
 
 /// An allocation of a [Task] was refused, and the task shall give something up for the others, or for itself. Thrown by

@@ -34,9 +34,7 @@ final class TaskThreads {
     TaskThread first(ThreadState state, Predicate<TaskThread> which) {
         TaskThread first = null;
         for (TaskThread thread : all) {
-            if (thread.state == state
-                    && which.test(thread)
-                    && (first == null || thread.task.goesBefore(first.task))) {
+            if (thread.state == state && which.test(thread) && (first == null || thread.task.goesBefore(first.task))) {
                 first = thread;
             }
         }
@@ -48,9 +46,7 @@ final class TaskThreads {
     TaskThread last(ThreadState state, Predicate<TaskThread> which) {
         TaskThread last = null;
         for (TaskThread thread : all) {
-            if (thread.state == state
-                    && which.test(thread)
-                    && (last == null || !thread.task.goesBefore(last.task))) {
+            if (thread.state == state && which.test(thread) && (last == null || !thread.task.goesBefore(last.task))) {
                 last = thread;
             }
         }

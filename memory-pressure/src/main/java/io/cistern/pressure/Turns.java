@@ -7,8 +7,10 @@ import org.jspecify.annotations.Nullable;
 /// arbitration's lock.
 ///
 /// **Something was freed** (`pass`). The first blocked thread for which enough was freed tries again; who succeeds or
-/// fails passes the turn to the next such one, so that nobody is overtaken meanwhile by one who goes after it. If nobody is blocked, the first one that has rolled back begins again, if
-/// what it lacked is there now, beside what others that began again have not taken yet, and if nobody who goes before it
+/// fails passes the turn to the next such one, so that nobody is overtaken meanwhile by one who goes after it. If
+/// nobody is blocked, the first one that has rolled back begins again, if
+/// what it lacked is there now, beside what others that began again have not taken yet, and if nobody who goes before
+/// it
 /// is still rolling back.
 ///
 /// **All wait** (`breakDeadlock`), looked at by whoever begins to wait, and from time to time by those who do:
@@ -18,12 +20,14 @@ import org.jspecify.annotations.Nullable;
 /// 3. the last blocked thread of those whose tasks hold anything, else the last one, rolls back;
 /// 4. but if it alone is blocked, has rolled back before, and goes before all that have: it splits.
 ///
-/// **It ends.** The first of all tasks rolls back at most once a piece of work, when all others wait, rolled back; after
+/// **It ends.** The first of all tasks rolls back at most once a piece of work, when all others wait, rolled back;
+/// after
 /// that it splits. A piece that can't be split any more is refused for good, and its task ends. So the first one ends,
 /// and then the next is the first.
 final class Turns {
     /// A blocked thread is woken when this part of its request was freed since its last attempt: at most four attempts
-    /// in vain for each request's worth of frees. An attempt in vain is expensive, since allocators wait for the device
+    /// in vain for each request's worth of frees. An attempt in vain is expensive, since allocators wait for the
+    device
     /// and give back all that is idle before they refuse.
     private static final int WORTH_A_TRY = 4;
 
@@ -71,9 +75,8 @@ final class Turns {
     /// Lets the attempt of a thread that goes before this one end first, if there is one: it passes the turn then.
     private void wakeInTurn(@Nullable TaskThread next) {
         if (next != null
-                && !threads.any(other -> other.contends
-                        && other.state == ThreadState.RUNNING
-                        && other.task.goesBefore(next.task))) {
+                && !threads.any(other ->
+                        other.contends && other.state == ThreadState.RUNNING && other.task.goesBefore(next.task))) {
             wake(next);
         }
     }
@@ -82,8 +85,7 @@ final class Turns {
     /// rolls back now is not for it: the two would take turns for ever.
     private boolean mayBeginAgain(TaskThread thread) {
         return heldBytes.sum() + threads.outstandingBytes() + thread.neededBytes <= thread.heldByAll
-                && !threads.any(other ->
-                        other.state == ThreadState.ROLLING_BACK && other.task.goesBefore(thread.task));
+                && !threads.any(other -> other.state == ThreadState.ROLLING_BACK && other.task.goesBefore(thread.task));
     }
 
     static void wake(@Nullable TaskThread next) {
@@ -116,8 +118,7 @@ final class Turns {
 
     private void giveUp(TaskThread victim) {
         boolean alone = threads.count(ThreadState.BLOCKED) == 1
-                && !threads.any(other ->
-                        other.state == ThreadState.ROLLED_BACK && other.task.goesBefore(victim.task));
+                && !threads.any(other -> other.state == ThreadState.ROLLED_BACK && other.task.goesBefore(victim.task));
         if (alone && victim.hasRolledBack) {
             victim.state = ThreadState.SPLITTING;
         } else {

@@ -77,7 +77,9 @@ final class RetryTests {
                 })))
                 .isInstanceOfSatisfying(DeviceOutOfMemoryException.class, failure -> {
                     assertThat(failure.byteSize()).isEqualTo(CAPACITY_AND_MORE);
-                    assertThat(failure.detail()).contains("can't split its input further").contains("split 1 times");
+                    assertThat(failure.detail())
+                            .contains("can't split its input further")
+                            .contains("split 1 times");
                     assertThat(failure).hasCauseInstanceOf(SplitAndRetryOom.class);
                 });
     }

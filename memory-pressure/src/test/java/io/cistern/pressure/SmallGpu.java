@@ -20,7 +20,8 @@ final class SmallGpu implements AutoCloseable {
     static final long CAPACITY = 100;
     static final Duration PATIENCE = Duration.ofMillis(2);
 
-    final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).capacityBytes(1L << 30).build();
+    final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(1).capacityBytes(1L << 30).build();
     final DeviceMemory memory = DeviceMemory.open(gpu, catalog());
     final Allocator allocator = memory.setCurrent("arbiter:patience_millis=" + PATIENCE.toMillis()
             + ",upstream=\"limit:bytes=" + CAPACITY + ",upstream=direct\"");
@@ -31,7 +32,9 @@ final class SmallGpu implements AutoCloseable {
     }
 
     private static <T> List<T> all(Class<T> type) {
-        return ServiceLoader.load(type).stream().map(ServiceLoader.Provider::get).toList();
+        return ServiceLoader.load(type).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
     }
 
     long allocate(long byteSize) {

@@ -403,10 +403,12 @@ final class TaskArbiterTests {
         arbiter[0] = new TaskArbiter(upstream, Duration.ofHours(1));
         Task sleeping = arbiter[0].task(1, 0);
         CountDownLatch enough = new CountDownLatch(1);
-        FutureTask<Boolean> other = gpu.start(sleeping, () -> arbiter[0].outside(() -> {
-            enough.await();
-            return true;
-        }));
+        FutureTask<Boolean> other = gpu.start(
+                sleeping,
+                () -> arbiter[0].outside(() -> {
+                    enough.await();
+                    return true;
+                }));
         Task task = arbiter[0].task(2, 0);
 
         assertThat(task.<Long, RuntimeException>call(() -> arbiter[0].allocate(10, 0, 0)))
@@ -467,8 +469,8 @@ final class TaskArbiterTests {
                 .hasMessageContaining("needs the option 'upstream'");
         low.forceRetries(1, 0);
         RetryOom[] told = new RetryOom[1];
-        low.run(() -> assertThatThrownBy(() -> gpu.allocate(1))
-                .isInstanceOfSatisfying(RetryOom.class, oom -> told[0] = oom));
+        low.run(() ->
+                assertThatThrownBy(() -> gpu.allocate(1)).isInstanceOfSatisfying(RetryOom.class, oom -> told[0] = oom));
         FutureTask<Boolean> elsewhere = gpu.start(middle, () -> {
             assertThatThrownBy(told[0]::blockUntilReady).isInstanceOf(IllegalStateException.class);
             return true;

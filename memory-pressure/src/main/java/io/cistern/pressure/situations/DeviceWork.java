@@ -44,7 +44,9 @@ final class DeviceWork implements AutoCloseable {
         this.memory = memory;
         this.kernels = kernels;
         stream = driver.streams().create(DEVICE);
-        host = driver.memory().allocateHost(DEVICE, 2 * VALUES_BYTES + Long.BYTES).fill((byte) 0);
+        host = driver.memory()
+                .allocateHost(DEVICE, 2 * VALUES_BYTES + Long.BYTES)
+                .fill((byte) 0);
     }
 
     /// Bytes of all blocks so far, live or not.

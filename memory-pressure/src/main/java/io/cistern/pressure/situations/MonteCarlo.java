@@ -59,7 +59,8 @@ public final class MonteCarlo {
                 throw new IllegalStateException("situation with --seed " + seed + " (after " + sum + ")", failure);
             }
             if ((done + 1) % PROGRESS == 0 || done + 1 == count) {
-                progress.printf("seeds %d to %d, %.1f s: %s%n", firstSeed, seed, (System.nanoTime() - began) / 1e9, sum);
+                progress.printf(
+                        "seeds %d to %d, %.1f s: %s%n", firstSeed, seed, (System.nanoTime() - began) / 1e9, sum);
             }
         }
         return sum;
@@ -82,6 +83,8 @@ public final class MonteCarlo {
     }
 
     private static <T> List<T> all(Class<T> type) {
-        return ServiceLoader.load(type).stream().map(ServiceLoader.Provider::get).toList();
+        return ServiceLoader.load(type).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
     }
 }

@@ -98,8 +98,7 @@ final class SituationTask {
     }
 
     private void run(DeviceWork work, Random random, int batch, ItemRange range) {
-        List<long[]> results = Retry.withRetry(
-                range, ItemRange::halves, part -> workOn(work, random, batch, part));
+        List<long[]> results = Retry.withRetry(range, ItemRange::halves, part -> workOn(work, random, batch, part));
         int item = range.from();
         for (long[] values : results) {
             for (long value : values) {
@@ -149,11 +148,7 @@ final class SituationTask {
     }
 
     private void pause(Random random) {
-        if (random.nextBoolean()) {
-            LockSupport.parkNanos(random.nextInt(plan.pauseNanos()));
-        } else {
-            Thread.yield();
-        }
+        LockSupport.parkNanos(random.nextBoolean() ? 1 : random.nextInt(plan.pauseNanos()));
     }
 
     private static void require(boolean holds, String what) {

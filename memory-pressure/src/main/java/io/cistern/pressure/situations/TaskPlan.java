@@ -34,7 +34,8 @@ record TaskPlan(
 
     /// Draws tasks that together want so many bytes.
     static List<TaskPlan> draw(Random random, int count, long wantBytes) {
-        double[] weights = random.doubles(count, 0, SKEW).map(e -> Math.pow(2, e)).toArray();
+        double[] weights =
+                random.doubles(count, 0, SKEW).map(e -> Math.pow(2, e)).toArray();
         double sum = 0;
         for (double weight : weights) {
             sum += weight;

@@ -17,7 +17,8 @@ import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 
 /// Tasks that together want three times what there is, drawn from a seed: sizes that differ by factors, priorities,
-/// platform and virtual threads, tasks of two threads that wait for each other, tasks that hold a lock which others wait
+/// platform and virtual threads, tasks of two threads that wait for each other, tasks that hold a lock which others
+/// wait
 /// for. Each must end with the right results, computed through device memory whose contents are checked.
 ///
 /// What is drawn is always the same for a seed; which thread comes first is not.
@@ -67,8 +68,7 @@ final class TaskSituations {
         Lock sharedLock = new ReentrantLock();
         List<SituationTask> tasks = new ArrayList<>();
         for (TaskPlan plan : TaskPlan.draw(new Random(seed), taskCount, WANTED * capacityBytes)) {
-            tasks.add(new SituationTask(
-                    plan, arbiter.task(plan.id(), plan.priority()), memory, kernels, sharedLock));
+            tasks.add(new SituationTask(plan, arbiter.task(plan.id(), plan.priority()), memory, kernels, sharedLock));
         }
         List<FutureTask<Boolean>> running = tasks.stream()
                 .map(task -> task.start("task " + task.task().id(), task::run))

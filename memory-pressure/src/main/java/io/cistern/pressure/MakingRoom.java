@@ -1,0 +1,50 @@
+package io.cistern.pressure;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.spi.AllocatorAdaptor;
+import io.cistern.spi.DeviceAllocator;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/// Asks for room, and then the upstream again, for as long as somebody makes some.
+final class MakingRoom extends AllocatorAdaptor {
+    private final CopyOnWriteArrayList<RoomMaker> makers = new CopyOnWriteArrayList<>();
+
+    MakingRoom(DeviceAllocator upstream) {
+        super(upstream);
+    }
+
+    void add(RoomMaker maker) {
+        makers.add(maker);
+    }
+
+    void remove(RoomMaker maker) {
+        makers.remove(maker);
+    }
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        while (true) {
+            try {
+                return upstream().allocate(byteSize, device, stream);
+            } catch (DeviceOutOfMemoryException failure) {
+                if (!isRoomMade(failure)) {
+                    throw failure;
+                }
+            }
+        }
+    }
+
+    private boolean isRoomMade(DeviceOutOfMemoryException failure) {
+        for (RoomMaker maker : makers) {
+            if (maker.makeRoom(failure)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        upstream().free(address, byteSize, device, stream);
+    }
+}

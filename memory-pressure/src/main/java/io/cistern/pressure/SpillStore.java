@@ -1,0 +1,222 @@
+package io.cistern.pressure;
+
+import io.cistern.DeviceMemory;
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/// Buffers that make room for others: from their device to pinned host memory, and from there to files. Of those that
+/// nobody uses, the one of the lowest priority goes first, of these the one that was used the longest time ago.
+///
+/// ```java
+/// SpillStore store = SpillStore.open(memory, arbiter, 8L << 30, Path.of("/scratch"));
+/// SpillableBuffer table = store.allocate(bytes, device, stream, priority);
+/// ```
+///
+/// It spills when an allocation through its arbiter is refused, and when it is [told to][#spill].
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class SpillStore implements RoomMaker, AutoCloseable {
+    private static final System.Logger LOG = System.getLogger(SpillStore.class.getName());
+
+    private final DeviceMemory memory;
+    private final TaskArbiter arbiter;
+    private final HostMemory host;
+    private final @Nullable Path directory;
+    private final SpillCounts counts = new SpillCounts();
+    private final Set<SpillableBuffer> buffers = ConcurrentHashMap.newKeySet();
+    private final Map<Integer, Long> streams = new ConcurrentHashMap<>();
+    private final AtomicLong clock = new AtomicLong();
+
+    private SpillStore(DeviceMemory memory, TaskArbiter arbiter, long hostBytes, @Nullable Path directory) {
+        if (hostBytes < 0) {
+            throw new IllegalArgumentException("hostBytes is negative: " + hostBytes);
+        }
+        this.memory = memory;
+        this.arbiter = arbiter;
+        this.host = new HostMemory(memory.driver(), hostBytes);
+        this.directory = directory;
+    }
+
+    /// Opens a store that makes room for an arbiter, in host memory and files.
+    ///
+    /// @param memory whose current allocator, or that of a scope, its buffers come from: the arbiter's, for
+    [RetryOom]
+    /// @param arbiter whose refusals it answers
+    /// @param hostBytes the most pinned host memory that it takes
+    /// @param directory where files go
+    /// @throws IllegalArgumentException if `hostBytes` is negative
+    public static SpillStore open(DeviceMemory memory, TaskArbiter arbiter, long hostBytes, Path directory) {
+        return new SpillStore(memory, arbiter, hostBytes, directory).opened();
+    }
+
+    /// Opens a store that makes room for an arbiter, in host memory alone.
+    ///
+    /// @param memory whose current allocator, or that of a scope, its buffers come from: the arbiter's, for
+    [RetryOom]
+    /// @param arbiter whose refusals it answers
+    /// @param hostBytes the most pinned host memory that it takes
+    /// @throws IllegalArgumentException if `hostBytes` is negative
+    public static SpillStore open(DeviceMemory memory, TaskArbiter arbiter, long hostBytes) {
+        return new SpillStore(memory, arbiter, hostBytes, null).opened();
+    }
+
+    private SpillStore opened() {
+        arbiter.addRoomMaker(this);
+        return this;
+    }
+
+    /// Allocates a buffer, on its device at first, with undefined bytes.
+    ///
+    /// @param byteSize at least 1
+    /// @param device the device's ordinal
+    /// @param stream a stream that exists
+    /// @param priority the higher it is, the later the buffer leaves its device
+    /// @throws IllegalArgumentException if `byteSize` is less than 1
+    /// @throws DeviceOutOfMemoryException as [DeviceMemory#allocate] says; [RetryOom] and [SplitAndRetryOom] in a
+    task
+    public SpillableBuffer allocate(long byteSize, int device, long stream, int priority) {
+        if (byteSize < 1) {
+            throw new IllegalArgumentException("byteSize: " + byteSize + ", must be at least 1");
+        }
+        long address = memory.allocate(byteSize, device, stream);
+        SpillableBuffer buffer;
+        try {
+            buffer = new SpillableBuffer(this, address, byteSize, device, stream, priority);
+        } catch (CudaException refused) {
+            memory.free(address, stream);
+            throw refused;
+        }
+        counts.moved(SpillPlace.CLOSED, SpillPlace.DEVICE, byteSize);
+        buffers.add(buffer);
+        return buffer;
+    }
+
+    /// Lets buffers leave a device.
+    ///
+    /// @param byteSize stops when so much has left
+    /// @return bytes that have left; less if the rest is in use, or has nowhere to go
+    public long spill(int device, long byteSize) {
+        long left = 0;
+        for (SpillableBuffer buffer :
+                inOrder(other -> other.device() == device && other.place() == SpillPlace.DEVICE)) {
+            if (left >= byteSize) {
+                break;
+            }
+            left += buffer.leaveDevice();
+        }
+        return left;
+    }
+
+    /// Lets buffers leave the device for what was refused.
+    @Override
+    public boolean makeRoom(DeviceOutOfMemoryException failure) {
+        return spill(failure.device(), failure.byteSize()) > 0;
+    }
+
+    private List<SpillableBuffer> inOrder(Predicate<SpillableBuffer> which) {
+        record Candidate(SpillableBuffer buffer, int priority, long lastUse) {}
+        return buffers.stream()
+                .filter(which)
+                .map(buffer -> new Candidate(buffer, buffer.priority(), buffer.lastUse())) // which may change meanwhile
+                .sorted(Comparator.comparingInt(Candidate::priority).thenComparingLong(Candidate::lastUse))
+                .map(Candidate::buffer)
+                .toList();
+    }
+
+    /// Host memory for a buffer, from others that go on to files if need be; null if there is none.
+    @Nullable
+    MemorySegment takeHost(int device, long byteSize) {
+        MemorySegment taken = host.take(device, byteSize);
+        if (taken != null || directory == null || !host.canHold(byteSize)) {
+            return taken;
+        }
+        for (SpillableBuffer buffer : inOrder(other -> other.place() == SpillPlace.HOST)) {
+            if (buffer.leaveHost()) {
+                taken = host.take(device, byteSize);
+                if (taken != null) {
+                    return taken;
+                }
+            }
+        }
+        return null;
+    }
+
+    /// What is where, and what moved.
+    public SpillStatistics statistics() {
+        return counts.statistics();
+    }
+
+    DeviceMemory memory() {
+        return memory;
+    }
+
+    CudaDriver driver() {
+        return memory.driver();
+    }
+
+    HostMemory host() {
+        return host;
+    }
+
+    @Nullable
+    Path directory() {
+        return directory;
+    }
+
+    /// The stream on which buffers leave a device.
+    long stream(int device) {
+        return streams.computeIfAbsent(device, driver().streams()::create);
+    }
+
+    long tick() {
+        return clock.incrementAndGet();
+    }
+
+    void moved(SpillPlace from, SpillPlace to, long byteSize) {
+        counts.moved(from, to, byteSize);
+    }
+
+    void forget(SpillableBuffer buffer) {
+        buffers.remove(buffer);
+    }
+
+    void spillable(int device, long byteSize) {
+        arbiter.roomCanBeMade(device, byteSize);
+    }
+
+    void failed(String what, Exception why) {
+        counts.failed();
+        warn(what, why);
+    }
+
+    void warn(String what, Exception why) {
+        LOG.log(System.Logger.Level.WARNING, what + ": " + why);
+    }
+
+    /// Closes all buffers, with their files. Waits for the copies under way.
+    ///
+    /// @throws IllegalStateException if a buffer has open leases
+    @Override
+    public void close() {
+        arbiter.removeRoomMaker(this);
+        buffers.forEach(SpillableBuffer::close);
+        streams.forEach((device, stream) -> {
+            driver().streams().synchronize(device, stream);
+            memory.streamClosing(device, stream);
+            driver().streams().destroy(device, stream);
+        });
+        streams.clear();
+        host.drain();
+    }
+}

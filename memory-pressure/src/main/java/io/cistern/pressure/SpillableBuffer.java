@@ -1,0 +1,370 @@
+package io.cistern.pressure;
+
+import io.cistern.cuda.CudaException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/// Device memory that may leave its device while nobody uses it, and comes back when it is touched.
+///
+/// ```java
+/// try (SpillableBuffer table = store.allocate(bytes, 0, stream, 0)) {
+///     try (SpillableBuffer.Lease lease = table.acquire(stream)) {     // here, and here to stay, at this address
+///         launch(lease.address());
+///     }                                                              // may leave from now on, behind that work
+/// }
+/// ```
+///
+/// ```text
+///  DEVICE ──▶ HOST ──▶ FILE      when room is needed: the least important first, of those the least recently used
+///     ▲─────────┘        │
+///     └──────────────────┘       when it is acquired
+/// ```
+///
+/// **Nothing is lost.** A buffer leaves a place only when its bytes are in the next one, or on the way there in stream
+/// order. What fails leaves it where it was.
+///
+/// **Streams.** Work of a lease is enqueued on the lease's stream, before it is closed, and the stream exists until
+/// then;
+/// a lease on another stream comes behind it. Copies are enqueued behind all uses; the host waits only where a file is
+/// written or read.
+///
+/// **Threads.** Any thread may call any method; several leases at once are fine, with their uses in order by stream.
+public final class SpillableBuffer implements AutoCloseable {
+    private final SpillStore store;
+    private final long byteSize;
+    private final int device;
+    private final int priority;
+    private final StreamUses uses;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    /// When it was acquired last, counted in acquisitions. Written under the lock.
+    private volatile long lastUse;
+
+    /// Written under the lock.
+    private volatile SpillPlace place = SpillPlace.DEVICE;
+
+    /// Where it is, whichever is valid for its place. Guarded by the lock, as all below.
+    private long address;
+
+    private @Nullable MemorySegment hostCopy;
+    private @Nullable SpillFile file;
+    private int leases;
+
+    SpillableBuffer(SpillStore store, long address, long byteSize, int device, long stream, int priority) {
+        this.store = store;
+        this.address = address;
+        this.byteSize = byteSize;
+        this.device = device;
+        this.priority = priority;
+        uses = new StreamUses(store.driver(), device);
+        uses.record(stream);
+        lastUse = store.tick();
+    }
+
+    /// Its length.
+    public long byteSize() {
+        return byteSize;
+    }
+
+    /// The device that it belongs to.
+    public int device() {
+        return device;
+    }
+
+    /// The higher it is, the later it leaves.
+    public int priority() {
+        return priority;
+    }
+
+    /// Where its bytes are now.
+    public SpillPlace place() {
+        return place;
+    }
+
+    long lastUse() {
+        return lastUse;
+    }
+
+    /// Brings it to its device, if it is not there, and keeps it there until the lease is closed. Work that is enqueued
+    /// on the stream from now on sees its bytes.
+    ///
+    /// @param stream the stream on which it will be used
+    /// @throws io.cistern.DeviceOutOfMemoryException if there is no room for it, [RetryOom] or [SplitAndRetryOom]
+    in a
+    ///     task; it stays where it is then
+    /// @throws UncheckedIOException if its file can't be read; it stays there
+    /// @throws IllegalStateException if it is closed
+    public Lease acquire(long stream) {
+        lock.lock();
+        try {
+            if (place == SpillPlace.CLOSED) {
+                throw new IllegalStateException(this + " is closed");
+            }
+            if (place != SpillPlace.DEVICE) {
+                comeBack(stream);
+            }
+            uses.await(stream);
+            leases++;
+            lastUse = store.tick();
+            return new Lease(stream, address);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// From the file to the host → allocate → copy, in stream order → the host's memory follows once that is done.
+    private void comeBack(long stream) {
+        SpillPlace from = place;
+        long back = store.memory().allocate(byteSize, device, stream);
+        boolean isBack = false;
+        try {
+            if (from == SpillPlace.FILE) {
+                readInto(back, stream);
+            } else {
+                uses.await(stream);
+                store.driver().copies().toDevice(device, back, here(), byteSize, stream);
+            }
+            isBack = true;
+        } finally {
+            if (!isBack) {
+                store.memory().free(back, stream);
+            }
+        }
+        address = back;
+        place = SpillPlace.DEVICE;
+        store.moved(from, SpillPlace.DEVICE, byteSize);
+        uses.clear();
+        uses.record(stream);
+        dropCopies(stream);
+    }
+
+    private void readInto(long target, long stream) {
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment bytes = arena.allocate(byteSize);
+            onFile().read(bytes);
+            store.driver().copies().toDevice(device, target, bytes, byteSize, stream);
+            store.driver().streams().synchronize(device, stream);
+        } catch (IOException e) {
+            throw new UncheckedIOException(this + " could not be read back from " + file, e);
+        }
+    }
+
+    private void dropCopies(long stream) {
+        if (hostCopy != null) {
+            store.host().giveBackAfter(device, stream, hostCopy);
+            hostCopy = null;
+        }
+        deleteFile();
+    }
+
+    private void deleteFile() {
+        try {
+            if (file != null) {
+                file.delete();
+            }
+        } catch (IOException e) {
+            store.warn(this + ": " + file + " is of no use any more and could not be deleted", e);
+        }
+        file = null;
+    }
+
+    private void endLease(long stream) {
+        lock.lock();
+        try {
+            uses.record(stream);
+            leases--;
+            if (leases > 0) {
+                return;
+            }
+        } finally {
+            lock.unlock();
+        }
+        store.spillable(device, byteSize);
+    }
+
+    /// Enters the lock, unless somebody is in it: also the calling thread, which then makes room for this very buffer.
+    private boolean tryEnter() {
+        return !lock.isHeldByCurrentThread() && lock.tryLock();
+    }
+
+    /// Leaves its device, if nobody uses it and somewhere else has room. Does not wait for threads that use it.
+    ///
+    /// @return bytes that the device has got back
+    long leaveDevice() {
+        if (!tryEnter()) {
+            return 0;
+        }
+        try {
+            if (place != SpillPlace.DEVICE || leases > 0) {
+                return 0;
+            }
+            MemorySegment target = store.takeHost(device, byteSize);
+            boolean left = target != null ? copyTo(target) : writeFromDevice();
+            return left ? byteSize : 0;
+        } catch (CudaException | IOException refused) {
+            store.failed(this + " stays on its device", refused);
+            return 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private boolean copyTo(MemorySegment target) {
+        boolean copied = false;
+        try {
+            enqueueCopy(target);
+            copied = true;
+        } finally {
+            if (!copied) {
+                store.host().giveBack(device, target);
+            }
+        }
+        hostCopy = target;
+        left(SpillPlace.HOST);
+        return true;
+    }
+
+    private boolean writeFromDevice() throws IOException {
+        if (store.directory() == null) {
+            return false;
+        }
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment bytes = arena.allocate(byteSize);
+            enqueueCopy(bytes);
+            store.driver().streams().synchronize(device, store.stream(device));
+            file = SpillFile.write(store.directory(), bytes);
+        }
+        left(SpillPlace.FILE);
+        return true;
+    }
+
+    private void enqueueCopy(MemorySegment target) {
+        long stream = store.stream(device);
+        uses.await(stream);
+        store.driver().copies().toHost(device, target, address, byteSize, stream);
+    }
+
+    /// Frees the memory behind the copy, which becomes the last use.
+    private void left(SpillPlace to) {
+        long stream = store.stream(device);
+        uses.clear();
+        uses.record(stream);
+        place = to;
+        store.memory().free(address, stream);
+        address = 0;
+        store.moved(SpillPlace.DEVICE, to, byteSize);
+    }
+
+    /// Goes from the host to a file, if it is there and nobody is about to use it.
+    ///
+    /// @return whether the host has got its memory back
+    boolean leaveHost() {
+        if (!tryEnter()) {
+            return false;
+        }
+        try {
+            if (place != SpillPlace.HOST || store.directory() == null) {
+                return false;
+            }
+            MemorySegment bytes = here();
+            store.driver().streams().synchronize(device, store.stream(device));
+            file = SpillFile.write(store.directory(), bytes);
+            place = SpillPlace.FILE;
+            hostCopy = null;
+            store.host().giveBack(device, bytes);
+            store.moved(SpillPlace.HOST, SpillPlace.FILE, byteSize);
+            return true;
+        } catch (CudaException | IOException refused) {
+            store.failed(this + " stays in host memory", refused);
+            return false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private MemorySegment here() {
+        if (hostCopy == null) {
+            throw new IllegalStateException(this + " has no bytes in host memory");
+        }
+        return hostCopy;
+    }
+
+    private SpillFile onFile() {
+        if (file == null) {
+            throw new IllegalStateException(this + " has no file");
+        }
+        return file;
+    }
+
+    /// Frees it, wherever it is, behind all uses. Closing twice does nothing.
+    ///
+    /// @throws IllegalStateException if it has open leases; nothing happens then
+    @Override
+    public void close() {
+        lock.lock();
+        try {
+            if (place == SpillPlace.CLOSED) {
+                return;
+            }
+            if (leases > 0) {
+                throw new IllegalStateException(this + " has " + leases + " open leases");
+            }
+            long stream = store.stream(device);
+            uses.await(stream);
+            if (place == SpillPlace.DEVICE) {
+                store.memory().free(address, stream);
+            }
+            dropCopies(stream);
+            uses.clear();
+            store.moved(place, SpillPlace.CLOSED, byteSize);
+            place = SpillPlace.CLOSED;
+            store.forget(this);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Size, device and place.
+    @Override
+    public String toString() {
+        return "SpillableBuffer[" + byteSize + " bytes, device " + device + ", " + place + "]";
+    }
+
+    /// The right to use a buffer on a stream, and the promise that it stays where it is meanwhile.
+    public final class Lease implements AutoCloseable {
+        private final long stream;
+        private final long leased;
+        private boolean ended;
+
+        private Lease(long stream, long leased) {
+            this.stream = stream;
+            this.leased = leased;
+        }
+
+        /// The address of the first byte.
+        ///
+        /// @throws IllegalStateException if the lease has ended
+        public synchronized long address() {
+            if (ended) {
+                throw new IllegalStateException("the lease of " + SpillableBuffer.this + " has ended");
+            }
+            return leased;
+        }
+
+        /// Ends it: the buffer may leave its device behind the work that was enqueued until now. Twice does nothing.
+        @Override
+        public void close() {
+            synchronized (this) {
+                if (ended) {
+                    return;
+                }
+                ended = true;
+            }
+            endLease(stream);
+        }
+    }
+}
