@@ -15,6 +15,7 @@ import io.cistern.spi.Catalog;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /// The device memory of one driver: the allocators that are open on it, which one is current, who made each
@@ -34,6 +35,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     private final BlockUses uses;
     private final EventStreams eventStreams;
     private final Captures captures;
+    private final MemoryLadder ladder;
     private final @Nullable ScopeWatch watch;
 
     DeviceMemory(DeviceMemoryBuilder builder) {
@@ -41,7 +43,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
         uses = new BlockUses(router, new EventOrder(driver(), 0), driver().devices()::synchronize);
         eventStreams = new EventStreams(driver(), environment().deviceCount());
         captures = new Captures(this, eventStreams);
-        pools.collectGraphs(captures::collect);
+        ladder = new MemoryLadder(this, builder.ladder, builder.longestWait);
         watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
         if (watch != null) {
             router.watch(watch);
@@ -97,7 +99,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
             long address = router.allocate(lane, route, byteSize, stream);
             return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
         } catch (DeviceOutOfMemoryException failure) {
-            return pools.lend(route, limit(region, device, stream), byteSize, stream, failure);
+            return ladder.climb(route, limit(region, device, stream), byteSize, stream, failure);
         }
     }
 
@@ -324,6 +326,23 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// @throws IllegalStateException if no capture of that stream was announced
     public void captureEnds(int device, long stream, long graph) {
         captures.end(captures.announced(device, stream), graph);
+    }
+
+    /// Has a listener called whenever a device has no memory for a request, before the request fails.
+    ///
+    /// @return ends that
+    public Runnable onMemoryPressure(MemoryPressureListener listener) {
+        ladder.add(listener);
+        return () -> ladder.remove(listener);
+    }
+
+    /// What is tried when there is no memory for a request.
+    public Set<LadderStep> ladderSteps() {
+        return ladder.steps();
+    }
+
+    MemoryLadder ladder() {
+        return ladder;
     }
 
     Captures captures() {
