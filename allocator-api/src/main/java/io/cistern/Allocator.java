@@ -41,7 +41,7 @@ public final class Allocator implements AutoCloseable {
     private final AtomicReferenceArray<RouteStatistics> atReset;
 
     private final Leaks leaks;
-    private final Pools pools;
+    private final DeviceMemory memory;
     private final Consumer<Runnable> outsideCaptures;
     private final @Nullable MemoryLimit limit;
     private boolean servesGraphs;
@@ -54,7 +54,7 @@ public final class Allocator implements AutoCloseable {
             @Nullable MemoryLimit limit,
             Runnable whenClosed) {
         this.leaks = memory.leakRecords();
-        this.pools = memory.lenders();
+        this.memory = (DeviceMemory) memory;
         this.limit = limit;
         this.outsideCaptures = memory::outsideCaptures;
         this.driver = memory.driver();
@@ -105,7 +105,7 @@ public final class Allocator implements AutoCloseable {
             }
             return address;
         } catch (DeviceOutOfMemoryException failure) {
-            return pools.lend(route, null, byteSize, stream, failure);
+            return memory.ladder().climb(route, null, byteSize, stream, failure);
         }
     }
 
@@ -333,6 +333,10 @@ public final class Allocator implements AutoCloseable {
     Route openBeside(int device) {
         undrained.incrementAndGet();
         return router.openBeside(routes[device], null, this::drained);
+    }
+
+    long countedFrees(int device) {
+        return router.statistics(routes[device]).frees();
     }
 
     /// Whether it can be opened again for graphs.

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -40,6 +41,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     private final ForeignMemory foreign;
     private final Map<String, ArenaSizes> arenaSizes = new ConcurrentHashMap<>();
     private final Captures captures;
+    private final MemoryLadder ladder;
     private final @Nullable ScopeWatch watch;
 
     DeviceMemory(DeviceMemoryBuilder builder) {
@@ -50,7 +52,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
         pageableCopies = new PageableCopies(driver(), builder.reportPageableCopies);
         foreign = new ForeignMemory(allocator -> open(ForeignMemory.NAME, allocator));
         captures = new Captures(this, eventStreams);
-        pools.collectGraphs(captures::collect);
+        ladder = new MemoryLadder(this, builder.ladder, builder.longestWait);
         watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
         if (watch != null) {
             router.watch(watch);
@@ -106,7 +108,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
             long address = router.allocate(lane, route, byteSize, stream);
             return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
         } catch (DeviceOutOfMemoryException failure) {
-            return pools.lend(route, limit(region, device, stream), byteSize, stream, failure);
+            return ladder.climb(route, limit(region, device, stream), byteSize, stream, failure);
         }
     }
 
@@ -361,6 +363,23 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// @throws IllegalStateException if no capture of that stream was announced
     public void captureEnds(int device, long stream, long graph) {
         captures.end(captures.announced(device, stream), graph);
+    }
+
+    /// Has a listener called whenever a device has no memory for a request, before the request fails.
+    ///
+    /// @return ends that
+    public Runnable onMemoryPressure(MemoryPressureListener listener) {
+        ladder.add(listener);
+        return () -> ladder.remove(listener);
+    }
+
+    /// What is tried when there is no memory for a request.
+    public Set<LadderStep> ladderSteps() {
+        return ladder.steps();
+    }
+
+    MemoryLadder ladder() {
+        return ladder;
     }
 
     Captures captures() {

@@ -7,7 +7,10 @@ import io.cistern.internal.options.ByteSizes;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.spi.Catalog;
+import java.time.Duration;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /// How to open [DeviceMemory].
@@ -17,6 +20,8 @@ public final class DeviceMemoryBuilder {
     final CudaDriver driver;
     Catalog catalog = Catalog.of(List.of(), List.of());
     private final Settings settings = Settings.ofProcess();
+    Set<LadderStep> ladder = EnumSet.allOf(LadderStep.class);
+    Duration longestWait = Duration.ZERO;
     private long limitBytes = -1;
     private @Nullable MemoryLimit limit;
     LeakLevel leakLevel = LeakLevel.configured(settings);
@@ -60,6 +65,25 @@ public final class DeviceMemoryBuilder {
     /// default.
     public DeviceMemoryBuilder leakLevel(LeakLevel leakLevel) {
         this.leakLevel = leakLevel;
+        return this;
+    }
+
+    /// What is tried when there is no memory for a request; all of it without this call. A step of an allocator's
+    /// own is the business of its options.
+    public DeviceMemoryBuilder ladder(Set<LadderStep> steps) {
+        ladder = Set.copyOf(steps);
+        return this;
+    }
+
+    /// How long a request may wait for other threads to free memory, if nothing else helped: not at all without
+    /// this call, which a program with one thread is best served by.
+    ///
+    /// @throws IllegalArgumentException if it is negative
+    public DeviceMemoryBuilder waitForFrees(Duration longest) {
+        if (longest.isNegative()) {
+            throw new IllegalArgumentException("longest is negative: " + longest);
+        }
+        longestWait = longest;
         return this;
     }
 

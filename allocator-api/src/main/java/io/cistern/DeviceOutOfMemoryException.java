@@ -1,6 +1,9 @@
 package io.cistern;
 
 import java.io.Serial;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /// A device has not got the memory that was asked for. The only error after which a retry makes sense, once
 /// something has been freed. Unlike [OutOfMemoryError] it says nothing about the Java heap, and the program is as it
@@ -12,6 +15,9 @@ public final class DeviceOutOfMemoryException extends CisternException {
     private final long byteSize;
     private final int device;
     private final String detail;
+    private final boolean byLimit;
+    private final transient List<TriedStep> steps;
+    private transient @Nullable OutOfMemoryReport report;
 
     /// Says what could not be had; for allocators. The framework adds what it knows of the device and of its
     /// allocators.
@@ -20,11 +26,45 @@ public final class DeviceOutOfMemoryException extends CisternException {
     /// @param device the device
     /// @param detail what the allocator knows: what it holds, what it tried; may be empty
     public DeviceOutOfMemoryException(long byteSize, int device, String detail) {
+        this(byteSize, device, detail, false, List.of());
+    }
+
+    private DeviceOutOfMemoryException(
+            long byteSize, int device, String detail, boolean byLimit, List<TriedStep> steps) {
         super("out of memory on device " + device + ": " + byteSize + " bytes asked for"
                 + (detail.isEmpty() ? "" : "; " + detail));
         this.byteSize = byteSize;
         this.device = device;
         this.detail = detail;
+        this.byLimit = byLimit;
+        this.steps = List.copyOf(steps);
+    }
+
+    /// As the other constructors, with what the allocator tried.
+    ///
+    /// @param byteSize bytes asked for by the caller
+    /// @param device the device
+    /// @param detail what the allocator knows; may be empty
+    /// @param cause the error that began it
+    /// @param steps in their order
+    public DeviceOutOfMemoryException(
+            long byteSize, int device, String detail, Throwable cause, List<TriedStep> steps) {
+        this(byteSize, device, detail, false, steps);
+        initCause(cause);
+    }
+
+    /// The refusal of a limit.
+    ///
+    /// @param byteSize bytes asked for by the caller
+    /// @param device the device
+    /// @param levels the limits, and what is charged to them
+    public static DeviceOutOfMemoryException ofLimit(long byteSize, int device, String levels) {
+        return new DeviceOutOfMemoryException(byteSize, device, levels, true, List.of());
+    }
+
+    DeviceOutOfMemoryException with(OutOfMemoryReport known) {
+        report = known;
+        return this;
     }
 
     /// As the other constructor, with the driver's own error.
@@ -41,6 +81,22 @@ public final class DeviceOutOfMemoryException extends CisternException {
     /// Bytes asked for by the caller.
     public long byteSize() {
         return byteSize;
+    }
+
+    /// Whether a limit refused it, and not the device.
+    public boolean isByLimit() {
+        return byLimit;
+    }
+
+    /// What was tried, in that order.
+    public List<TriedStep> steps() {
+        OutOfMemoryReport known = report;
+        return known != null ? known.steps() : steps == null ? List.of() : steps;
+    }
+
+    /// All that was known when the framework gave up; empty for an error that has not come so far.
+    public Optional<OutOfMemoryReport> report() {
+        return Optional.ofNullable(report);
     }
 
     /// The device.

@@ -9,7 +9,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /// The pools of one [DeviceMemory], what they lend, and the scopes that were begun without lexical form.
@@ -22,7 +21,6 @@ final class Pools {
     private record Begun(long poolId, int device, long threadId) {}
 
     private final Router router;
-    private BooleanSupplier collectsGraphs = () -> false;
     private final CopyOnWriteArrayList<MemoryPool> pools = new CopyOnWriteArrayList<>();
     private final Map<Begun, Deque<Scope>> begun = new ConcurrentHashMap<>();
 
@@ -31,13 +29,6 @@ final class Pools {
 
     Pools(Router router) {
         this.router = router;
-    }
-
-    /// Sets what gives memory of graphs back that are gone, before the first allocation.
-    ///
-    /// @param collects tells whether there was any
-    void collectGraphs(BooleanSupplier collects) {
-        collectsGraphs = collects;
     }
 
     /// Adds a pool, unless somebody closed its allocator already.
@@ -97,24 +88,12 @@ final class Pools {
     /// lender's limits and to that of the scope that asks.
     ///
     /// @param limit that of the scope which chose the route, or null
-    /// @throws DeviceOutOfMemoryException the failure, if the route is a pool's own or no pool can help
-    long lend(
-            Route refusing,
-            @Nullable MemoryLimit limit,
-            long byteSize,
-            long stream,
-            DeviceOutOfMemoryException failure) {
-        if (collectsGraphs.getAsBoolean()) {
-            try {
-                return router.allocate(refusing, byteSize, stream);
-            } catch (DeviceOutOfMemoryException stillNot) {
-                // What pools lend may help.
-            }
-        }
+    /// @return 0 if the route is a pool's own or no pool can help
+    long lend(Route refusing, @Nullable MemoryLimit limit, long byteSize, long stream) {
         int device = refusing.device();
         for (MemoryPool pool : pools) {
             if (pool.allocator().route(device).sharesMakerWith(refusing)) {
-                throw failure;
+                return 0;
             }
         }
         for (MemoryPool pool : pools) {
@@ -123,6 +102,6 @@ final class Pools {
                 return address;
             }
         }
-        throw failure;
+        return 0;
     }
 }

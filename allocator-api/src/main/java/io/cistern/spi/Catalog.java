@@ -29,8 +29,8 @@ public interface Catalog {
     /// @throws io.cistern.ConfigurationException if the configuration names one that does not exist
     Choice choose(DeviceEnvironment environment);
 
-    /// The allocator that a spec means: a segment source is an allocator too, `caching` over it, unless an
-    /// allocator has its name. Options of such a spec are the source's.
+    /// The allocator that a spec means: a segment source is an allocator too, `caching` over it, unless an allocator
+    /// has its name. Options of such a spec are the source's.
     default AllocatorSpec complete(AllocatorSpec spec) {
         boolean ofSource = knows(Kind.SOURCE, spec.name()) && !knows(Kind.ALLOCATOR, spec.name());
         return ofSource ? new AllocatorSpec("caching", Map.of("source", List.of(spec.text())), spec.text()) : spec;

@@ -106,7 +106,9 @@ abstract class GraphFixture {
         for (int i = 0; i < 10_000 && !ended.isGone(); i++) {
             Thread.sleep(1);
         }
-        assertThat(ended.isGone()).as("the driver told that the graphs are gone").isTrue();
+        assertThat(ended.isGone())
+                .as("the driver told that the graphs are gone")
+                .isTrue();
         memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
     }
 

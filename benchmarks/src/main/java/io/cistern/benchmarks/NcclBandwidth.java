@@ -22,12 +22,12 @@ import java.util.Objects;
 import java.util.function.IntToLongFunction;
 
 /// All-reduce between the GPUs of this process from 8 B to 1 GiB: from plain memory, from a registered pool, from a
-/// window; beside the same from C and beside PyTorch, whose programs answer one request at a time between ours, so
-/// that all are measured in one run.
+/// window; beside the same from C and beside PyTorch, whose programs answer one request at a time between ours, so that
+/// all are measured in one run.
 ///
-/// A figure is the time of one all-reduce of many that are enqueued one behind the other, in place, `FLOAT32`, sum;
-/// the median of the rounds, which are three times as many below 2 MiB, where the host decides. The JVM has compiled
-/// the way to NCCL before. The bus bandwidth of n ranks is size ÷ time × 2 (n − 1) ÷ n.
+/// A figure is the time of one all-reduce of many that are enqueued one behind the other, in place, `FLOAT32`, sum; the
+/// median of the rounds, which are three times as many below 2 MiB, where the host decides. The JVM has compiled the way
+/// to NCCL before. The bus bandwidth of n ranks is size ÷ time × 2 (n − 1) ÷ n.
 ///
 /// Arguments: rounds (5), the largest size in bytes (1 GiB), then the peers, each a command in one argument.
 /// Prints a line of JSON for each program, kind of memory and size.

@@ -1,13 +1,16 @@
 package io.cistern.caching;
 
 import io.cistern.ConfigurationException;
+import io.cistern.LadderStep;
 import io.cistern.TrimMode;
 import io.cistern.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.DescribesMemory;
 import io.cistern.spi.DetailedStatistics;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.EventSink;
+import io.cistern.spi.LadderChoice;
 import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.RangeSource;
@@ -16,9 +19,12 @@ import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
+import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -32,7 +38,13 @@ import org.jspecify.annotations.Nullable;
 /// regions at once, and the others when the block leaves the lane; except where the size is given as 0, for
 /// which no lane is used. More is found by the [checking levels][CheckLevel].
 final class CachingAllocator extends LaneTable
-        implements DeviceAllocator, ReservedPeak, Lends, RecordsUse, DetailedStatistics, ReportingTrim {
+        implements DeviceAllocator,
+                ReservedPeak,
+                Lends,
+                RecordsUse,
+                DetailedStatistics,
+                ReportingTrim,
+                DescribesMemory {
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
@@ -40,6 +52,7 @@ final class CachingAllocator extends LaneTable
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
     private final boolean usesLanes;
+    private final Set<LadderStep> ladder;
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
     private boolean recordsUses;
 
@@ -57,6 +70,9 @@ final class CachingAllocator extends LaneTable
         options.growsByPages(source instanceof PageSource);
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesLanes = options.usesLanes();
+        this.ladder = context.extension(LadderChoice.class)
+                .map(LadderChoice::steps)
+                .orElse(Set.copyOf(EnumSet.allOf(LadderStep.class)));
     }
 
     static CudaDriver driver(AllocatorContext context) {
@@ -141,7 +157,18 @@ final class CachingAllocator extends LaneTable
                     new CrossStreamOrder(fences, clock, options.pages().reuse(), reserved.counters);
             long deviceBytes = driver.devices().totalBytes(device);
             Growth growth = growth(device, reserved, regions, clock, order, deviceBytes);
-            cache = new DeviceCache(device, reserved, growth, options, deviceBytes, clock, fences, order, regions);
+            cache = new DeviceCache(
+                    device,
+                    reserved,
+                    growth,
+                    options,
+                    deviceBytes,
+                    clock,
+                    fences,
+                    order,
+                    regions,
+                    ladder,
+                    driver::nanoTime);
             caches.set(device, cache);
         }
         return cache;
@@ -183,6 +210,12 @@ final class CachingAllocator extends LaneTable
             case PageSource pages -> new CappedPages(pages, cap);
             case RangeSource ranges -> new CappedRanges(ranges, cap);
         };
+    }
+
+    @Override
+    public List<StreamMemory> describe(int device) {
+        DeviceCache cache = caches.get(device);
+        return cache == null ? List.of() : cache.describe();
     }
 
     @Override

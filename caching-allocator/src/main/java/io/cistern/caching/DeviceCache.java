@@ -1,12 +1,17 @@
 package io.cistern.caching;
 
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.LadderStep;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
+import io.cistern.spi.DescribesMemory.StreamMemory;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /// The cache of one device: its shards, and what they share.
@@ -31,6 +36,8 @@ final class DeviceCache {
     private final Rounding rounding;
     private final boolean failsAtCap;
     private final boolean givesBack;
+    private final Set<LadderStep> ladder;
+    private final LongSupplier clock;
     private final IdleCollection collection;
     private final Fences fences;
     private final CrossStreamOrder order;
@@ -61,11 +68,15 @@ final class DeviceCache {
             MissClock clock,
             Fences fences,
             CrossStreamOrder order,
-            RegionMap regions) {
+            RegionMap regions,
+            Set<LadderStep> ladder,
+            LongSupplier nanoTime) {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;
         this.rounding = options.rounding();
+        this.ladder = ladder;
+        this.clock = nanoTime;
         this.givesBack = options.givesBack();
         this.failsAtCap = options.limit().failsAtOnce();
         this.collection = new IdleCollection(this, options.limit().thresholdBytes(deviceBytes));
@@ -285,7 +296,7 @@ final class DeviceCache {
         }
         reserved.counters.count(CacheEvent.RETRY);
         try {
-            return new FailureLadder(this, shard, size).climb(asked, failure);
+            return new FailureLadder(this, shard, size, ladder).climb(asked, failure);
         } catch (DeviceOutOfMemoryException nothingHelped) {
             reserved.counters.count(CacheEvent.OUT_OF_MEMORY);
             throw nothingHelped;
@@ -320,15 +331,48 @@ final class DeviceCache {
         growth.unpinAll(reason);
     }
 
-    /// Empties the lanes, and waits for the other streams that a shard's freed blocks were used on.
-    void awaitFences(StreamShard shard) {
+    /// The time on the driver's clock.
+    long nanoTime() {
+        return clock.getAsLong();
+    }
+
+    /// Has what lanes hold freed, for a request of a shard's.
+    ///
+    /// @return how many bytes
+    long emptyLanes(StreamShard shard) {
+        long before = laneBytes();
+        emptyLanes(shard, 1);
+        return Math.max(0, before - laneBytes());
+    }
+
+    /// Empties the lanes, and frees the blocks that other streams used and have got past.
+    ///
+    /// @param wait whether to wait for those streams
+    /// @return bytes freed
+    long settle(StreamShard shard, boolean wait) {
         emptyLanes(shard, 1);
         shard.driverLock.lock();
         try {
-            shard.settle(fences, true);
+            return shard.settle(fences, wait);
         } finally {
             shard.driverLock.unlock();
         }
+    }
+
+    /// What is held for each stream.
+    List<StreamMemory> describe() {
+        Map<Long, StreamMemory> streams = new LinkedHashMap<>();
+        for (StreamShard shard : shards()) {
+            StreamMemory one = new StreamMemory(shard.stream, shard.liveBytes(), shard.largestFreeBytes());
+            streams.merge(
+                    shard.stream,
+                    one,
+                    (a, b) -> new StreamMemory(
+                            a.stream(),
+                            a.liveBytes() + b.liveBytes(),
+                            Math.max(a.largestFreeBytes(), b.largestFreeBytes())));
+        }
+        return List.copyOf(streams.values());
     }
 
     /// Looks at all that a shard has, and what of it could go back, when nobody makes driver calls for it.

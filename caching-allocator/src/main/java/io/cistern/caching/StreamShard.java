@@ -207,19 +207,23 @@ final class StreamShard extends ShardReturns {
     /// Moves blocks whose fences have passed to the free ones. Call with the driver lock and without `lock`.
     ///
     /// @param wait whether to wait for all fences
-    void settle(Fences fences, boolean wait) {
+    /// @return bytes moved
+    long settle(Fences fences, boolean wait) {
         if (fenced.isEmpty()) { // read without the lock: a block freed this moment waits for the next call
-            return;
+            return 0;
         }
         recordFences(fences);
         fenced.poll(fences, wait);
         lock.lock();
         try {
             int freed = 0;
+            long bytes = 0;
             for (int head = fenced.takePassed(); head != Blocks.NONE; head = fenced.takePassed()) {
+                bytes += bytesOf(head);
                 freed += freeList(head);
             }
             fenced.polled(freed);
+            return bytes;
         } finally {
             lock.unlock();
         }
@@ -235,6 +239,14 @@ final class StreamShard extends ShardReturns {
             lock.unlock();
         }
         fenced.record(moved, fences);
+    }
+
+    private long bytesOf(int head) {
+        long bytes = 0;
+        for (int block = head; block != Blocks.NONE; block = heap.blocks.listNext[block]) {
+            bytes += heap.blocks.byteSize[block];
+        }
+        return bytes;
     }
 
     private int freeList(int head) {

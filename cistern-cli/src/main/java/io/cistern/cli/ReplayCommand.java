@@ -226,7 +226,8 @@ final class ReplayCommand implements Callable<Integer> {
 
     private void failed(Trace trace, String spec, DeviceOutOfMemoryException failure) {
         if (firstFailure == null) {
-            firstFailure = trace.name() + " through " + spec + ": " + failure.getMessage();
+            String report = failure.report().map(known -> "\n" + known.text().indent(2).stripTrailing()).orElse("");
+            firstFailure = trace.name() + " through " + spec + ": " + failure.getMessage() + report;
         }
     }
 

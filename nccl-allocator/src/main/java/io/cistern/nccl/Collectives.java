@@ -7,8 +7,8 @@ import io.cistern.nccl.Collective.Kind;
 /// checked before NCCL is called: device, size, alignment. The memory of a buffer stays with it until the stream has
 /// passed the call, also if the buffer belongs to another stream and is closed at once.
 ///
-/// Every rank makes the same calls in the same order with fitting sizes; `stream` is one of the rank's device.
-/// Sending from and receiving into the same buffer is allowed where both forms say `inPlace`.
+/// Every rank makes the same calls in the same order with fitting sizes; `stream` is one of the rank's device. Sending
+/// from and receiving into the same buffer is allowed where both forms say `inPlace`.
 public abstract sealed class Collectives permits Communicator {
     Collectives() {}
 

@@ -10,9 +10,9 @@ import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.SegmentSource;
 
-/// Provides the allocator `symmetric`: small and middle blocks at deterministic offsets of one segment a device,
-/// which can be registered as a [window][Communicator#registerWindow]; large ones from plain memory. So buffers lie
-/// where the collective on them is fastest, and a program leaves the choice to their size.
+/// Provides the allocator `symmetric`: small and middle blocks at deterministic offsets of one segment a device, which
+/// can be registered as a [window][Communicator#registerWindow]; large ones from plain memory. So buffers lie where the
+/// collective on them is fastest, and a program leaves the choice to their size.
 ///
 /// | option | values | meaning |
 /// |---|---|---|
@@ -21,9 +21,9 @@ import io.cistern.spi.SegmentSource;
 /// | `source` | a source of ranges; `nccl` | where the segment comes from |
 /// | `upstream` | an allocator; `caching:source=nccl` | where larger blocks come from |
 public final class SymmetricProvider implements AllocatorProvider {
-    /// Between two H200 without multicast, an all-reduce of 32 MiB took 130 µs in a window and 138 in plain
-    /// memory, one of 64 MiB 276 and 251, one of 256 MiB 1059 and 895: windows win while latency counts, plain
-    /// memory once bandwidth does. Measured by powers of two: docs/measurements, `nccl`.
+    /// Between two H200 without multicast, an all-reduce of 32 MiB took 130 µs in a window and 138 in plain memory, one
+    /// of 64 MiB 276 and 251, one of 256 MiB 1059 and 895: windows win while latency counts, plain memory once
+    /// bandwidth does. Measured by powers of two: docs/measurements, `nccl`.
     static final long CROSSOVER_BYTES = 32L << 20;
 
     private static final long USUAL_BYTES = 512L << 20;

@@ -11,6 +11,7 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.EventSink;
+import io.cistern.spi.LadderChoice;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.StreamOrder;
@@ -155,6 +156,9 @@ public final class OpenContext implements AllocatorContext {
 
     @Override
     public <T> Optional<T> extension(Class<T> type) {
+        if (type == LadderChoice.class) {
+            return Optional.of(type.cast(new LadderChoice(memory.ladderSteps())));
+        }
         return type.isInstance(memory.driver()) ? Optional.of(type.cast(memory.driver())) : Optional.empty();
     }
 }

@@ -8,7 +8,7 @@ final class OutOfMemory {
 
     /// Names each limit that the bytes would be charged to, with its use.
     static DeviceOutOfMemoryException limit(Route route, long byteSize, String levels) {
-        return new DeviceOutOfMemoryException(byteSize, route.device, levels);
+        return DeviceOutOfMemoryException.ofLimit(byteSize, route.device, levels);
     }
 
     /// Names the allocator, what is alive in it, and the caller's bytes where the allocator told rounded ones.
@@ -17,6 +17,6 @@ final class OutOfMemory {
         String detail = "allocator " + route.name + " has " + statistics.requestedBytes() + " bytes requested in "
                 + (statistics.allocations() - statistics.frees()) + " live blocks"
                 + (told.detail().isEmpty() ? "" : "; " + told.detail());
-        return new DeviceOutOfMemoryException(byteSize, route.device, detail, told);
+        return new DeviceOutOfMemoryException(byteSize, route.device, detail, told, told.steps());
     }
 }

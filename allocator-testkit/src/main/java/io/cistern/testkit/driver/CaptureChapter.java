@@ -152,8 +152,7 @@ abstract class CaptureChapter extends GraphFixture {
     @Test
     void aCapturedStreamCantBeWaitedForOnTheHost() {
         long stream = captured(CaptureMode.RELAXED);
-        assertFails(
-                () -> synchronize(stream), DriverCall.STREAM_SYNCHRONIZE, CudaResult.STREAM_CAPTURE_UNSUPPORTED);
+        assertFails(() -> synchronize(stream), DriverCall.STREAM_SYNCHRONIZE, CudaResult.STREAM_CAPTURE_UNSUPPORTED);
         abandon(stream);
     }
 
@@ -161,8 +160,7 @@ abstract class CaptureChapter extends GraphFixture {
     void anEventOfACaptureCantBeAsked() {
         long stream = captured(CaptureMode.RELAXED);
         long event = eventOn(stream);
-        assertFails(
-                () -> driver.events().hasPassed(DEVICE, event), DriverCall.EVENT_QUERY, CudaResult.CAPTURED_EVENT);
+        assertFails(() -> driver.events().hasPassed(DEVICE, event), DriverCall.EVENT_QUERY, CudaResult.CAPTURED_EVENT);
         abandon(stream);
     }
 

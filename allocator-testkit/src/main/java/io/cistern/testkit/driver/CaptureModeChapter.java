@@ -92,8 +92,8 @@ abstract class CaptureModeChapter extends GraphFixture {
     @Test
     void theModeIsTheThreads() {
         assertThat(graphs.exchangeThreadMode(CaptureMode.THREAD_LOCAL)).isEqualTo(CaptureMode.GLOBAL);
-        inAnotherThread(() -> assertThat(graphs.exchangeThreadMode(CaptureMode.RELAXED))
-                .isEqualTo(CaptureMode.GLOBAL));
+        inAnotherThread(
+                () -> assertThat(graphs.exchangeThreadMode(CaptureMode.RELAXED)).isEqualTo(CaptureMode.GLOBAL));
         assertThat(graphs.exchangeThreadMode(CaptureMode.GLOBAL)).isEqualTo(CaptureMode.THREAD_LOCAL);
     }
 
@@ -137,12 +137,7 @@ abstract class CaptureModeChapter extends GraphFixture {
         long handle = driver.virtualMemory().create(bytes, physical);
         driver.virtualMemory().map(DEVICE, address, bytes, handle);
         driver.virtualMemory()
-                .setAccess(
-                        DEVICE,
-                        address,
-                        bytes,
-                        MemoryLocation.device(DEVICE),
-                        AccessRights.READ_WRITE);
+                .setAccess(DEVICE, address, bytes, MemoryLocation.device(DEVICE), AccessRights.READ_WRITE);
         driver.virtualMemory().unmap(DEVICE, address, bytes);
         driver.virtualMemory().release(DEVICE, handle);
         driver.virtualMemory().freeReservation(DEVICE, address, bytes);

@@ -160,8 +160,7 @@ abstract class GraphChapter extends GraphFixture {
         CountDownLatch gone = new CountDownLatch(1);
         long stream = captured(CaptureMode.RELAXED);
         graphs.retain(DEVICE, graphs.capturingGraph(DEVICE, stream), gone::countDown);
-        assertFails(
-                () -> synchronize(stream), DriverCall.STREAM_SYNCHRONIZE, CudaResult.STREAM_CAPTURE_UNSUPPORTED);
+        assertFails(() -> synchronize(stream), DriverCall.STREAM_SYNCHRONIZE, CudaResult.STREAM_CAPTURE_UNSUPPORTED);
         abandon(stream);
         assertThat(gone.await(30, TimeUnit.SECONDS)).isTrue();
     }

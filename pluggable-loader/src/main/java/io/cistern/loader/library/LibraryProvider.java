@@ -19,7 +19,8 @@ import java.util.Optional;
 /// | option | without it | meaning |
 /// |---|---|---|
 /// | `check` | `pointers` | `none` trusts what the library returns; on a simulated GPU nothing is checked |
-/// | `brief` | `false` | `true`: its functions never wait (no `cudaMalloc` in them) and never call Java: a cheaper call |
+/// | `brief` | `false` | `true`: its functions never wait (no `cudaMalloc` in them) and never call Java: a cheaper call
+/// |
 /// | `fraction` | none | how much of each device the library may use; needs the hook `memory_fraction` |
 /// | `preload` | none | libraries, by name or path, that this one needs and does not find by itself |
 /// | `trial` | `true` | whether it is first loaded in another process, where it may crash; not with `preload` |

@@ -1,0 +1,227 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/// What the framework tries when an allocator has no memory for a request, after the allocator's own steps: graphs that
+/// are gone → callbacks → pools that lend → other allocators' idle memory → frees of other threads, for a while. After
+/// each that gave something the allocator is asked again.
+///
+/// Steps that take memory from others are taken by one thread a device at a time, and who had to wait for that asks
+/// again first: threads that fail together would else give back what the others have just obtained. A request that a
+/// limit refused gets only the steps after which less is charged to it.
+///
+/// **Threads.** Any.
+final class MemoryLadder {
+    /// Between two looks at what other threads have freed.
+    private static final long PAUSE_NANOS = 100_000;
+
+    private final DeviceMemory memory;
+    private final Router router;
+    private final Pools pools;
+    private final CudaDriver driver;
+    private final Set<LadderStep> steps;
+    private final Duration longestWait;
+    private final List<MemoryPressureListener> listeners = new CopyOnWriteArrayList<>();
+    private final List<ReentrantLock> climbing = new ArrayList<>();
+
+    @SuppressWarnings("ThreadLocalUsage") // a listener of one device memory may allocate from another
+    private final ThreadLocal<Boolean> inCallback = ThreadLocal.withInitial(() -> false);
+
+    MemoryLadder(DeviceMemory memory, Set<LadderStep> steps, Duration longestWait) {
+        this.memory = memory;
+        this.router = memory.router();
+        this.pools = memory.lenders();
+        this.driver = memory.driver();
+        this.steps = Set.copyOf(steps);
+        this.longestWait = longestWait;
+        for (int device = 0; device < memory.environment().deviceCount(); device++) {
+            climbing.add(new ReentrantLock());
+        }
+    }
+
+    Set<LadderStep> steps() {
+        return steps;
+    }
+
+    void add(MemoryPressureListener listener) {
+        listeners.add(listener);
+    }
+
+    void remove(MemoryPressureListener listener) {
+        listeners.remove(listener);
+    }
+
+    /// Serves a request that a route could not.
+    ///
+    /// @param limit that of the scope which chose the route, or null
+    /// @throws DeviceOutOfMemoryException if nothing helps
+    long climb(
+            Route refusing,
+            @Nullable MemoryLimit limit,
+            long byteSize,
+            long stream,
+            DeviceOutOfMemoryException failure) {
+        Climb climb = new Climb(refusing, limit, byteSize, stream, failure);
+        long address = climb.run();
+        if (address != 0) {
+            return address;
+        }
+        throw climb.last.with(new ReportMaker(memory).report(refusing, stream, climb.last, climb.tried));
+    }
+
+    /// One request's way.
+    private final class Climb {
+        private final Route route;
+        private final @Nullable MemoryLimit limit;
+        private final long byteSize;
+        private final long stream;
+        private final List<TriedStep> tried;
+        private DeviceOutOfMemoryException last;
+
+        Climb(
+                Route route,
+                @Nullable MemoryLimit limit,
+                long byteSize,
+                long stream,
+                DeviceOutOfMemoryException failure) {
+            this.route = route;
+            this.limit = limit;
+            this.byteSize = byteSize;
+            this.stream = stream;
+            this.tried = new ArrayList<>(failure.steps());
+            this.last = failure;
+        }
+
+        long run() {
+            long address = alone(LadderStep.GRAPHS, this::collectGraphs);
+            address = address != 0 ? address : after(LadderStep.CALLBACKS, this::callBack);
+            address = address != 0 ? address : lend();
+            if (address == 0 && !last.isByLimit()) {
+                address = alone(LadderStep.OTHER_ALLOCATORS, this::giveBackOthers);
+            }
+            return address != 0 ? address : waitForFrees();
+        }
+
+        /// As [#after], one thread at a time; who had to wait for that asks again first.
+        private long alone(LadderStep step, LongSupplier taking) {
+            ReentrantLock lock = climbing.get(route.device());
+            boolean waited = !lock.tryLock();
+            if (waited) {
+                lock.lock();
+            }
+            try {
+                long address = waited ? again() : 0;
+                return address != 0 ? address : after(step, taking);
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        /// Takes a step, and asks again if it gave something.
+        private long after(LadderStep step, LongSupplier taking) {
+            if (!steps.contains(step)) {
+                return 0;
+            }
+            long begun = driver.nanoTime();
+            long given = taking.getAsLong();
+            tried.add(new TriedStep(step, given, driver.nanoTime() - begun));
+            return given > 0 ? again() : 0;
+        }
+
+        /// Asks the route again.
+        ///
+        /// @return 0 if it still has none
+        private long again() {
+            try {
+                long address = router.allocate(route, byteSize, stream);
+                return address == Router.REFUSED ? 0 : address;
+            } catch (DeviceOutOfMemoryException stillNot) {
+                last = stillNot;
+                return 0;
+            }
+        }
+
+        private long collectGraphs() {
+            long before = freeBytes();
+            return memory.captures().collect() ? Math.max(1, freeBytes() - before) : 0;
+        }
+
+        private long freeBytes() {
+            return driver.memory().freeBytes(route.device());
+        }
+
+        private long callBack() {
+            if (inCallback.get()) {
+                return 0;
+            }
+            inCallback.set(true);
+            try {
+                return listeners.stream()
+                        .mapToLong(listener -> listener.free(route.device(), byteSize))
+                        .sum();
+            } finally {
+                inCallback.remove();
+            }
+        }
+
+        private long lend() {
+            if (!steps.contains(LadderStep.LENDING)) {
+                return 0;
+            }
+            long begun = driver.nanoTime();
+            long address = pools.lend(route, limit, byteSize, stream);
+            tried.add(new TriedStep(
+                    LadderStep.LENDING, address == 0 ? 0 : byteSize, driver.nanoTime() - begun));
+            return address;
+        }
+
+        private long giveBackOthers() {
+            boolean wait = steps.contains(LadderStep.SYNCHRONIZE)
+                    && !driver.graphs().isSheltered(route.device());
+            TrimMode mode = wait ? TrimMode.SYNCHRONIZE : TrimMode.WITHOUT_WAITING;
+            long returned = 0;
+            for (Allocator allocator : memory.allocators()) {
+                if (!allocator.leads(route)) {
+                    returned += allocator.trim(route.device(), 0, mode).returnedBytes();
+                }
+            }
+            return returned;
+        }
+
+        private long waitForFrees() {
+            if (!steps.contains(LadderStep.FREES) || longestWait.isZero()) {
+                return 0;
+            }
+            long begun = driver.nanoTime();
+            long deadline = System.nanoTime() + longestWait.toNanos();
+            long seen = frees();
+            long address = 0;
+            while (address == 0 && System.nanoTime() < deadline && !Thread.currentThread().isInterrupted()) {
+                LockSupport.parkNanos(PAUSE_NANOS);
+                long now = frees();
+                address = now == seen ? 0 : again();
+                seen = now;
+            }
+            tried.add(new TriedStep(
+                    LadderStep.FREES, address == 0 ? 0 : byteSize, driver.nanoTime() - begun));
+            return address;
+        }
+
+        private long frees() {
+            return memory.allocators().stream()
+                    .mapToLong(allocator -> allocator.countedFrees(route.device()))
+                    .sum();
+        }
+    }
+}

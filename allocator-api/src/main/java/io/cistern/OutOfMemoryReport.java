@@ -1,0 +1,106 @@
+package io.cistern;
+
+import io.cistern.spi.DescribesMemory.StreamMemory;
+import java.util.List;
+import java.util.OptionalLong;
+
+/// What was known when a device had no memory for a request.
+///
+/// @param byteSize what the caller asked for
+/// @param device the device
+/// @param stream the stream it was for
+/// @param freeBytes of the device, as the driver saw it; empty if it could not be asked
+/// @param totalBytes of the device; empty if it could not be asked
+/// @param allocators the allocators and pools of this process, the one that was asked first
+/// @param steps what was tried
+/// @param processes other processes that hold memory of the device, if the system tells
+/// @param advice what would help here
+public record OutOfMemoryReport(
+        long byteSize,
+        int device,
+        long stream,
+        OptionalLong freeBytes,
+        OptionalLong totalBytes,
+        List<AllocatorMemory> allocators,
+        List<TriedStep> steps,
+        List<ProcessMemory> processes,
+        List<String> advice) {
+    /// Streams and tags named in the text; the record has all.
+    private static final int MOST_NAMED = 8;
+
+    /// Copies the lists.
+    public OutOfMemoryReport {
+        allocators = List.copyOf(allocators);
+        steps = List.copyOf(steps);
+        processes = List.copyOf(processes);
+        advice = List.copyOf(advice);
+    }
+
+    /// What one allocator or pool holds.
+    ///
+    /// @param name its spec, or a pool's name
+    /// @param tag a pool's tag; empty without one
+    /// @param reservedBytes obtained from the driver; empty if it can't tell
+    /// @param requestedBytes in live blocks, as programs asked for them
+    /// @param liveBlocks how many
+    /// @param streams by stream; empty if it can't tell
+    public record AllocatorMemory(
+            String name,
+            String tag,
+            OptionalLong reservedBytes,
+            long requestedBytes,
+            long liveBlocks,
+            List<StreamMemory> streams) {
+        /// Copies the list.
+        public AllocatorMemory {
+            streams = List.copyOf(streams);
+        }
+
+        /// The largest block that is free for some stream; empty if the allocator can't tell.
+        public OptionalLong largestFreeBytes() {
+            return streams.stream().mapToLong(StreamMemory::largestFreeBytes).max();
+        }
+    }
+
+    /// What another process holds.
+    ///
+    /// @param processId its number
+    /// @param byteSize what it holds of the device; empty if the system does not tell
+    public record ProcessMemory(long processId, OptionalLong byteSize) {}
+
+    /// The report as lines for people.
+    public String text() {
+        StringBuilder text = new StringBuilder();
+        line(text, byteSize + " bytes were asked for on device " + device + ", stream 0x" + Long.toHexString(stream));
+        line(text, "device: " + known(freeBytes) + " bytes free of " + known(totalBytes));
+        allocators.forEach(each -> describe(text, each));
+        steps.forEach(each -> line(text, "tried " + each));
+        processes.forEach(
+                each -> line(text, "process " + each.processId() + " holds " + known(each.byteSize()) + " bytes"));
+        advice.forEach(each -> line(text, "advice: " + each));
+        return text.toString();
+    }
+
+    private static void describe(StringBuilder text, AllocatorMemory allocator) {
+        line(
+                text,
+                allocator.name() + (allocator.tag().isEmpty() ? "" : " (" + allocator.tag() + ")") + ": "
+                        + known(allocator.reservedBytes()) + " bytes reserved, " + allocator.requestedBytes()
+                        + " requested in " + allocator.liveBlocks() + " live blocks, largest free block "
+                        + known(allocator.largestFreeBytes()));
+        allocator.streams().stream()
+                .limit(MOST_NAMED)
+                .forEach(each -> line(
+                        text,
+                        "  stream 0x" + Long.toHexString(each.stream()) + ": " + each.liveBytes()
+                                + " bytes live, largest free block " + each.largestFreeBytes()));
+    }
+
+    private static void line(StringBuilder text, String line) {
+        text.append(text.isEmpty() ? "" : "\n").append(line);
+    }
+
+    private static String known(OptionalLong bytes) {
+        return bytes.isPresent() ? Long.toString(bytes.getAsLong()) : "unknown";
+    }
+}

@@ -1,0 +1,13 @@
+package io.cistern;
+
+/// A step that was tried when memory ran out.
+///
+/// @param step the step
+/// @param byteSize bytes that it set free or gave back to the driver, as far as it can tell
+/// @param nanos how long it took, on the driver's clock
+public record TriedStep(LadderStep step, long byteSize, long nanos) {
+    @Override
+    public String toString() {
+        return step.text() + ": " + byteSize + " bytes in " + nanos / 1000 + " µs";
+    }
+}

@@ -1,0 +1,17 @@
+package io.cistern.spi;
+
+import java.util.List;
+
+/// An optional ability of a [DeviceAllocator]: it tells, in constant time a stream, what it holds, for the report of
+/// an out of memory.
+public interface DescribesMemory {
+    /// What it holds on a device now; weakly consistent. Calls no driver.
+    List<StreamMemory> describe(int device);
+
+    /// What is held for one stream.
+    ///
+    /// @param stream its handle; another thread's default stream is a negative number
+    /// @param liveBytes of blocks in use or kept by threads
+    /// @param largestFreeBytes of the largest block that is free for the stream
+    record StreamMemory(long stream, long liveBytes, long largestFreeBytes) {}
+}

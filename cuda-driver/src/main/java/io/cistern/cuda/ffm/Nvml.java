@@ -1,0 +1,94 @@
+package io.cistern.cuda.ffm;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.cistern.cuda.DeviceProcesses.Holding;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.util.ArrayList;
+import java.util.List;
+
+/// The few functions of NVML that tell who holds memory of a device. Initialised at each question: they are rare, and a
+/// library that is never shut down holds files of the driver.
+///
+/// ```
+/// nvmlProcessInfo_t   pid 0 (int) · usedGpuMemory 8 (long, −1 unknown) · gpuInstanceId 16 · computeInstanceId 20
+/// ```
+public final class Nvml {
+    private static final String LIBRARY = "libnvidia-ml.so.1";
+    private static final int MOST_PROCESSES = 256;
+    private static final long INFO_BYTES = 24;
+    private static final long USED = 8;
+
+    private final MethodHandle init;
+    private final MethodHandle shutdown;
+    private final MethodHandle deviceByUuid;
+    private final MethodHandle processes;
+
+    @SuppressWarnings("restricted")
+    private Nvml(Arena arena) {
+        SymbolLookup symbols = SymbolLookup.libraryLookup(LIBRARY, arena);
+        init = handle(symbols, "nvmlInit_v2", FunctionDescriptor.of(JAVA_INT));
+        shutdown = handle(symbols, "nvmlShutdown", FunctionDescriptor.of(JAVA_INT));
+        deviceByUuid =
+                handle(symbols, "nvmlDeviceGetHandleByUUID", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+        processes = handle(
+                symbols,
+                "nvmlDeviceGetComputeRunningProcesses_v3",
+                FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    @SuppressWarnings("restricted")
+    private static MethodHandle handle(SymbolLookup symbols, String name, FunctionDescriptor descriptor) {
+        return Linker.nativeLinker().downcallHandle(symbols.findOrThrow(name), descriptor);
+    }
+
+    /// The processes but this one that hold memory of a device.
+    ///
+    /// @param uuid the device's, without the prefix `GPU-`
+    /// @throws IllegalArgumentException if there is no such library
+    /// @throws IllegalStateException if it refuses
+    public static List<Holding> processes(String uuid) {
+        try (Arena arena = Arena.ofConfined()) {
+            Nvml nvml = new Nvml(arena);
+            require((int) nvml.init.invokeExact());
+            try {
+                return nvml.holdings(arena, uuid);
+            } finally {
+                require((int) nvml.shutdown.invokeExact());
+            }
+        } catch (RuntimeException | Error failure) {
+            throw failure;
+        } catch (Throwable never) {
+            throw new IllegalStateException(never);
+        }
+    }
+
+    private List<Holding> holdings(Arena arena, String uuid) throws Throwable {
+        MemorySegment device = arena.allocate(JAVA_LONG);
+        require((int) deviceByUuid.invokeExact(arena.allocateFrom("GPU-" + uuid), device));
+        MemorySegment count = arena.allocateFrom(JAVA_INT, MOST_PROCESSES);
+        MemorySegment infos = arena.allocate(INFO_BYTES * MOST_PROCESSES, Long.BYTES);
+        require((int) processes.invokeExact(device.get(JAVA_LONG, 0), count, infos));
+        List<Holding> all = new ArrayList<>();
+        for (int i = 0; i < count.get(JAVA_INT, 0); i++) {
+            long process = Integer.toUnsignedLong(infos.get(JAVA_INT, i * INFO_BYTES));
+            if (process != ProcessHandle.current().pid()) {
+                all.add(new Holding(process, infos.get(JAVA_LONG, i * INFO_BYTES + USED)));
+            }
+        }
+        return all;
+    }
+
+    private static void require(int code) {
+        if (code != 0) {
+            throw new IllegalStateException("NVML answers " + code);
+        }
+    }
+}
