@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 /// A forbidden call fails and invalidates the captures that forbid it. More is forbidden here than is known of
 /// drivers: what a driver may let pass must not be relied on.
 final class CaptureTable {
-    /// Obtain or free memory past streams, wait on the host, or ask how far work is.
+    /// Obtain or free memory past streams, make graphs ready, wait on the host, or ask how far work is.
     private static final Set<DriverCall> UNSAFE = EnumSet.of(
             DriverCall.MEM_ALLOC,
             DriverCall.MEM_FREE,
@@ -30,7 +30,10 @@ final class CaptureTable {
             DriverCall.MEM_MAP,
             DriverCall.MEM_UNMAP,
             DriverCall.MEM_SET_ACCESS,
+            DriverCall.MEM_POOL_CREATE,
+            DriverCall.MEM_POOL_DESTROY,
             DriverCall.MEM_POOL_TRIM_TO,
+            DriverCall.GRAPH_INSTANTIATE,
             DriverCall.EVENT_QUERY,
             DriverCall.EVENT_SYNCHRONIZE,
             DriverCall.STREAM_QUERY,

@@ -1,6 +1,7 @@
 package io.cistern.testkit.driver;
 
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,6 +28,11 @@ abstract class GraphFixture extends DriverChapter {
 
     void begin(long stream, CaptureMode mode) {
         graphs.beginCapture(DEVICE, stream, mode);
+        afterwards(() -> {
+            if (graphs.captureStatus(DEVICE, stream) != CaptureStatus.NONE) {
+                abandon(stream);
+            }
+        });
     }
 
     /// Ends a capture that went wrong, in whatever way the driver says so.
