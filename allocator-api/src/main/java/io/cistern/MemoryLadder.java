@@ -13,9 +13,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
-/// What the framework tries when an allocator has no memory for a request, after the allocator's own steps: graphs that
-/// are gone → callbacks → pools that lend → other allocators' idle memory → frees of other threads, for a while. After
-/// each that gave something the allocator is asked again.
+/// What the framework tries when an allocator has no memory for a request, after the allocator's own steps: graphs
+/// that are gone → callbacks → pools that lend → other allocators' idle memory → frees of other threads, for a while.
+/// After each that gave something the allocator is asked again.
 ///
 /// Steps that take memory from others are taken by one thread a device at a time, and who had to wait for that asks
 /// again first: threads that fail together would else give back what the others have just obtained. A request that a

@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.function.Supplier;
 
-/// Collects what is known when memory has run out. Never throws and allocates no device memory: what can't be found out
-/// is missing in the report.
+/// Collects what is known when memory has run out. Never throws and allocates no device memory: what can't be found
+/// out is missing in the report.
 final class ReportMaker {
     private final DeviceMemory memory;
 

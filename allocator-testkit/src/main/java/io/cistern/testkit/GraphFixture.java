@@ -8,7 +8,9 @@ import io.cistern.GraphCapture;
 import io.cistern.GraphMemory;
 import io.cistern.TrimMode;
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
 import io.cistern.cuda.kernels.MemoryKernels;
 import java.lang.foreign.MemorySegment;
@@ -46,16 +48,30 @@ abstract class GraphFixture {
 
     @AfterEach
     void endAll() {
+        endCapture(stream);
+        endCapture(other);
         List.copyOf(executables).forEach(this::drop);
         List.copyOf(made).forEach(this::dropGraph);
+        memory.close(); // which ends what is announced, so that the device can be waited for
         driver.devices().synchronize(DEVICE);
-        memory.close();
         assertThat(memory.allocators()).as("closed and drained").isEmpty();
         driver.streams().destroy(DEVICE, stream);
         driver.streams().destroy(DEVICE, other);
         driver.memory().freeHost(DEVICE, counter);
         kernels.close();
         driver.close();
+    }
+
+    /// Ends what a failed test left: it would make every later one fail.
+    private void endCapture(long captured) {
+        if (graphs.captureStatus(DEVICE, captured) == CaptureStatus.NONE) {
+            return;
+        }
+        try {
+            graphs.destroy(DEVICE, graphs.endCapture(DEVICE, captured));
+        } catch (CudaException over) {
+            // It is over either way.
+        }
     }
 
     GraphCapture capture() {

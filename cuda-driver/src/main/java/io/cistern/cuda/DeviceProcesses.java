@@ -3,7 +3,8 @@ package io.cistern.cuda;
 import io.cistern.cuda.ffm.Nvml;
 import java.util.List;
 
-/// Which other processes hold memory of a device, from the management library (`libnvidia-ml.so.1`) where there is one.
+/// Which other processes hold memory of a device, from the management library (`libnvidia-ml.so.1`) where there is
+/// one.
 public final class DeviceProcesses {
     /// What a process holds.
     ///

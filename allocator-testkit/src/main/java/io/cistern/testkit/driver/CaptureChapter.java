@@ -141,10 +141,10 @@ abstract class CaptureChapter extends GraphFixture {
         long other = captured(CaptureMode.THREAD_LOCAL);
         fill(address, 1, one);
         fill(address + KIB, 2, other);
-        long first = executable(graphOf(one));
-        long second = executable(graphOf(other));
-        launch(first, one);
-        launch(second, one);
+        long first = graphOf(one);
+        long second = graphOf(other);
+        launch(executable(first), one);
+        launch(executable(second), one);
         assertThat(holds(address, 1, one)).isTrue();
         assertThat(holds(address + KIB, 2, one)).isTrue();
     }
