@@ -74,7 +74,8 @@ final class ReportMaker {
     private List<ProcessMemory> processes(int device) {
         return DeviceProcesses.others(memory.driver(), device).stream()
                 .map(each -> new ProcessMemory(
-                        each.processId(), each.byteSize() < 0 ? OptionalLong.empty() : OptionalLong.of(each.byteSize())))
+                        each.processId(),
+                        each.byteSize() < 0 ? OptionalLong.empty() : OptionalLong.of(each.byteSize())))
                 .toList();
     }
 

@@ -17,7 +17,9 @@ public final class DeviceProcesses {
     /// Asks the system. Never throws: empty without the library, on a simulated GPU, and for whatever it refuses.
     public static List<Holding> others(CudaDriver driver, int device) {
         try {
-            return driver.simulated() ? List.of() : Nvml.processes(driver.devices().uuid(device));
+            return driver.simulated()
+                    ? List.of()
+                    : Nvml.processes(driver.devices().uuid(device));
         } catch (RuntimeException | LinkageError unavailable) {
             return List.of();
         }

@@ -73,8 +73,7 @@ abstract class CaptureModeChapter extends GraphFixture {
         graphs.shelter(DEVICE);
         long stream = captured(CaptureMode.GLOBAL);
         try {
-            inAnotherThread(() ->
-                    driver.pools().free(DEVICE, driver.pools().allocate(DEVICE, MIB, other), other));
+            inAnotherThread(() -> driver.pools().free(DEVICE, driver.pools().allocate(DEVICE, MIB, other), other));
             assertGoesOn(stream);
         } finally {
             graphs.unshelter(DEVICE);

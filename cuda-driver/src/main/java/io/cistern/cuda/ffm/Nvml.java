@@ -36,8 +36,7 @@ public final class Nvml {
         SymbolLookup symbols = SymbolLookup.libraryLookup(LIBRARY, arena);
         init = handle(symbols, "nvmlInit_v2", FunctionDescriptor.of(JAVA_INT));
         shutdown = handle(symbols, "nvmlShutdown", FunctionDescriptor.of(JAVA_INT));
-        deviceByUuid =
-                handle(symbols, "nvmlDeviceGetHandleByUUID", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+        deviceByUuid = handle(symbols, "nvmlDeviceGetHandleByUUID", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
         processes = handle(
                 symbols,
                 "nvmlDeviceGetComputeRunningProcesses_v3",
