@@ -417,8 +417,8 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
         return leaks.blocks(_ -> true);
     }
 
-    /// Closes all allocators. Those with live blocks give their memory back when the last one is freed. Closing
-    /// twice does nothing.
+    /// Closes all allocators. Those with live blocks give their memory back when the last one is freed; blocks that
+    /// are [kept][GraphMemory] for graphs that still exist stay. Closing twice does nothing.
     @Override
     public void close() {
         captures.close();

@@ -13,9 +13,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
-/// What the framework tries when an allocator has no memory for a request, after the allocator's own steps: graphs that
-/// are gone → callbacks → pools that lend → other allocators' idle memory → frees of other threads, for a while. After
-/// each that gave something the allocator is asked again.
+/// What the framework tries when an allocator has no memory for a request, after the allocator's own steps: graphs
+/// that are gone → callbacks → pools that lend → other allocators' idle memory → frees of other threads, for a while.
+/// After each that gave something the allocator is asked again.
 ///
 /// Steps that take memory from others are taken by one thread a device at a time, and who had to wait for that asks
 /// again first: threads that fail together would else give back what the others have just obtained. A request that a
@@ -181,14 +181,13 @@ final class MemoryLadder {
             }
             long begun = driver.nanoTime();
             long address = pools.lend(route, limit, byteSize, stream);
-            tried.add(new TriedStep(
-                    LadderStep.LENDING, address == 0 ? 0 : byteSize, driver.nanoTime() - begun));
+            tried.add(new TriedStep(LadderStep.LENDING, address == 0 ? 0 : byteSize, driver.nanoTime() - begun));
             return address;
         }
 
         private long giveBackOthers() {
-            boolean wait = steps.contains(LadderStep.SYNCHRONIZE)
-                    && !driver.graphs().isSheltered(route.device());
+            boolean wait =
+                    steps.contains(LadderStep.SYNCHRONIZE) && !driver.graphs().isSheltered(route.device());
             TrimMode mode = wait ? TrimMode.SYNCHRONIZE : TrimMode.WITHOUT_WAITING;
             long returned = 0;
             for (Allocator allocator : memory.allocators()) {
@@ -207,14 +206,15 @@ final class MemoryLadder {
             long deadline = System.nanoTime() + longestWait.toNanos();
             long seen = frees();
             long address = 0;
-            while (address == 0 && System.nanoTime() < deadline && !Thread.currentThread().isInterrupted()) {
+            while (address == 0
+                    && System.nanoTime() < deadline
+                    && !Thread.currentThread().isInterrupted()) {
                 LockSupport.parkNanos(PAUSE_NANOS);
                 long now = frees();
                 address = now == seen ? 0 : again();
                 seen = now;
             }
-            tried.add(new TriedStep(
-                    LadderStep.FREES, address == 0 ? 0 : byteSize, driver.nanoTime() - begun));
+            tried.add(new TriedStep(LadderStep.FREES, address == 0 ? 0 : byteSize, driver.nanoTime() - begun));
             return address;
         }
 

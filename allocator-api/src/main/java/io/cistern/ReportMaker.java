@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.function.Supplier;
 
-/// Collects what is known when memory has run out. Never throws and allocates no device memory: what can't be found out
-/// is missing in the report.
+/// Collects what is known when memory has run out. Never throws and allocates no device memory: what can't be found
+/// out is missing in the report.
 final class ReportMaker {
     private final DeviceMemory memory;
 
@@ -74,7 +74,8 @@ final class ReportMaker {
     private List<ProcessMemory> processes(int device) {
         return DeviceProcesses.others(memory.driver(), device).stream()
                 .map(each -> new ProcessMemory(
-                        each.processId(), each.byteSize() < 0 ? OptionalLong.empty() : OptionalLong.of(each.byteSize())))
+                        each.processId(),
+                        each.byteSize() < 0 ? OptionalLong.empty() : OptionalLong.of(each.byteSize())))
                 .toList();
     }
 

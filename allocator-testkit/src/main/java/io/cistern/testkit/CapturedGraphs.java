@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /// Allocating while streams are captured, with graphs and kernels whose contents are checked: the cases that users of
 /// captured allocations meet. `direct` stands for all allocators that know nothing of graphs.
-@Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(120) // on the test's own thread, which must end its captures
 public abstract class CapturedGraphs extends GraphFixture {
     private static final String CACHING = "caching";
     private static final String SEGMENTS = "caching:source=linear";

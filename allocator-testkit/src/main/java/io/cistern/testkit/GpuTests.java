@@ -41,7 +41,12 @@ public final class GpuTests {
     private static final List<Class<?>> USUAL = List.of(
             ChosenDriverContract.class, CatalogConformance.class, ChosenScopedPools.class, SeededSituations.class);
     private static final List<Class<?>> BY_NAME = List.of(
-            SharedStreams.class, SharedPools.class, CarelessLibrary.class, Buffers.class, ChosenCapturedGraphs.class);
+            SharedStreams.class,
+            SharedPools.class,
+            CarelessLibrary.class,
+            Buffers.class,
+            ChosenCapturedGraphs.class,
+            ChosenGraphContract.class);
 
     private final PrintWriter out;
 

@@ -8,13 +8,17 @@ import io.cistern.GraphCapture;
 import io.cistern.GraphMemory;
 import io.cistern.TrimMode;
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
 import io.cistern.cuda.kernels.MemoryKernels;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 
 /// Device memory, streams and graphs for tests that look at contents: a block holds a sequence of words, and a kernel
@@ -33,6 +37,7 @@ abstract class GraphFixture {
     private final MemorySegment counter;
     private final List<Long> executables = new ArrayList<>();
     private final List<Long> made = new ArrayList<>();
+    private final Set<GraphMemory> memories = new LinkedHashSet<>();
 
     GraphFixture(CudaDriver driver) {
         this.driver = driver;
@@ -45,17 +50,34 @@ abstract class GraphFixture {
     }
 
     @AfterEach
-    void endAll() {
+    void endAll() throws InterruptedException {
+        endCapture(stream);
+        endCapture(other);
         List.copyOf(executables).forEach(this::drop);
         List.copyOf(made).forEach(this::dropGraph);
+        for (GraphMemory each : memories) {
+            awaitTold(each);
+        }
+        memory.close(); // which ends what is announced, so that the device can be waited for
         driver.devices().synchronize(DEVICE);
-        memory.close();
         assertThat(memory.allocators()).as("closed and drained").isEmpty();
         driver.streams().destroy(DEVICE, stream);
         driver.streams().destroy(DEVICE, other);
         driver.memory().freeHost(DEVICE, counter);
         kernels.close();
         driver.close();
+    }
+
+    /// Ends what a failed test left: it would make every later one fail.
+    private void endCapture(long captured) {
+        if (graphs.captureStatus(DEVICE, captured) == CaptureStatus.NONE) {
+            return;
+        }
+        try {
+            graphs.destroy(DEVICE, graphs.endCapture(DEVICE, captured));
+        } catch (CudaException over) {
+            // It is over either way.
+        }
     }
 
     GraphCapture capture() {
@@ -73,6 +95,7 @@ abstract class GraphFixture {
     /// Ends a capture and makes the graph ready to launch; what it allocates and keeps is freed by the next
     /// launch.
     long executable(GraphCapture capture) {
+        memories.add(capture.memory());
         long graph = capture.end();
         made.add(graph);
         long executable = graphs.instantiate(DEVICE, graph, true);
@@ -103,13 +126,18 @@ abstract class GraphFixture {
 
     /// Waits until the driver has told that graphs are gone, and has their memory given back.
     void awaitGone(GraphMemory ended) throws InterruptedException {
-        for (int i = 0; i < 10_000 && !ended.isGone(); i++) {
-            Thread.sleep(1);
-        }
+        awaitTold(ended);
         assertThat(ended.isGone())
                 .as("the driver told that the graphs are gone")
                 .isTrue();
         memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+    }
+
+    /// The driver tells in its own time.
+    private static void awaitTold(GraphMemory ended) throws InterruptedException {
+        for (int i = 0; i < 10_000 && !ended.isGone(); i++) {
+            Thread.sleep(1);
+        }
     }
 
     void write(long address, long byteSize, int first, long on) {

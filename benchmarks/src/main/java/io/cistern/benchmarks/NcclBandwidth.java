@@ -26,7 +26,8 @@ import java.util.function.IntToLongFunction;
 /// all are measured in one run.
 ///
 /// A figure is the time of one all-reduce of many that are enqueued one behind the other, in place, `FLOAT32`, sum; the
-/// median of the rounds, which are three times as many below 2 MiB, where the host decides. The JVM has compiled the way
+/// median of the rounds, which are three times as many below 2 MiB, where the host decides. The JVM has compiled the
+/// way
 /// to NCCL before. The bus bandwidth of n ranks is size ÷ time × 2 (n − 1) ÷ n.
 ///
 /// Arguments: rounds (5), the largest size in bytes (1 GiB), then the peers, each a command in one argument.

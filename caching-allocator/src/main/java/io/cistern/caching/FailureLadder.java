@@ -17,7 +17,8 @@ import java.util.stream.Collectors;
 /// 1. blocks of other threads' lanes;
 /// 2. blocks whose fences have passed;
 /// 3. idle pages of other places and streams, where those can move, and only the rest from the driver;
-/// 4. idle memory of other streams is given back to the driver as far as nobody may still use it, until enough has gone;
+/// 4. idle memory of other streams is given back to the driver as far as nobody may still use it, until enough has
+/// gone;
 /// 5. the same after waiting: for the streams that freed blocks were used on, then for those whose memory is idle; in
 /// the end all idle memory, also this stream's own, which lies in pieces. What streams in a capture hold is left out.
 ///

@@ -190,7 +190,7 @@ class CachingAllocatorTest {
                 .hasMessageContaining(30 * MIB + " bytes asked for")
                 .hasMessageContaining(52 * MIB + " bytes reserved")
                 .hasMessageContaining(40 * MIB + " are allocated")
-                .hasMessageContaining("other streams (" + 12 * MIB + " bytes)")
+                .hasMessageContaining("trim (" + 12 * MIB + " bytes)")
                 .hasMessageContaining("largest free block");
         free(live, A);
     }

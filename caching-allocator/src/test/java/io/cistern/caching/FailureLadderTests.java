@@ -59,8 +59,7 @@ final class FailureLadderTests {
         List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();
-        DeviceMemory memory =
-                builder.catalog(Catalog.of(allocators, sources)).open();
+        DeviceMemory memory = builder.catalog(Catalog.of(allocators, sources)).open();
         opened.push(memory);
         return memory;
     }
@@ -91,7 +90,8 @@ final class FailureLadderTests {
             gpu.streams().synchronize(DEVICE, other);
             return memory.allocate(MOST, DEVICE, stream);
         };
-        DeviceMemory lacking = open(EnumSet.of(LadderStep.OTHER_LANES, LadderStep.PASSED_FENCES, LadderStep.IDLE_PAGES));
+        DeviceMemory lacking =
+                open(EnumSet.of(LadderStep.OTHER_LANES, LadderStep.PASSED_FENCES, LadderStep.IDLE_PAGES));
         assertThatThrownBy(() -> request.in(lacking)).isInstanceOf(DeviceOutOfMemoryException.class);
         close();
         opened.clear();
@@ -281,8 +281,7 @@ final class FailureLadderTests {
                         LadderStep.CALLBACKS,
                         LadderStep.LENDING,
                         LadderStep.OTHER_ALLOCATORS);
-        assertThat(report.text())
-                .contains("104857601 bytes were asked for", "tried synchronise", "2 live blocks");
+        assertThat(report.text()).contains("104857601 bytes were asked for", "tried synchronise", "2 live blocks");
         memory.free(block, stream);
         memory.free(second, other);
     }
@@ -291,10 +290,14 @@ final class FailureLadderTests {
     void aLimitsRefusalSaysSoAndLeavesTheDeviceAlone() {
         DeviceMemory memory = open(DeviceMemory.builder(gpu).limitBytes(10 * MIB));
         memory.setCurrent("caching");
-        DeviceOutOfMemoryException failure = catchThrowableOfType(
-                DeviceOutOfMemoryException.class, () -> memory.allocate(11 * MIB, DEVICE, stream));
+        DeviceOutOfMemoryException failure =
+                catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(11 * MIB, DEVICE, stream));
         assertThat(failure.isByLimit()).isTrue();
-        assertThat(failure.report().orElseThrow().advice()).hasSize(1).first().asString().contains("limit");
+        assertThat(failure.report().orElseThrow().advice())
+                .hasSize(1)
+                .first()
+                .asString()
+                .contains("limit");
         assertThat(failure.steps()).extracting(TriedStep::step).doesNotContain(LadderStep.OTHER_ALLOCATORS);
     }
 

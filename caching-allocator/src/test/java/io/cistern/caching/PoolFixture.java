@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
+import io.cistern.LadderStep;
 import io.cistern.MemoryPool;
 import io.cistern.MemoryPoolBuilder;
 import io.cistern.cuda.CudaException;
@@ -10,8 +11,10 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.ServiceLoader;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 
@@ -25,8 +28,13 @@ abstract class PoolFixture {
     final long stream;
 
     PoolFixture(long capacityBytes) {
+        this(capacityBytes, EnumSet.allOf(LadderStep.class));
+    }
+
+    /// @param steps what is tried when memory runs out
+    PoolFixture(long capacityBytes, Set<LadderStep> steps) {
         gpu = SimulatedGpu.builder().devices(1).capacityBytes(capacityBytes).build();
-        memory = DeviceMemory.open(gpu, found());
+        memory = DeviceMemory.builder(gpu).catalog(found()).ladder(steps).open();
         stream = gpu.streams().create(DEVICE);
     }
 

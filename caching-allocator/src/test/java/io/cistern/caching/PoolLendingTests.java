@@ -6,15 +6,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.DeviceBuffer;
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.LadderStep;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import java.util.EnumSet;
 import org.junit.jupiter.api.Test;
 
 /// What pools lend to allocations outside pools, on a device of 80 MiB.
 class PoolLendingTests extends PoolFixture {
     PoolLendingTests() {
-        super(80 * MIB);
+        // Else what a pool has idle would go back to the driver for whoever runs out.
+        super(80 * MIB, EnumSet.complementOf(EnumSet.of(LadderStep.OTHER_ALLOCATORS)));
     }
 
     @Test

@@ -3,7 +3,8 @@ package io.cistern.cuda;
 import io.cistern.cuda.ffm.Nvml;
 import java.util.List;
 
-/// Which other processes hold memory of a device, from the management library (`libnvidia-ml.so.1`) where there is one.
+/// Which other processes hold memory of a device, from the management library (`libnvidia-ml.so.1`) where there is
+/// one.
 public final class DeviceProcesses {
     /// What a process holds.
     ///
@@ -16,7 +17,9 @@ public final class DeviceProcesses {
     /// Asks the system. Never throws: empty without the library, on a simulated GPU, and for whatever it refuses.
     public static List<Holding> others(CudaDriver driver, int device) {
         try {
-            return driver.simulated() ? List.of() : Nvml.processes(driver.devices().uuid(device));
+            return driver.simulated()
+                    ? List.of()
+                    : Nvml.processes(driver.devices().uuid(device));
         } catch (RuntimeException | LinkageError unavailable) {
             return List.of();
         }

@@ -70,7 +70,7 @@ final class SimulatedGraphs implements Graphs {
     /// The stream's capture as the driver tells of it.
     private StreamQueue asked(DriverCall call, int device, long stream) {
         StreamQueue queue = machine.streams().find(call, device, stream);
-        machine.captures().refuseImplicit(queue, machine.device(device).legacy());
+        machine.captures().refuseToTell(queue, machine.device(device).legacy());
         return queue;
     }
 

@@ -123,6 +123,7 @@ final class SimulatedMemoryPools implements MemoryPools {
                 capture.allocate(queue, byteSize);
                 return capture.graph().latest().address();
             }
+            machine.captures().checkUnsafe();
             machine.streams().order(queue);
             long before = pool.reserved();
             long address = pool.allocate(
@@ -166,6 +167,7 @@ final class SimulatedMemoryPools implements MemoryPools {
                 capture.free(queue, address);
                 return;
             }
+            machine.captures().checkUnsafe();
             Allocation allocation = SimulatedLinearMemory.liveAt(machine, call, device, address);
             machine.streams().order(queue);
             GraphAllocation ofGraph = machine.graphMemory(device).findLive(address);

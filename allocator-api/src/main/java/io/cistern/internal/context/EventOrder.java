@@ -34,8 +34,17 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     @Override
     public boolean recordable(int device, long stream) {
-        return !driver.graphs().isSheltered(device)
-                || driver.graphs().captureStatus(device, stream) == CaptureStatus.NONE;
+        return !driver.graphs().isSheltered(device) || !isCaptured(device, stream);
+    }
+
+    /// Also true for a stream that the driver can't tell of: the legacy default stream beside a captured one that
+    /// waits for it.
+    private boolean isCaptured(int device, long stream) {
+        try {
+            return driver.graphs().captureStatus(device, stream) != CaptureStatus.NONE;
+        } catch (CudaException untold) {
+            return true;
+        }
     }
 
     @Override

@@ -141,24 +141,10 @@ abstract class CaptureChapter extends GraphFixture {
         long other = captured(CaptureMode.THREAD_LOCAL);
         fill(address, 1, one);
         fill(address + KIB, 2, other);
-        long graph = graphOf(one);
-        assertFails(
-                () -> executable(graph), DriverCall.GRAPH_INSTANTIATE, CudaResult.STREAM_CAPTURE_UNSUPPORTED);
-        abandon(other);
-    }
-
-    @Test
-    void graphsOfCapturesThatWentOnAtOnceRunOneAfterTheOther() {
-        long address = linear(2 * KIB);
-        long one = captured(CaptureMode.THREAD_LOCAL);
-        long other = captured(CaptureMode.THREAD_LOCAL);
-        fill(address, 1, one);
-        fill(address + KIB, 2, other);
-        long graph = graphOf(one);
-        long second = executable(graphOf(other));
-        long first = executable(graph);
-        launch(first, one);
-        launch(second, one);
+        long first = graphOf(one);
+        long second = graphOf(other);
+        launch(executable(first), one);
+        launch(executable(second), one);
         assertThat(holds(address, 1, one)).isTrue();
         assertThat(holds(address + KIB, 2, one)).isTrue();
     }

@@ -45,6 +45,42 @@ abstract class CaptureModeChapter extends GraphFixture {
     }
 
     @Test
+    void noGraphIsInstantiatedBesideACapture() {
+        long stream = captured(CaptureMode.THREAD_LOCAL);
+        long graph = graphOf(stream);
+        begin(stream, CaptureMode.THREAD_LOCAL);
+        assertFails(
+                () -> graphs.instantiate(DEVICE, graph, false),
+                DriverCall.GRAPH_INSTANTIATE,
+                CudaResult.STREAM_CAPTURE_UNSUPPORTED);
+        abandon(stream);
+    }
+
+    @Test
+    void aGlobalCaptureForbidsAllThreadsAllocationsOnOtherStreams() {
+        long other = stream();
+        long stream = captured(CaptureMode.GLOBAL);
+        inAnotherThread(() -> assertFails(
+                () -> driver.pools().allocate(DEVICE, MIB, other),
+                DriverCall.MEM_ALLOC_ASYNC,
+                CudaResult.STREAM_CAPTURE_UNSUPPORTED));
+        abandon(stream);
+    }
+
+    @Test
+    void underShelterTheyAllocate() {
+        long other = stream();
+        graphs.shelter(DEVICE);
+        long stream = captured(CaptureMode.GLOBAL);
+        try {
+            inAnotherThread(() -> driver.pools().free(DEVICE, driver.pools().allocate(DEVICE, MIB, other), other));
+            assertGoesOn(stream);
+        } finally {
+            graphs.unshelter(DEVICE);
+        }
+    }
+
+    @Test
     void inRelaxedModeItDoes() {
         long stream = captured(CaptureMode.THREAD_LOCAL);
         graphs.relaxed(this::takeMemory);

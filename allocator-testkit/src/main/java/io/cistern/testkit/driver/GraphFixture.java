@@ -4,11 +4,15 @@ import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
 /// What chapters about graphs need: captures that end, and graphs that go, whatever a test does.
 abstract class GraphFixture extends DriverChapter {
     Graphs graphs;
+    private final Set<Long> begun = new LinkedHashSet<>();
 
     GraphFixture(DriverContract suite) {
         super(suite);
@@ -28,11 +32,17 @@ abstract class GraphFixture extends DriverChapter {
 
     void begin(long stream, CaptureMode mode) {
         graphs.beginCapture(DEVICE, stream, mode);
-        afterwards(() -> {
+        begun.add(stream);
+    }
+
+    /// A capture that a failed test left would make every later one fail.
+    @AfterEach
+    void endCaptures() {
+        for (long stream : begun) {
             if (graphs.captureStatus(DEVICE, stream) != CaptureStatus.NONE) {
                 abandon(stream);
             }
-        });
+        }
     }
 
     /// Ends a capture that went wrong, in whatever way the driver says so.

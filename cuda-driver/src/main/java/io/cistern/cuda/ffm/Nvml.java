@@ -14,8 +14,8 @@ import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.List;
 
-/// The few functions of NVML that tell who holds memory of a device. Initialised at each question: they are rare, and a
-/// library that is never shut down holds files of the driver.
+/// The few functions of NVML that tell who holds memory of a device. Initialised at each question: they are rare, and
+/// a library that is never shut down holds files of the driver.
 ///
 /// ```
 /// nvmlProcessInfo_t   pid 0 (int) · usedGpuMemory 8 (long, −1 unknown) · gpuInstanceId 16 · computeInstanceId 20
@@ -36,8 +36,7 @@ public final class Nvml {
         SymbolLookup symbols = SymbolLookup.libraryLookup(LIBRARY, arena);
         init = handle(symbols, "nvmlInit_v2", FunctionDescriptor.of(JAVA_INT));
         shutdown = handle(symbols, "nvmlShutdown", FunctionDescriptor.of(JAVA_INT));
-        deviceByUuid =
-                handle(symbols, "nvmlDeviceGetHandleByUUID", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+        deviceByUuid = handle(symbols, "nvmlDeviceGetHandleByUUID", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
         processes = handle(
                 symbols,
                 "nvmlDeviceGetComputeRunningProcesses_v3",
