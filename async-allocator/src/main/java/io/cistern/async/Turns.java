@@ -1,7 +1,6 @@
 package io.cistern.async;
 
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.jspecify.annotations.Nullable;
 
 /// Lets threads that call the driver at the same time do so one after the other.
 ///
@@ -19,11 +18,13 @@ final class Turns {
     private static final int MOST_PAUSES = 256;
 
     private final AtomicBoolean taken = new AtomicBoolean();
-    private @Nullable Thread last;
+    private long last;
 
+    /// Waits for the caller's turn.
+    ///
     /// @return whether the turn was taken, to be given to [#end]
     boolean begin() {
-        Thread caller = Thread.currentThread();
+        long caller = Thread.currentThread().threadId();
         if (last == caller) {
             return false;
         }
