@@ -86,8 +86,9 @@ final class LaneExchange {
         if (stream == lane.lastStream && passesBy(lane, byteSize)) {
             return allocateBeside(lane, shard, byteSize);
         }
+        boolean wasSelected = lane.isOn(stream, shard);
         LaneBins bins = select(lane, stream, shard);
-        long address = bins == null ? 0 : lane.take(byteSize, stream);
+        long address = wasSelected || bins == null ? 0 : lane.take(byteSize, stream);
         if (address != 0) {
             return address;
         }
@@ -117,10 +118,13 @@ final class LaneExchange {
         return allocateFromShard(lane, shard, byteSize);
     }
 
-    /// Makes a stream the lane's last used.
+    /// Makes a stream the lane's last used, if it is not.
     ///
     /// @return null if that can't be now
     private @Nullable LaneBins select(Lane lane, long stream, StreamShard shard) {
+        if (lane.isOn(stream, shard)) {
+            return lane.last;
+        }
         if (!lane.enter()) {
             return null;
         }

@@ -158,6 +158,11 @@ abstract class LastFreed extends LaneEntry {
         }
     }
 
+    /// Whether a stream with this shard is the one used last. The owner's.
+    final boolean isOn(long stream, StreamShard shard) {
+        return stream == lastStream && last.isOf(shard);
+    }
+
     /// Makes other bins the last used.
     final void changeTo(LaneBins bins, AddressBatch evicted) {
         if (bins != last) {

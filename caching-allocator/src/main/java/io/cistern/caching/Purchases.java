@@ -62,7 +62,7 @@ final class Purchases {
     }
 
     /// Whether a page of a size may be bought for small blocks instead of moving one.
-    boolean isSmall(long reservedBytes, long byteSize) {
+    boolean fitsSmallSlack(long reservedBytes, long byteSize) {
         return reservedBytes + byteSize <= peakBytes + (long) (peakBytes * slack * SMALL_SLACK);
     }
 

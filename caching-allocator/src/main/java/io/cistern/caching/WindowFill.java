@@ -150,7 +150,7 @@ final class WindowFill {
     }
 
     private boolean mayBuy(long reserved, long size) {
-        return (shard.small && purchases.isSmall(reserved, size)) || purchases.isEarned(reserved, size);
+        return (shard.small && purchases.fitsSmallSlack(reserved, size)) || purchases.isEarned(reserved, size);
     }
 
     private Piece buy(long at, long size) {
