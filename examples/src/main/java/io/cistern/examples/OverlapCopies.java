@@ -10,8 +10,6 @@ import io.cistern.PinnedBuffer;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Locale;
 
 /// Batches go to the GPU, are worked on, and come back: in three versions, timed.
@@ -81,22 +79,21 @@ public final class OverlapCopies {
 
     private void twoStreams() {
         try (CudaStream first = CudaStream.open(memory, DEVICE);
-                CudaStream second = CudaStream.open(memory, DEVICE)) {
-            List<PinnedBuffer> results = new ArrayList<>();
+                CudaStream second = CudaStream.open(memory, DEVICE);
+                PinnedBuffer in = memory.pinned().allocate(byteSize);
+                PinnedBuffer firstOut = memory.pinned().allocate(byteSize);
+                PinnedBuffer secondOut = memory.pinned().allocate(byteSize)) {
             for (int batch = 0; batch < batches; batch++) {
-                CudaStream stream = batch % 2 == 0 ? first : second;
-                try (PinnedBuffer in = memory.pinned().allocate(byteSize);
-                        DeviceBuffer x = DeviceBuffer.allocate(byteSize, stream)) {
-                    PinnedBuffer out = memory.pinned().allocate(byteSize);
+                boolean even = batch % 2 == 0;
+                CudaStream stream = even ? first : second;
+                try (DeviceBuffer x = DeviceBuffer.allocate(byteSize, stream)) {
                     x.copyFrom(in, stream.handle(), CopyMode.NON_BLOCKING);
                     work(x, stream);
-                    x.copyTo(out, stream.handle(), CopyMode.NON_BLOCKING);
-                    results.add(out);
+                    x.copyTo(even ? firstOut : secondOut, stream.handle(), CopyMode.NON_BLOCKING);
                 }
             }
             first.synchronize();
             second.synchronize();
-            results.forEach(PinnedBuffer::close);
         }
     }
 
