@@ -4,11 +4,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 import org.jspecify.annotations.Nullable;
 
-/// A piece of work that shares a GPU with others: see [TaskArbiter]. It has as many threads as are inside [#run] or
-/// [#call] now, platform or virtual ones. With the last of them it ends for the others, which may then go on; it may be
-/// entered again.
+/// A piece of work that shares a GPU with others: see [TaskArbiter]. It has as many threads as are inside [#run]
+/// or [#call] now, platform or virtual ones. With the last of them it ends for the others, which may then go on;
+/// it may be entered again.
 ///
-/// **Order.** A task of a higher priority goes before one of a lower; of two with the same, the one with the lower id.
+/// **Order.** A task of a higher priority goes before one of a lower; of two with the same, the one with the
+/// lower id.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Task {
