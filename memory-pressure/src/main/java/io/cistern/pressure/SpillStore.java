@@ -24,7 +24,8 @@ import org.jspecify.annotations.Nullable;
 /// SpillableBuffer table = store.allocate(bytes, device, stream, priority);
 /// ```
 ///
-/// It spills when an allocation through its arbiter is refused, and when it is [told to][#spill].
+/// It spills when an allocation through its arbiter is refused, and when it is [told to][#spill], for example by
+/// a listener of live bytes that cross a threshold.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class SpillStore implements RoomMaker, AutoCloseable {

@@ -92,6 +92,17 @@ public final class Task {
         forced = new ForcedOom(true, count, afterAllocations);
     }
 
+    /// Says that the calling thread has done a piece of work, which will not be rolled back any more. [Retry]
+    /// says so by itself; code that handles [RetryOom] in its own way should, or the next piece may be split
+    /// without being tried again first. Does nothing on a thread that is not this task's.
+    public void pieceSucceeded() {
+        TaskThread self = arbitration.current();
+        if (self != null && equals(self.task)) {
+            arbitration.succeeded(self);
+            self.attemptBegins();
+        }
+    }
+
     /// What it has been through.
     public TaskStatistics statistics() {
         return arbitration.statistics(this);

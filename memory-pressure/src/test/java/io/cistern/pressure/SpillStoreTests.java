@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.adaptors.AllocationListener;
+import io.cistern.adaptors.EventAllocator;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -306,6 +308,31 @@ final class SpillStoreTests {
         assertThat(waiter.get()).isTrue();
         assertThat(waiting.statistics().retries()).isZero();
         check(buffer, 3, stream);
+        assertThat(mismatches()).isZero();
+    }
+
+    /// Room is made before it is needed, by a listener on the bytes that are live.
+    @Test
+    void aThresholdSpillsAhead() {
+        AllocationListener spilling = new AllocationListener() {
+            @Override
+            public void rose(int device, long thresholdBytes, long liveBytes) {
+                store.spill(device, liveBytes - thresholdBytes + 1);
+            }
+        };
+        memory.setCurrent(memory.open("watched", new EventAllocator(arbiter, spilling, 3 * SIZE)));
+        SpillableBuffer first = filled(1, 0);
+        SpillableBuffer second = filled(2, 0);
+        assertThat(store.statistics().spills()).isZero();
+        SpillableBuffer third = filled(3, 0);
+        assertThat(List.of(first.place(), second.place(), third.place()))
+                .containsExactly(SpillPlace.HOST, SpillPlace.DEVICE, SpillPlace.DEVICE);
+        for (SpillableBuffer buffer : List.of(second, third)) {
+            buffer.close();
+        }
+        check(first, 1, stream);
+        first.close();
+        memory.setCurrent(allocator);
         assertThat(mismatches()).isZero();
     }
 
