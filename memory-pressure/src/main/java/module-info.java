@@ -1,4 +1,5 @@
-/// What programs do when device memory is short: tasks that share a GPU wait for one another, roll back and split.
+/// What programs do when device memory is short: tasks that share a GPU wait for one another, roll back and
+/// split.
 @org.jspecify.annotations.NullMarked
 module io.cistern.pressure {
     requires static org.jspecify;

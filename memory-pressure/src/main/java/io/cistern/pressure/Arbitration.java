@@ -14,16 +14,15 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/// Who waits, who goes on, who gives up: the states of [ThreadState] and the rules between them, under one lock. The
-/// lock is taken where memory was refused, where something is freed while anybody waits, and where threads enter and
-/// leave tasks; never around a call of the allocator.
+/// Who waits, who goes on, who gives up: the states of [ThreadState] and the rules between them, under one lock.
+/// The lock is taken where memory was refused, where something is freed while anybody waits, and where threads
+/// enter and leave tasks; never around a call of the allocator.
 ///
 /// **Refused** (`refused`). A thread says first that it waits, so that frees are told from now on, and asks the
 /// allocator once more. Refused again: enough was freed meanwhile → it asks again; else it is blocked.
 ///
 /// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. Who goes on then,
-/// [Turns]
-/// says, and who gives up when nobody can.
+/// [Turns] says, and who gives up when nobody can.
 final class Arbitration {
     /// How often threads that wait look whether all do: all but what waits elsewhere is seen at once.
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -117,8 +116,8 @@ final class Arbitration {
         }
     }
 
-    /// From here on frees are counted for the thread. The fence is for threads that free: their writes before they
-    /// looked whether anybody waits are seen by the next attempt.
+    /// From here on frees are counted for the thread. The fence is for threads that free: their writes before
+    /// they looked whether anybody waits are seen by the next attempt.
     private void lacks(TaskThread self, Refusal refusal) {
         lock.lock();
         try {

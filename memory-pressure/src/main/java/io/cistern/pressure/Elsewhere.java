@@ -4,11 +4,11 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
 
-/// Tells which threads wait for something that is not the arbiter: a lock, a future, a queue. If it is another task
-/// that they wait for, and that waits for memory, they are part of a deadlock that no lock knows of.
+/// Tells which threads wait for something that is not the arbiter: a lock, a future, a queue. If it is another
+/// task that they wait for, and that waits for memory, they are part of a deadlock that no lock knows of.
 ///
-/// What a thread waits for can't be seen. So it counts as waiting once it was seen to do so, and nothing else, for some
-/// time, and unless
+/// What a thread waits for can't be seen. So it counts as waiting once it was seen to do so, and nothing else,
+/// for some time, and unless
 ///
 /// - it waits with a timeout ([Thread.State#TIMED_WAITING]), after which it goes on by itself;
 /// - it waits in the driver: for the device, which needs no task;

@@ -18,14 +18,13 @@ import org.jspecify.annotations.Nullable;
 /// });
 /// ```
 ///
-/// **The body** is called with the input, or with its parts in order, once for each part that succeeds, and once more
-/// for
-/// each time that it had to stop. When it throws, it must have freed what it made, and its inputs should be such that
-/// they can be [spilled][SpillableBuffer]. What it throws other than [RetryOom] and [SplitAndRetryOom] ends it all.
+/// **The body** is called with the input, or with its parts in order, once for each part that succeeds, and once
+/// more for each time that it had to stop. When it throws, it must have freed what it made, and its inputs should
+/// be such that they can be [spilled][SpillableBuffer]. What it throws other than [RetryOom] and
+/// [SplitAndRetryOom] ends it all.
 ///
-/// **Parts** that are [AutoCloseable] are closed when they are done with, in success and failure; the input itself
-/// stays
-/// the caller's. If it fails for good, results that are [AutoCloseable] are closed.
+/// **Parts** that are [AutoCloseable] are closed when they are done with, in success and failure; the input
+/// itself stays the caller's. If it fails for good, results that are [AutoCloseable] are closed.
 ///
 /// On a thread that is in no task the body runs once.
 public final class Retry {
@@ -33,9 +32,11 @@ public final class Retry {
 
     /// Runs a body on an input that can be split.
     ///
-    /// @param split makes an input into two parts or more, in order; nothing, or one part, if it can't be split
+    /// @param split makes an input into two parts or more, in order; nothing, or one part, if it can't be
+    ///     split
     /// @return the results of the parts, in order; one if it was not split
-    /// @throws DeviceOutOfMemoryException if a part that can't be split is refused for good, with what was tried
+    /// @throws DeviceOutOfMemoryException if a part that can't be split is refused for good, with what was
+    ///     tried
     /// @throws X what the body throws
     public static <T, R, X extends Throwable> List<R> withRetry(
             T input, Function<? super T, ? extends List<? extends T>> split, Body<? super T, ? extends R, X> body)

@@ -2,11 +2,11 @@ package io.cistern.pressure;
 
 import io.cistern.DeviceOutOfMemoryException;
 
-/// Asked for room when an allocation through a [TaskArbiter] was refused, before anybody waits or rolls back: frees
-/// something, and says whether it did. A [SpillStore] is one.
+/// Asked for room when an allocation through a [TaskArbiter] was refused, before anybody waits or rolls back:
+/// frees something, and says whether it did. A [SpillStore] is one.
 ///
-/// Called on the thread that allocates, which may be any, by several at once; no lock of the arbiter is held. What is
-/// thrown goes to the caller.
+/// Called on the thread that allocates, which may be any, by several at once; no lock of the arbiter is held.
+/// What is thrown goes to the caller.
 @FunctionalInterface
 public interface RoomMaker {
     /// Makes room.

@@ -15,15 +15,17 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/// Buffers that make room for others: from their device to pinned host memory, and from there to files. Of those that
-/// nobody uses, the one of the lowest priority goes first, of these the one that was used the longest time ago.
+/// Buffers that make room for others: from their device to pinned host memory, and from there to files. Of those
+/// that nobody uses, the one of the lowest priority goes first, of these the one that was used the longest time
+/// ago.
 ///
 /// ```java
 /// SpillStore store = SpillStore.open(memory, arbiter, 8L << 30, Path.of("/scratch"));
 /// SpillableBuffer table = store.allocate(bytes, device, stream, priority);
 /// ```
 ///
-/// It spills when an allocation through its arbiter is refused, and when it is [told to][#spill].
+/// It spills when an allocation through its arbiter is refused, and when it is [told to][#spill], for example by
+/// a listener of live bytes that cross a threshold.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class SpillStore implements RoomMaker, AutoCloseable {
@@ -51,7 +53,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// Opens a store that makes room for an arbiter, in host memory and files.
     ///
     /// @param memory whose current allocator, or that of a scope, its buffers come from: the arbiter's, for
-    [RetryOom]
+    ///     [RetryOom]
     /// @param arbiter whose refusals it answers
     /// @param hostBytes the most pinned host memory that it takes
     /// @param directory where files go
@@ -63,7 +65,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// Opens a store that makes room for an arbiter, in host memory alone.
     ///
     /// @param memory whose current allocator, or that of a scope, its buffers come from: the arbiter's, for
-    [RetryOom]
+    ///     [RetryOom]
     /// @param arbiter whose refusals it answers
     /// @param hostBytes the most pinned host memory that it takes
     /// @throws IllegalArgumentException if `hostBytes` is negative
@@ -83,8 +85,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// @param stream a stream that exists
     /// @param priority the higher it is, the later the buffer leaves its device
     /// @throws IllegalArgumentException if `byteSize` is less than 1
-    /// @throws DeviceOutOfMemoryException as [DeviceMemory#allocate] says; [RetryOom] and [SplitAndRetryOom] in a
-    task
+    /// @throws DeviceOutOfMemoryException as [DeviceMemory#allocate] says; [RetryOom] and [SplitAndRetryOom]
+    ///     in a task
     public SpillableBuffer allocate(long byteSize, int device, long stream, int priority) {
         if (byteSize < 1) {
             throw new IllegalArgumentException("byteSize: " + byteSize + ", must be at least 1");

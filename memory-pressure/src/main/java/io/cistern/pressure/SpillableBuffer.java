@@ -24,15 +24,15 @@ import org.jspecify.annotations.Nullable;
 ///     └──────────────────┘       when it is acquired
 /// ```
 ///
-/// **Nothing is lost.** A buffer leaves a place only when its bytes are in the next one, or on the way there in stream
-/// order. What fails leaves it where it was.
+/// **Nothing is lost.** A buffer leaves a place only when its bytes are in the next one, or on the way there in
+/// stream order. What fails leaves it where it was.
 ///
-/// **Streams.** Work of a lease is enqueued on the lease's stream, before it is closed, and the stream exists until
-/// then;
-/// a lease on another stream comes behind it. Copies are enqueued behind all uses; the host waits only where a file is
-/// written or read.
+/// **Streams.** Work of a lease is enqueued on the lease's stream, before it is closed, and the stream exists
+/// until then; a lease on another stream comes behind it. Copies are enqueued behind all uses; the host waits
+/// only where a file is written or read.
 ///
-/// **Threads.** Any thread may call any method; several leases at once are fine, with their uses in order by stream.
+/// **Threads.** Any thread may call any method; several leases at once are fine, with their uses in order by
+/// stream.
 public final class SpillableBuffer implements AutoCloseable {
     private final SpillStore store;
     private final long byteSize;
@@ -89,13 +89,12 @@ public final class SpillableBuffer implements AutoCloseable {
         return lastUse;
     }
 
-    /// Brings it to its device, if it is not there, and keeps it there until the lease is closed. Work that is enqueued
-    /// on the stream from now on sees its bytes.
+    /// Brings it to its device, if it is not there, and keeps it there until the lease is closed. Work that
+    /// is enqueued on the stream from now on sees its bytes.
     ///
     /// @param stream the stream on which it will be used
-    /// @throws io.cistern.DeviceOutOfMemoryException if there is no room for it, [RetryOom] or [SplitAndRetryOom]
-    in a
-    ///     task; it stays where it is then
+    /// @throws io.cistern.DeviceOutOfMemoryException if there is no room for it, [RetryOom] or
+    ///     [SplitAndRetryOom] in a task; it stays where it is then
     /// @throws UncheckedIOException if its file can't be read; it stays there
     /// @throws IllegalStateException if it is closed
     public Lease acquire(long stream) {
@@ -116,7 +115,8 @@ public final class SpillableBuffer implements AutoCloseable {
         }
     }
 
-    /// From the file to the host → allocate → copy, in stream order → the host's memory follows once that is done.
+    /// From the file to the host → allocate → copy, in stream order → the host's memory follows once that is
+    /// done.
     private void comeBack(long stream) {
         SpillPlace from = place;
         long back = store.memory().allocate(byteSize, device, stream);
@@ -186,12 +186,14 @@ public final class SpillableBuffer implements AutoCloseable {
         store.spillable(device, byteSize);
     }
 
-    /// Enters the lock, unless somebody is in it: also the calling thread, which then makes room for this very buffer.
+    /// Enters the lock, unless somebody is in it: also the calling thread, which then makes room for this
+    /// very buffer.
     private boolean tryEnter() {
         return !lock.isHeldByCurrentThread() && lock.tryLock();
     }
 
-    /// Leaves its device, if nobody uses it and somewhere else has room. Does not wait for threads that use it.
+    /// Leaves its device, if nobody uses it and somewhere else has room. Does not wait for threads that use
+    /// it.
     ///
     /// @return bytes that the device has got back
     long leaveDevice() {
@@ -355,7 +357,8 @@ public final class SpillableBuffer implements AutoCloseable {
             return leased;
         }
 
-        /// Ends it: the buffer may leave its device behind the work that was enqueued until now. Twice does nothing.
+        /// Ends it: the buffer may leave its device behind the work that was enqueued until now. Twice
+        /// does nothing.
         @Override
         public void close() {
             synchronized (this) {

@@ -4,7 +4,8 @@ import io.cistern.cuda.CudaDriver;
 import java.util.HashMap;
 import java.util.Map;
 
-/// The last uses of a buffer: an event for each stream that used it since it came to its device. Guarded by the buffer.
+/// The last uses of a buffer: an event for each stream that used it since it came to its device. Guarded by the
+/// buffer.
 final class StreamUses {
     private final CudaDriver driver;
     private final int device;

@@ -4,11 +4,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 import org.jspecify.annotations.Nullable;
 
-/// A piece of work that shares a GPU with others: see [TaskArbiter]. It has as many threads as are inside [#run] or
-/// [#call] now, platform or virtual ones. With the last of them it ends for the others, which may then go on; it may be
-/// entered again.
+/// A piece of work that shares a GPU with others: see [TaskArbiter]. It has as many threads as are inside [#run]
+/// or [#call] now, platform or virtual ones. With the last of them it ends for the others, which may then go on;
+/// it may be entered again.
 ///
-/// **Order.** A task of a higher priority goes before one of a lower; of two with the same, the one with the lower id.
+/// **Order.** A task of a higher priority goes before one of a lower; of two with the same, the one with the
+/// lower id.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Task {
@@ -89,6 +90,17 @@ public final class Task {
     /// @throws IllegalArgumentException if one is negative
     public void forceSplits(int count, int afterAllocations) {
         forced = new ForcedOom(true, count, afterAllocations);
+    }
+
+    /// Says that the calling thread has done a piece of work, which will not be rolled back any more. [Retry]
+    /// says so by itself; code that handles [RetryOom] in its own way should, or the next piece may be split
+    /// without being tried again first. Does nothing on a thread that is not this task's.
+    public void pieceSucceeded() {
+        TaskThread self = arbitration.current();
+        if (self != null && equals(self.task)) {
+            arbitration.succeeded(self);
+            self.attemptBegins();
+        }
     }
 
     /// What it has been through.

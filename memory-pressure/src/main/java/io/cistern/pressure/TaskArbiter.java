@@ -9,9 +9,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
 /// Lets tasks share a GPU that has less memory than they want together: instead of failing, a task waits for the
-/// others;
-/// when all wait, the least important one [rolls back][RetryOom]; when that is not enough, the most important one goes
-/// on [with less at a time][SplitAndRetryOom].
+/// others; when all wait, the least important one [rolls back][RetryOom]; when that is not enough, the most
+/// important one goes on [with less at a time][SplitAndRetryOom].
 ///
 /// ```java
 /// TaskArbiter arbiter = new TaskArbiter(upstream);
@@ -22,27 +21,29 @@ import java.util.concurrent.ConcurrentMap;
 /// });
 /// ```
 ///
-/// [ThreadState] draws what happens to a thread. Threads that are in no task are let through: what they allocate may
-/// fail as ever, and what they free helps all.
+/// [ThreadState] draws what happens to a thread. Threads that are in no task are let through: what they allocate
+/// may fail as ever, and what they free helps all.
 ///
 /// **Room.** Before anybody waits, those who [make room][#addRoomMaker] are asked, a [SpillStore] for example.
 ///
-/// **Upstream.** One that finds by itself what was freed before, also on other streams, as Cistern's own do before they
-/// refuse. What is refused by a limit of the program, which stands before the allocator, never gets here.
+/// **Upstream.** One that finds by itself what was freed before, also on other streams, as Cistern's own do
+/// before they refuse. What is refused by a limit of the program, which stands before the allocator, never gets
+/// here.
 ///
-/// **Waiting for something else.** Tasks may wait for one another by locks, futures, queues. A thread that was seen to
-/// wait so for longer than the *patience* counts as waiting for a task: if all wait, one has to give way. Where it
-/// waits for something outside (a network, another process) longer than that, it should [say so][#outside].
+/// **Waiting for something else.** Tasks may wait for one another by locks, futures, queues. A thread that was
+/// seen to wait so for longer than the *patience* counts as waiting for a task: if all wait, one has to give way.
+/// Where it waits for something outside (a network, another process) longer than that, it should [say
+/// so][#outside].
 ///
-/// **Cost.** Outside tasks: a thread-local read for an allocation, for a free two reads, and once tasks have run a look
-/// into a map. In tasks: an entry of that map for each block, so that what a task holds is known whoever frees it.
+/// **Cost.** Outside tasks: a thread-local read for an allocation, for a free two reads, and once tasks have run
+/// a look into a map. In tasks: an entry of that map for each block, so that what a task holds is known whoever
+/// frees it.
 ///
-/// **Threads and streams.** As [DeviceAllocator] says; an allocation in a task may wait, and a virtual thread leaves
-/// its
-/// carrier meanwhile.
+/// **Threads and streams.** As [DeviceAllocator] says; an allocation in a task may wait, and a virtual thread
+/// leaves its carrier meanwhile.
 public final class TaskArbiter extends AllocatorAdaptor {
-    /// How long a thread must be seen waiting for something else before it counts as part of a deadlock: longer than
-    /// what it usually takes to compute something for another thread.
+    /// How long a thread must be seen waiting for something else before it counts as part of a deadlock:
+    /// longer than what it usually takes to compute something for another thread.
     public static final Duration DEFAULT_PATIENCE = Duration.ofMillis(100);
 
     private final MakingRoom attempts;
@@ -70,8 +71,8 @@ public final class TaskArbiter extends AllocatorAdaptor {
         arbitration = new Arbitration(patience);
     }
 
-    /// The task of that id, if a thread is in it or has asked for it before; else a new one. Keep it to read its
-    /// [statistics][Task#statistics] in the end.
+    /// The task of that id, if a thread is in it or has asked for it before; else a new one. Keep it to read
+    /// its [statistics][Task#statistics] in the end.
     ///
     /// @param id its number; of two tasks with the same priority the lower one goes first
     /// @param priority higher goes first
@@ -81,8 +82,8 @@ public final class TaskArbiter extends AllocatorAdaptor {
         return arbitration.task(id, priority);
     }
 
-    /// Runs code that waits for something outside of all tasks, longer than the patience: meanwhile its thread counts
-    /// as running. It may allocate nothing.
+    /// Runs code that waits for something outside of all tasks, longer than the patience: meanwhile its
+    /// thread counts as running. It may allocate nothing.
     ///
     /// @throws X what the code throws
     public <R, X extends Throwable> R outside(ScopedValue.CallableOp<? extends R, X> wait) throws X {
@@ -98,8 +99,8 @@ public final class TaskArbiter extends AllocatorAdaptor {
         }
     }
 
-    /// Has somebody asked for room from now on, after those who were added before, when an allocation is refused: in
-    /// tasks and outside.
+    /// Has somebody asked for room from now on, after those who were added before, when an allocation is
+    /// refused: in tasks and outside.
     public void addRoomMaker(RoomMaker maker) {
         attempts.add(maker);
     }
@@ -116,7 +117,8 @@ public final class TaskArbiter extends AllocatorAdaptor {
         arbitration.freed(device, byteSize);
     }
 
-    /// @throws DeviceOutOfMemoryException outside tasks as the upstream says; in tasks if the thread is interrupted
+    /// @throws DeviceOutOfMemoryException outside tasks as the upstream says; in tasks if the thread is
+    ///     interrupted
     /// @throws RetryOom if the thread's task shall roll back
     /// @throws SplitAndRetryOom if it shall go on with a part of its input
     @Override

@@ -48,14 +48,15 @@ final class TaskThread {
     /// What it is expected to hold soon, since it was let begin again; 0 if nobody knows.
     long expectedBytes;
 
-    /// Since when it has been seen to wait for something that is not the arbiter, in nanoseconds; 0 if it does not.
+    /// Since when it has been seen to wait for something that is not the arbiter, in nanoseconds; 0 if it
+    /// does not.
     long waitsElsewhereSince;
 
     /// Whether the program said that what it waits for is no task.
     boolean isOutside;
 
-    /// When the present piece of work began, and how much of the time since it was waiting, in nanoseconds. Both the
-    /// thread's own.
+    /// When the present piece of work began, and how much of the time since it was waiting, in nanoseconds.
+    /// Both the thread's own.
     private long attemptBegan;
 
     private long attemptWaited;

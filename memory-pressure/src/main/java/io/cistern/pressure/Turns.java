@@ -6,12 +6,11 @@ import org.jspecify.annotations.Nullable;
 /// Whose turn it is to go on, and whose to give up: the rules between the states of [ThreadState]. Guarded by the
 /// arbitration's lock.
 ///
-/// **Something was freed** (`pass`). The first blocked thread for which enough was freed tries again; who succeeds or
-/// fails passes the turn to the next such one, so that nobody is overtaken meanwhile by one who goes after it. If
-/// nobody is blocked, the first one that has rolled back begins again, if
-/// what it lacked is there now, beside what others that began again have not taken yet, and if nobody who goes before
-/// it
-/// is still rolling back.
+/// **Something was freed** (`pass`). The first blocked thread for which enough was freed tries again; who
+/// succeeds or fails passes the turn to the next such one, so that nobody is overtaken meanwhile by one who goes
+/// after it. If nobody is blocked, the first one that has rolled back begins again, if what it lacked is there
+/// now, beside what others that began again have not taken yet, and if nobody who goes before it is still rolling
+/// back.
 ///
 /// **All wait** (`breakDeadlock`), looked at by whoever begins to wait, and from time to time by those who do:
 ///
@@ -20,15 +19,13 @@ import org.jspecify.annotations.Nullable;
 /// 3. the last blocked thread of those whose tasks hold anything, else the last one, rolls back;
 /// 4. but if it alone is blocked, has rolled back before, and goes before all that have: it splits.
 ///
-/// **It ends.** The first of all tasks rolls back at most once a piece of work, when all others wait, rolled back;
-/// after
-/// that it splits. A piece that can't be split any more is refused for good, and its task ends. So the first one ends,
-/// and then the next is the first.
+/// **It ends.** The first of all tasks rolls back at most once a piece of work, when all others wait, rolled
+/// back; after that it splits. A piece that can't be split any more is refused for good, and its task ends. So
+/// the first one ends, and then the next is the first.
 final class Turns {
-    /// A blocked thread is woken when this part of its request was freed since its last attempt: at most four attempts
-    /// in vain for each request's worth of frees. An attempt in vain is expensive, since allocators wait for the
-    device
-    /// and give back all that is idle before they refuse.
+    /// A blocked thread is woken when this part of its request was freed since its last attempt: at most four
+    /// attempts in vain for each request's worth of frees. An attempt in vain is expensive, since allocators
+    /// wait for the device and give back all that is idle before they refuse.
     private static final int WORTH_A_TRY = 4;
 
     private final TaskThreads threads;
@@ -52,7 +49,8 @@ final class Turns {
         wakeInTurn(ableToGoOn());
     }
 
-    /// The first blocked thread for which anything was freed, or if nobody is blocked the first that has rolled back.
+    /// The first blocked thread for which anything was freed, or if nobody is blocked the first that has
+    /// rolled back.
     private @Nullable TaskThread ableToGoOn() {
         boolean anyBlocked = threads.count(ThreadState.BLOCKED) > 0;
         return anyBlocked
@@ -72,7 +70,8 @@ final class Turns {
         wakeInTurn(next);
     }
 
-    /// Lets the attempt of a thread that goes before this one end first, if there is one: it passes the turn then.
+    /// Lets the attempt of a thread that goes before this one end first, if there is one: it passes the turn
+    /// then.
     private void wakeInTurn(@Nullable TaskThread next) {
         if (next != null
                 && !threads.any(other ->
@@ -81,8 +80,8 @@ final class Turns {
         }
     }
 
-    /// Whether what it lacked is there now, as far as tasks are concerned. What someone frees who goes before it and
-    /// rolls back now is not for it: the two would take turns for ever.
+    /// Whether what it lacked is there now, as far as tasks are concerned. What someone frees who goes before
+    /// it and rolls back now is not for it: the two would take turns for ever.
     private boolean mayBeginAgain(TaskThread thread) {
         return heldBytes.sum() + threads.outstandingBytes() + thread.neededBytes <= thread.heldByAll
                 && !threads.any(other -> other.state == ThreadState.ROLLING_BACK && other.task.goesBefore(thread.task));
@@ -130,8 +129,8 @@ final class Turns {
         victim.wakeUp.signal();
     }
 
-    /// Whether nobody can go on unless somebody here is woken. Every thread is looked at, so that those that wait
-    /// elsewhere are seen to from now on.
+    /// Whether nobody can go on unless somebody here is woken. Every thread is looked at, so that those that
+    /// wait elsewhere are seen to from now on.
     private boolean allWait() {
         boolean anyHere = false;
         boolean all = true;

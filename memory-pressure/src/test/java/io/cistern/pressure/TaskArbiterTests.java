@@ -228,6 +228,20 @@ final class TaskArbiterTests {
         assertThat(high.statistics().splits()).isOne();
     }
 
+    @Test
+    void aNewPieceOfWorkIsTriedAgainBeforeItIsSplit() {
+        high.run(() -> {
+            for (int piece = 0; piece < 2; piece++) {
+                assertThatThrownBy(() -> gpu.allocate(101))
+                        .isInstanceOfSatisfying(RetryOom.class, RetryOom::blockUntilReady);
+                gpu.free(gpu.allocate(50));
+                high.pieceSucceeded();
+            }
+        });
+        assertThat(high.statistics().retries()).isEqualTo(2);
+        assertThat(high.statistics().splits()).isZero();
+    }
+
     /// Nobody has got enough with what the other one keeps; the one that goes first splits.
     @Test
     void whenAllHaveRolledBackTheFirstSplits() throws Exception {

@@ -10,8 +10,9 @@ import java.util.Deque;
 
 /// A stream of one thread, and work on it whose result shows whether memory was the thread's own all the time.
 ///
-/// Values travel from the host through every block and back. Each block is filled with a pattern of its own around
-/// them, which is checked on the device right before the block is freed, in stream order: nobody waits for that.
+/// Values travel from the host through every block and back. Each block is filled with a pattern of its own
+/// around them, which is checked on the device right before the block is freed, in stream order: nobody waits for
+/// that.
 ///
 /// **Threads.** One.
 final class DeviceWork implements AutoCloseable {

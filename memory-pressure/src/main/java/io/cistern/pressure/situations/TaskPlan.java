@@ -26,7 +26,8 @@ record TaskPlan(
         boolean pair,
         boolean locks,
         int pauseNanos) {
-    /// The largest task wants up to 2⁸ times as much as the smallest; one in a dozen wants more than there is.
+    /// The largest task wants up to 2⁸ times as much as the smallest; one in a dozen wants more than there
+    /// is.
     private static final double SKEW = 8;
 
     /// Longest pauses between allocations: from hardly any to longer than all else.

@@ -16,10 +16,10 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 
-/// Tasks that together want three times what there is, drawn from a seed: sizes that differ by factors, priorities,
-/// platform and virtual threads, tasks of two threads that wait for each other, tasks that hold a lock which others
-/// wait
-/// for. Each must end with the right results, computed through device memory whose contents are checked.
+/// Tasks that together want three times what there is, drawn from a seed: sizes that differ by factors,
+/// priorities, platform and virtual threads, tasks of two threads that wait for each other, tasks that hold a
+/// lock which others wait for. Each must end with the right results, computed through device memory whose
+/// contents are checked.
 ///
 /// What is drawn is always the same for a seed; which thread comes first is not.
 final class TaskSituations {
@@ -52,8 +52,7 @@ final class TaskSituations {
     SituationReport run(long seed) {
         try (MemoryKernels kernels = MemoryKernels.load(driver, 0);
                 DeviceMemory memory = DeviceMemory.open(driver, catalog)) {
-            Allocator allocator = memory.setCurrent("arbiter:patience_millis=" + PATIENCE_MILLIS + ",upstream=\""
-                    + upstream.replace("\\", "\\\\").replace("\"", "\\\"") + "\"");
+            Allocator allocator = memory.setCurrent(arbiterOver(upstream));
             TaskArbiter arbiter = allocator.extension(TaskArbiter.class).orElseThrow();
             SituationReport report = run(seed, memory, kernels, arbiter);
             long live = allocator.statistics(0).liveBlocks();
@@ -62,6 +61,12 @@ final class TaskSituations {
             }
             return report.plusSituation();
         }
+    }
+
+    /// The spec of an arbiter.
+    static String arbiterOver(String upstream) {
+        return "arbiter:patience_millis=" + PATIENCE_MILLIS + ",upstream=\""
+                + upstream.replace("\\", "\\\\").replace("\"", "\\\"") + "\"";
     }
 
     private SituationReport run(long seed, DeviceMemory memory, MemoryKernels kernels, TaskArbiter arbiter) {

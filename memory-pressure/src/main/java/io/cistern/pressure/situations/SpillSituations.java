@@ -1,0 +1,158 @@
+package io.cistern.pressure.situations;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.pressure.Retry;
+import io.cistern.pressure.SpillStatistics;
+import io.cistern.pressure.SpillStore;
+import io.cistern.pressure.SpillableBuffer;
+import io.cistern.pressure.TaskArbiter;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+
+/// Tasks that use their spillable buffers in any order, drawn from a seed: the device holds a third of the bytes,
+/// the host another sixth, files the rest. What is in each buffer is checked whenever it is used.
+///
+/// ```text
+/// java … io.cistern.pressure.situations.SpillSituations [--driver simulated|cuda] [--allocator SPEC]
+///     [--capacity BYTES] [--uses 60] [--seed N]
+/// ```
+public final class SpillSituations {
+    private static final int DEVICE = 0;
+    private static final int TASKS = 4;
+    private static final int BUFFERS = 10;
+    private static final int WANTED = 3;
+
+    private final CudaDriver driver;
+    private final DeviceMemory memory;
+    private final TaskArbiter arbiter;
+    private final MemoryKernels kernels;
+    private final SpillStore store;
+    private final long averageBytes;
+
+    /// Counts words that differ; pinned.
+    private final MemorySegment mismatches;
+
+    private SpillSituations(DeviceMemory memory, MemoryKernels kernels, String spec, long capacityBytes, Path files) {
+        this.driver = memory.driver();
+        this.memory = memory;
+        this.kernels = kernels;
+        Allocator allocator = memory.setCurrent(spec);
+        arbiter = allocator.extension(TaskArbiter.class).orElseThrow();
+        store = SpillStore.open(memory, arbiter, capacityBytes / 2, files);
+        averageBytes = WANTED * capacityBytes / (TASKS * BUFFERS);
+        mismatches = driver.memory().allocateHost(DEVICE, Long.BYTES).fill((byte) 0);
+    }
+
+    /// Runs one.
+    ///
+    /// @param arguments see above
+    /// @throws IOException if there can't be a directory for files
+    public static void main(String[] arguments) throws IOException {
+        Options options = Options.parse(arguments);
+        try (CudaDriver driver = options.openDriver()) {
+            SpillStatistics told = run(
+                    driver, options.allocator(), options.capacityBytes(), options.number("--uses", 60), options.seed());
+            System.out.println(told);
+        }
+    }
+
+    /// Runs one to its end.
+    ///
+    /// @param upstream a spec of an allocator that has `capacityBytes` to give
+    /// @param uses how often each task uses one of its buffers
+    /// @throws IllegalStateException if a task fails, or a buffer has other bytes than were written
+    static SpillStatistics run(CudaDriver driver, String upstream, long capacityBytes, int uses, long seed)
+            throws IOException {
+        Path files = Files.createTempDirectory("cistern-spill-");
+        try (MemoryKernels kernels = MemoryKernels.load(driver, DEVICE);
+                DeviceMemory memory = DeviceMemory.open(driver, Options.catalog())) {
+            SpillSituations situation =
+                    new SpillSituations(memory, kernels, TaskSituations.arbiterOver(upstream), capacityBytes, files);
+            return situation.run(uses, seed);
+        } finally {
+            Files.delete(files); // and so it is empty
+        }
+    }
+
+    private SpillStatistics run(int uses, long seed) {
+        List<FutureTask<Boolean>> running = new ArrayList<>();
+        for (int id = 0; id < TASKS; id++) {
+            Random random = new Random(seed + id);
+            int priority = id;
+            FutureTask<Boolean> task =
+                    new FutureTask<>(() -> arbiter.task(priority, priority).run(() -> use(random, uses)), true);
+            Thread.ofVirtual().name("task " + id).start(task);
+            running.add(task);
+        }
+        running.forEach(SpillSituations::await);
+        driver.devices().synchronize(DEVICE);
+        long different = mismatches.get(ValueLayout.JAVA_LONG, 0);
+        SpillStatistics told = store.statistics();
+        store.close();
+        driver.memory().freeHost(DEVICE, mismatches);
+        if (different != 0) {
+            throw new IllegalStateException(different + " words differ, --seed " + seed);
+        }
+        return told;
+    }
+
+    private static void await(FutureTask<Boolean> task) {
+        try {
+            task.get();
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("a task failed", e.getCause());
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private void use(Random random, int uses) {
+        long stream = driver.streams().create(DEVICE);
+        List<SpillableBuffer> buffers = new ArrayList<>();
+        int[] patterns = random.ints(BUFFERS).toArray();
+        for (int i = 0; i < BUFFERS; i++) {
+            long byteSize = Math.max(Integer.BYTES, 2 * (long) (averageBytes * random.nextDouble()) & -Integer.BYTES);
+            int priority = i % 3;
+            buffers.add(Retry.withRetry(() -> store.allocate(byteSize, DEVICE, stream, priority)));
+            use(buffers.get(i), patterns[i], true, stream);
+        }
+        for (int i = 0; i < uses; i++) {
+            int which = random.nextInt(BUFFERS);
+            boolean writes = random.nextBoolean();
+            use(buffers.get(which), patterns[which], false, stream);
+            if (writes) {
+                patterns[which] = random.nextInt();
+                use(buffers.get(which), patterns[which], true, stream);
+            }
+        }
+        buffers.forEach(SpillableBuffer::close);
+        driver.streams().synchronize(DEVICE, stream);
+        memory.streamClosing(DEVICE, stream);
+        driver.streams().destroy(DEVICE, stream);
+    }
+
+    private void use(SpillableBuffer buffer, int pattern, boolean writes, long stream) {
+        long words = buffer.byteSize() / Integer.BYTES;
+        Retry.withRetry(() -> {
+            try (SpillableBuffer.Lease lease = buffer.acquire(stream)) {
+                if (writes) {
+                    driver.copies().fillWords(DEVICE, lease.address(), pattern, words, stream);
+                } else {
+                    kernels.countMismatches(lease.address(), words, pattern, mismatches.address(), stream);
+                }
+            }
+            return true;
+        });
+    }
+}
