@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
 /// Values of options in the order in which they were given, to be written as a spec. Not thread-safe.
 public final class SpecText {
     /// What the grammar takes without quotes anywhere.
-    private static final Pattern PLAIN = Pattern.compile("[-+.\\w]+");
+    private static final Pattern PLAIN = Pattern.compile("[-+.:\\w]+");
 
     private final Map<String, List<String>> values = new LinkedHashMap<>();
 
