@@ -31,7 +31,8 @@ import java.util.Arrays;
 /// idle goes back ([#isSwollen]), if its price is saved: pages between blocks come again where they are needed.
 ///
 /// **Bounds.** Gaps are as the looks see them, without time in which nobody calls, since nothing can be done
-/// then; pools of few large pieces have the first two alone; k = 1 + log₂(limit / 1 ms) is how often a window can double.
+/// then; pools of few large pieces have the first two alone; k = 1 + log₂(limit / 1 ms) is how often a window can
+/// double.
 /// - *Time.* Giving back and getting again costs at most 5 % of the time since the pool was made, and what the
 ///   pool does between two looks besides. Proof: it is paid from savings, and nothing is given back before the
 ///   price of all there is has been saved. ∎
