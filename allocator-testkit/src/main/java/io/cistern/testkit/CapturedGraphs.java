@@ -37,6 +37,11 @@ public abstract class CapturedGraphs extends GraphFixture {
         super(driver);
     }
 
+    /// The driver that the tests run on.
+    protected final CudaDriver driver() {
+        return driver;
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
     void launchesUseMemoryThatNobodyElseGets(String spec) {

@@ -115,7 +115,9 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
 
     private void freeWhatALaunchLeft(long address, int device, long stream) {
         try {
-            driver.pools().free(device, address, stream);
+            if (driver.memory().range(device, address).byteSize() > 0) { // fails for what no launch has allocated
+                driver.pools().free(device, address, stream);
+            }
         } catch (CudaException notAllocated) {
             // The graph was never launched, or its context is dead.
         }

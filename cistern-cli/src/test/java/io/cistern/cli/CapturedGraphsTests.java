@@ -9,19 +9,12 @@ import org.junit.jupiter.api.AfterEach;
 /// Captures on the simulated GPU, which tells of memory that is used without order: this module has all allocators on
 /// its class path.
 final class CapturedGraphsTests extends CapturedGraphs {
-    private final SimulatedGpu gpu;
-
     CapturedGraphsTests() {
-        this(SimulatedGpu.builder().build());
-    }
-
-    private CapturedGraphsTests(SimulatedGpu gpu) {
-        super(gpu);
-        this.gpu = gpu;
+        super(SimulatedGpu.builder().build());
     }
 
     @AfterEach
     void nothingWasMisused() {
-        assertThat(gpu.misuses()).isEmpty();
+        assertThat(((SimulatedGpu) driver()).misuses()).isEmpty();
     }
 }
