@@ -226,7 +226,9 @@ final class ReplayCommand implements Callable<Integer> {
 
     private void failed(Trace trace, String spec, DeviceOutOfMemoryException failure) {
         if (firstFailure == null) {
-            String report = failure.report().map(known -> "\n" + known.text().indent(2).stripTrailing()).orElse("");
+            String report = failure.report()
+                    .map(known -> "\n" + known.text().indent(2).stripTrailing())
+                    .orElse("");
             firstFailure = trace.name() + " through " + spec + ": " + failure.getMessage() + report;
         }
     }

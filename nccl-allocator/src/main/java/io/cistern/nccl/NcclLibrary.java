@@ -41,7 +41,10 @@ final class NcclLibrary {
 
     /// Loads the configured library. Never throws: what is missing is a reason, with what to do about it.
     static Found find() {
-        return find(Settings.ofProcess().get(Setting.NCCL_LIBRARY).map(Settings.Value::text).orElse(NAME));
+        return find(Settings.ofProcess()
+                .get(Setting.NCCL_LIBRARY)
+                .map(Settings.Value::text)
+                .orElse(NAME));
     }
 
     static Found find(String name) {

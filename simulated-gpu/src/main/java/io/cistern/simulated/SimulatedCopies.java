@@ -181,7 +181,9 @@ final class SimulatedCopies implements Copies {
 
     private long rowNanos(long target, long source, long byteSize) {
         boolean overLink = pinned(target) || pinned(source);
-        return overLink ? linkNanos(byteSize) : nanos(machine, byteSize, machine.costs().copyBytesPerNano());
+        return overLink
+                ? linkNanos(byteSize)
+                : nanos(machine, byteSize, machine.costs().copyBytesPerNano());
     }
 
     @Override

@@ -56,9 +56,7 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
     private long call(long byteSize, int device, long stream) {
         long before = hasContexts ? driver.devices().enterContext(device) : 0;
         try {
-            return pool == 0
-                    ? functions.allocate(byteSize, device, stream)
-                    : callInPool(byteSize, device, stream);
+            return pool == 0 ? functions.allocate(byteSize, device, stream) : callInPool(byteSize, device, stream);
         } finally {
             leave(device, before);
         }

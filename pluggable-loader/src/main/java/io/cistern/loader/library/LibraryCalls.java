@@ -19,8 +19,8 @@ final class LibraryCalls {
     private static final MethodHandle MALLOC = handle(MALLOC_SHAPE);
     private static final MethodHandle FREE = handle(FREE_SHAPE);
 
-    /// A brief call does not tell the JVM that the thread leaves Java, which saves most of its cost; meanwhile no garbage
-    /// is collected, and calling Java from there ends the process.
+    /// A brief call does not tell the JVM that the thread leaves Java, which saves most of its cost; meanwhile no
+    /// garbage is collected, and calling Java from there ends the process.
     private static final Linker.Option BRIEF = Linker.Option.critical(false);
 
     private static final MethodHandle BRIEF_MALLOC = handle(MALLOC_SHAPE, BRIEF);
