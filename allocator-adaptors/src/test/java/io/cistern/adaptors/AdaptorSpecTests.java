@@ -7,10 +7,12 @@ import io.cistern.Allocator;
 import io.cistern.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.LadderStep;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import java.util.EnumSet;
 import java.util.ServiceLoader;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,15 +29,17 @@ final class AdaptorSpecTests {
     @BeforeEach
     void open() {
         gpu = SimulatedGpu.builder().devices(1).capacityBytes(1L << 30).build();
-        memory = DeviceMemory.open(
-                gpu,
-                Catalog.of(
-                        ServiceLoader.load(AllocatorProvider.class).stream()
-                                .map(ServiceLoader.Provider::get)
-                                .toList(),
-                        ServiceLoader.load(SegmentSourceProvider.class).stream()
-                                .map(ServiceLoader.Provider::get)
-                                .toList()));
+        memory = DeviceMemory.open(gpu, catalog());
+    }
+
+    private static Catalog catalog() {
+        return Catalog.of(
+                ServiceLoader.load(AllocatorProvider.class).stream()
+                        .map(ServiceLoader.Provider::get)
+                        .toList(),
+                ServiceLoader.load(SegmentSourceProvider.class).stream()
+                        .map(ServiceLoader.Provider::get)
+                        .toList());
     }
 
     @AfterEach
@@ -117,6 +121,11 @@ final class AdaptorSpecTests {
 
     @Test
     void retryHasTheUpstreamGiveBackWhatIsIdle() {
+        memory.close();
+        memory = DeviceMemory.builder(gpu)
+                .catalog(catalog())
+                .ladder(EnumSet.complementOf(EnumSet.of(LadderStep.OTHER_ALLOCATORS)))
+                .open();
         long most = (1L << 30) * 3 / 4;
         Allocator hoarder = memory.open("caching");
         memory.free(hoarder.allocate(most, 0, 0), 0);

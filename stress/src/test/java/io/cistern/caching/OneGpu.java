@@ -13,6 +13,7 @@ import java.lang.reflect.Proxy;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 
 /// What the cache of one device needs of its surroundings, and no more: the model checker follows every object it
 /// meets, and a simulated GPU has thousands. Pages and addresses never end, and all work has passed.
@@ -46,7 +47,8 @@ final class OneGpu implements PageSource {
                         "streams", only(StreamOrder.class, Map.of("record", 1L, "passed", true)),
                         "events", only(EventSink.class, Map.of()),
                         "segments", gpu,
-                        "extension", Optional.of(gpu.driver)));
+                        "extension", (Function<Object, Object>) type ->
+                                type == CudaDriver.class ? Optional.of(gpu.driver) : Optional.empty()));
         return new CachingAllocator(context, CachingOptions.usual("pages", PagePolicy.USUAL, LaneLimit.USUAL));
     }
 
@@ -69,9 +71,15 @@ final class OneGpu implements PageSource {
     @Override
     public void release(long handle, long byteSize, int device) {}
 
-    /// An object that knows some answers, and for the rest does nothing.
+    /// An object that knows some answers, one of them by its argument, and for the rest does nothing.
+    @SuppressWarnings("unchecked") // of the functions above
     private static <T> T only(Class<T> type, Map<String, Object> answers) {
-        return type.cast(Proxy.newProxyInstance(
-                type.getClassLoader(), new Class<?>[] {type}, (_, method, _) -> answers.get(method.getName())));
+        return type.cast(
+                Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (_, method, arguments) -> {
+                    Object answer = answers.get(method.getName());
+                    return answer instanceof Function<?, ?> byArgument
+                            ? ((Function<Object, Object>) byArgument).apply(arguments[0])
+                            : answer;
+                }));
     }
 }

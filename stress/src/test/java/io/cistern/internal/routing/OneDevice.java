@@ -2,21 +2,26 @@ package io.cistern.internal.routing;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
+import io.cistern.cuda.Graphs;
 import java.lang.reflect.Proxy;
+import java.util.Map;
 
 /// A driver that has one device and can do nothing: the model checker follows every object it meets, and a simulated
 /// GPU has thousands.
 final class OneDevice {
-    static final CudaDriver DRIVER = only(CudaDriver.class, "devices", only(Devices.class, "count", 1));
+    static final CudaDriver DRIVER = only(
+            CudaDriver.class,
+            Map.of("devices", only(Devices.class, Map.of("count", 1)), "graphs", only(Graphs.class, Map.of())));
 
     private OneDevice() {}
 
-    private static <T> T only(Class<T> type, String known, Object answer) {
+    private static <T> T only(Class<T> type, Map<String, Object> answers) {
         return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (_, method, _) -> {
-            if (method.getName().equals(known)) {
-                return answer;
+            Object answer = answers.get(method.getName());
+            if (answer == null) {
+                throw new UnsupportedOperationException(method.getName());
             }
-            throw new UnsupportedOperationException(method.getName());
+            return answer;
         }));
     }
 }
