@@ -47,8 +47,9 @@ final class OneGpu implements PageSource {
                         "streams", only(StreamOrder.class, Map.of("record", 1L, "passed", true)),
                         "events", only(EventSink.class, Map.of()),
                         "segments", gpu,
-                        "extension", (Function<Object, Object>) type ->
-                                type == CudaDriver.class ? Optional.of(gpu.driver) : Optional.empty()));
+                        "extension",
+                                (Function<Object, Object>)
+                                        type -> type == CudaDriver.class ? Optional.of(gpu.driver) : Optional.empty()));
         return new CachingAllocator(context, CachingOptions.usual("pages", PagePolicy.USUAL, LaneLimit.USUAL));
     }
 
@@ -74,8 +75,8 @@ final class OneGpu implements PageSource {
     /// An object that knows some answers, one of them by its argument, and for the rest does nothing.
     @SuppressWarnings("unchecked") // of the functions above
     private static <T> T only(Class<T> type, Map<String, Object> answers) {
-        return type.cast(
-                Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (_, method, arguments) -> {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (_, method, arguments) -> {
                     Object answer = answers.get(method.getName());
                     return answer instanceof Function<?, ?> byArgument
                             ? ((Function<Object, Object>) byArgument).apply(arguments[0])
