@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -530,30 +531,36 @@ final class DeviceCache {
         return all;
     }
 
-    /// Returns everything, all blocks being freed. A context that died has taken the memory with it.
+    /// Returns everything, all blocks being freed. A context that died has taken the memory with it; another failure
+    /// is thrown when all shards have been seen to.
     void close() {
         fences.finishAll();
         fences.releasePassed();
-        for (StreamShard shard : shards()) {
-            try {
-                giveBack(shard, Long.MAX_VALUE, true);
-            } catch (CudaException failure) {
-                if (!failure.result().endsContext()) {
-                    throw failure;
-                }
-            }
-        }
-        for (StreamShard shard : shards()) {
-            try {
-                dispose(shard);
-            } catch (CudaException failure) {
-                if (!failure.result().endsContext()) {
-                    throw failure;
-                }
-            }
-        }
+        CudaException failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
+        failed = forEachShard(this::dispose, failed);
         growth.releaseRefused();
         order.close();
+        if (failed != null) {
+            throw failed;
+        }
+    }
+
+    /// @param before a failure that came before
+    /// @return the first failure, with the others, or null
+    private @Nullable CudaException forEachShard(Consumer<StreamShard> step, @Nullable CudaException before) {
+        CudaException first = before;
+        for (StreamShard shard : shards()) {
+            try {
+                step.accept(shard);
+            } catch (CudaException failure) {
+                if (first == null && !failure.result().endsContext()) {
+                    first = failure;
+                } else if (first != null) {
+                    first.addSuppressed(failure);
+                }
+            }
+        }
+        return first;
     }
 
     /// Checks the shards, and that what is reserved is what they have.
