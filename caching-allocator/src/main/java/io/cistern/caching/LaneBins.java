@@ -26,13 +26,19 @@ final class LaneBins extends SizeStacks {
     @Nullable
     StreamShard large;
 
-    /// Addresses that are known to lie in the shards: those of one arena each, as long as the shards are
-    /// there. None where memory comes in segments, which may go and come again for another shard.
+    /// Addresses that are known to lie in the shards: those of one arena each, as long as the shards are there.
     private long smallBase;
 
     private long smallSpan;
     private long largeBase;
     private long largeSpan;
+
+    /// Where memory comes in segments, one of each shard's; it may go, and then holds nothing.
+    @Nullable
+    private PlainSegment smallSegment;
+
+    @Nullable
+    private PlainSegment largeSegment;
 
     /// What the lane gave these bins of its bound.
     long allowance;
@@ -65,15 +71,21 @@ final class LaneBins extends SizeStacks {
         ended = true;
         smallSpan = 0;
         largeSpan = 0;
+        smallSegment = null;
+        largeSegment = null;
     }
 
     /// Whether an address is known to be one of the small shard.
     boolean knowsSmall(long address) {
-        return Long.compareUnsigned(address - smallBase, smallSpan) < 0;
+        return Long.compareUnsigned(address - smallBase, smallSpan) < 0 || holds(smallSegment, address);
     }
 
     boolean knowsLarge(long address) {
-        return Long.compareUnsigned(address - largeBase, largeSpan) < 0;
+        return Long.compareUnsigned(address - largeBase, largeSpan) < 0 || holds(largeSegment, address);
+    }
+
+    private static boolean holds(@Nullable PlainSegment segment, long address) {
+        return segment != null && segment.holds(address);
     }
 
     /// Learns a shard of the stream.
@@ -91,15 +103,18 @@ final class LaneBins extends SizeStacks {
 
     /// Learns where blocks of the stream are.
     void learn(Region region) {
-        if (!region.keepsAddresses()) {
-            return;
-        }
-        if (region.shard.small) {
-            smallBase = region.address;
-            smallSpan = region.byteSize;
-        } else {
-            largeBase = region.address;
-            largeSpan = region.byteSize;
+        boolean small = region.shard.small;
+        switch (region) {
+            case PlainSegment segment when small -> smallSegment = segment;
+            case PlainSegment segment -> largeSegment = segment;
+            case PageArena arena when small -> {
+                smallBase = arena.address;
+                smallSpan = arena.byteSize;
+            }
+            case PageArena arena -> {
+                largeBase = arena.address;
+                largeSpan = arena.byteSize;
+            }
         }
     }
 

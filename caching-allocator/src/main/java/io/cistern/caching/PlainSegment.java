@@ -1,33 +1,25 @@
 package io.cistern.caching;
 
-import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import org.jspecify.annotations.Nullable;
 
 /// A segment from a source of plain ranges. It goes back whole or not at all.
 final class PlainSegment extends Region {
-    private final RangeSource source;
-    private final Segment segment;
-    private final Reserved reserved;
-    private final RegionMap regions;
+    private final SegmentGrowth maker;
+    final Segment segment;
+
+    /// Whether it went back, or is about to: its addresses may come again for another shard. Set before they can; so
+    /// who has such an address sees it.
+    private volatile boolean gone;
 
     /// Puts blocks on a segment.
     ///
     /// @param from where the first may begin
     /// @param byteSize how many bytes from there are for blocks
-    PlainSegment(
-            StreamShard shard,
-            RangeSource source,
-            Segment segment,
-            long from,
-            long byteSize,
-            Reserved reserved,
-            RegionMap regions) {
+    PlainSegment(SegmentGrowth maker, StreamShard shard, Segment segment, long from, long byteSize) {
         super(shard, from, byteSize);
-        this.source = source;
+        this.maker = maker;
         this.segment = segment;
-        this.reserved = reserved;
-        this.regions = regions;
     }
 
     @Override
@@ -38,18 +30,19 @@ final class PlainSegment extends Region {
 
     @Override
     boolean giveBack(long from, long to) {
-        regions.remove(this, address, byteSize); // before the addresses can come again for another shard
+        gone = true;
         try {
-            if (!source.tryRelease(segment)) {
-                regions.put(this, address, byteSize);
-                return false;
-            }
+            gone = maker.tryRelease(this);
         } catch (RuntimeException | Error failure) {
-            regions.put(this, address, byteSize);
+            gone = false;
             throw failure;
         }
-        reserved.released(segment.address(), segment.byteSize());
-        return true;
+        return gone;
+    }
+
+    /// Whether a live block's address is one of the shard's, here.
+    boolean holds(long blockAddress) {
+        return !gone && Long.compareUnsigned(blockAddress - address, byteSize) < 0;
     }
 
     @Override

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
+import java.util.concurrent.atomic.AtomicLong;
 
 /// Growth by plain segments: 2 MiB for small blocks, one of a size that is an option (20 MiB) for those below half
 /// of it, what is asked for above. Where blocks are not cut, each block has a segment of its own, in whole 2 MiB.
@@ -18,6 +19,9 @@ final class SegmentGrowth implements Growth {
     private final RegionMap regions;
     private final CachingOptions options;
     private final long deviceBytes;
+
+    /// `smallBytes` = the segments of small blocks, acquired − released.
+    private final AtomicLong smallBytes = new AtomicLong();
 
     SegmentGrowth(
             int device,
@@ -43,10 +47,37 @@ final class SegmentGrowth implements Growth {
         Segment segment = acquire(segmentBytes(shard, byteSize));
         long from = Sizes.rounded(segment.address(), options.alignment());
         long usable = (segment.address() + segment.byteSize() - from) & -options.blockUnit();
-        PlainSegment region = new PlainSegment(shard, source, segment, from, usable, reserved, regions);
+        PlainSegment region = new PlainSegment(this, shard, segment, from, usable);
         reserved.acquired(segment.address(), segment.byteSize());
+        count(region, 1);
         regions.put(region, region.address, region.byteSize);
         return shard.addAndAllocate(region, byteSize);
+    }
+
+    /// Gives a whole segment back.
+    ///
+    /// @return false if the source must keep it for now
+    boolean tryRelease(PlainSegment region) {
+        regions.remove(region, region.address, region.byteSize); // before the addresses can come for another shard
+        boolean released = false;
+        try {
+            released = source.tryRelease(region.segment);
+        } finally {
+            if (!released) {
+                regions.put(region, region.address, region.byteSize);
+            }
+        }
+        if (released) {
+            reserved.released(region.segment.address(), region.segment.byteSize());
+            count(region, -1);
+        }
+        return released;
+    }
+
+    private void count(PlainSegment region, int sign) {
+        if (region.shard.small) {
+            smallBytes.addAndGet(sign * region.segment.byteSize());
+        }
     }
 
     /// Asks for more bytes if the source happens to align to fewer than blocks are to have: `cuMemAlloc` aligns
@@ -62,7 +93,9 @@ final class SegmentGrowth implements Growth {
 
     @Override
     public boolean hasLaneShareLeft() {
-        return false;
+        return options.splits()
+                && options.pages().slack() > 0
+                && smallBytes.get() + Sizes.SLOT <= Purchases.LANE_SHARE_BYTES;
     }
 
     /// None: such a segment stays with its shard.

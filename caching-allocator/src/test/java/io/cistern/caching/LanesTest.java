@@ -69,12 +69,37 @@ class LanesTest {
     }
 
     @Test
+    void aSegmentThatComesAgainForAnotherStreamIsNotTakenForTheOneThatWent() {
+        try (SimulatedCaching segments = new SimulatedCaching(1L << 30, "caching:source=linear")) {
+            long first = segments.newStream();
+            long second = segments.newStream();
+            long block = segments.allocate(KIB, first);
+            for (int i = 0; i < 4; i++) { // the lane learns where the stream's blocks are
+                segments.free(block, first);
+                assertThat(segments.allocate(KIB, first)).isEqualTo(block);
+            }
+            segments.free(block, first);
+            segments.trim();
+            assertThat(segments.reservedBytes()).isZero();
+            assertThat(segments.allocate(KIB, second)).isEqualTo(block);
+            long other = segments.allocate(KIB, first); // the stream used last
+            long before = segments.laneBytes();
+            segments.free(block, first);
+            assertThat(segments.laneBytes()).isEqualTo(before);
+            segments.free(other, first);
+        }
+    }
+
+    @Test
     void smallBlocksOfManySizesGetMoreMemoryThanIsLiveUnlessThereIsToBeNoSlack() {
         try (SimulatedCaching usual = new SimulatedCaching(1L << 30, "caching");
+                SimulatedCaching segments = new SimulatedCaching(1L << 30, "caching:source=linear");
                 SimulatedCaching tight = new SimulatedCaching(1L << 30, "caching:fit=tight")) {
             exchangePairs(usual);
+            exchangePairs(segments);
             exchangePairs(tight);
             assertThat(usual.reservedBytes()).isBetween(6 * MIB, 48 * MIB);
+            assertThat(segments.reservedBytes()).isBetween(6 * MIB, 48 * MIB);
             assertThat(tight.reservedBytes()).isEqualTo(2 * MIB);
         }
     }

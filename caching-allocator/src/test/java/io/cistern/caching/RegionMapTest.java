@@ -2,7 +2,6 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.spi.Segment;
 import org.junit.jupiter.api.Test;
 
 class RegionMapTest {
@@ -10,7 +9,6 @@ class RegionMapTest {
     private static final long BASE = 5L << 40;
 
     private final RegionMap map = new RegionMap();
-    private final Reserved reserved = new Reserved(0, new TestContext(new TestRanges(0)));
 
     @Test
     void anAddressLeadsToItsRegion() {
@@ -55,9 +53,7 @@ class RegionMapTest {
     }
 
     private Region put(long address, long byteSize) {
-        Segment segment = new Segment(address, byteSize, 0);
-        Region region = new PlainSegment(
-                TestContext.shard(0, false), new TestRanges(0), segment, address, byteSize, reserved, map);
+        Region region = TestContext.segment(address, byteSize, false, map);
         map.put(region, address, byteSize);
         return region;
     }

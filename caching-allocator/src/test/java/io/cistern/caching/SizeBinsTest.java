@@ -2,7 +2,6 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.spi.Segment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -11,7 +10,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class SizeBinsTest {
-    private static final Reserved RESERVED = new Reserved(0, new TestContext(new TestRanges(0)));
 
     private final Blocks blocks = new Blocks();
     private final SizeBins bins = new SizeBins(blocks);
@@ -103,13 +101,6 @@ class SizeBinsTest {
     private Region region(long byteSize) {
         long address = nextAddress;
         nextAddress += byteSize;
-        return new PlainSegment(
-                TestContext.shard(0, true),
-                new TestRanges(0),
-                new Segment(address, byteSize, 0),
-                address,
-                byteSize,
-                RESERVED,
-                new RegionMap());
+        return TestContext.segment(address, byteSize, true, new RegionMap());
     }
 }

@@ -13,6 +13,7 @@ import static org.mockito.Mockito.withSettings;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.VirtualMemory;
+import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
 import java.util.concurrent.atomic.AtomicLong;
@@ -56,6 +57,19 @@ final class TestContext extends OneDeviceContext {
 
     CachingAllocator open(CachingOptions options) {
         return new CachingAllocator(this, options);
+    }
+
+    /// A segment of a shard of its own.
+    static Region segment(long address, long byteSize, boolean small, RegionMap regions) {
+        TestRanges source = new TestRanges(0);
+        SegmentGrowth maker = new SegmentGrowth(
+                0,
+                source,
+                new Reserved(0, new TestContext(source)),
+                regions,
+                CachingOptions.usual("test", PagePolicy.USUAL, LaneLimit.USUAL),
+                TOTAL_BYTES);
+        return new PlainSegment(maker, shard(0, small), new Segment(address, byteSize, 0), address, byteSize);
     }
 
     /// A shard that belongs to no cache.

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
-/// Which allocators a replay goes through: those asked for, or all that can run.
+/// Which allocators a replay goes through: those asked for, or all that can run and are for any program.
 final class AllocatorChoice {
     private static final long PROBE_BYTES = 512;
 
@@ -32,14 +32,15 @@ final class AllocatorChoice {
 
     /// The specs, each of which was opened once to see that it can be.
     ///
-    /// @param asked specs as given; empty for all that can run, the highest priority first
+    /// @param asked specs as given; empty for all that can run and have no priority below 0, the highest first
     /// @throws UsageException for one that can't run, or if there is none
     List<String> specs(List<String> asked) {
         Plugins.prepareFor(asked);
         if (asked.isEmpty()) {
             List<String> runnable = catalog.entries().stream()
                     .filter(entry -> entry.kind() == Catalog.Kind.ALLOCATOR
-                            && entry.problem().isEmpty())
+                            && entry.problem().isEmpty()
+                            && entry.priority() >= 0)
                     .sorted(Comparator.comparingInt(Catalog.Entry::priority).reversed())
                     .map(Catalog.Entry::name)
                     .filter(name -> whyNot(name).isEmpty())

@@ -88,7 +88,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     private void enqueueNow(Collective collective, long stream) {
         enter();
         try {
-            api.enqueue(handle, collective, stream);
+            api.onDevice(device(), () -> api.enqueue(handle, collective, stream));
         } finally {
             leave();
         }

@@ -53,13 +53,15 @@ final class Group {
             for (; entered < members.size(); entered++) {
                 members.get(entered).enter();
             }
-            around(api, () -> {
-                for (Call call : calls) {
-                    api.enqueue(call.communicator.handle(), call.collective, call.stream);
-                }
-            });
+            api.onDevice(members.getFirst().device(), () -> around(api, () -> enqueue(api)));
         } finally {
             members.subList(0, entered).forEach(Communicator::leave);
+        }
+    }
+
+    private void enqueue(NcclApi api) {
+        for (Call call : calls) {
+            api.enqueue(call.communicator.handle(), call.collective, call.stream);
         }
     }
 

@@ -25,7 +25,7 @@ final class NativeCollectives {
         receive = library.function(NcclCall.RECEIVE);
     }
 
-    /// Enqueues one call; the device's context is current.
+    /// Enqueues one call.
     void enqueue(Handle communicator, Collective call, long stream, NcclApi api) {
         if (call.kind() == Kind.ALL_TO_ALL && !allToAll.present()) {
             exchange(communicator, call, stream, api);

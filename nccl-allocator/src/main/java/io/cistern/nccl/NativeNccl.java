@@ -6,11 +6,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 
-/// libnccl. Its functions find the device by the calling thread's current context, which is set before each call and
-/// given back after it.
+/// libnccl. What makes or ends something finds the device by the calling thread's current context, which is set before
+/// and given back after; so is the one that was current before a group, once a group and not once a call.
 final class NativeNccl implements NcclApi {
     /// `NCCL_WIN_COLL_SYMMETRIC`
     private static final int SYMMETRIC = 1;
+
+    /// `CU_STREAM_PER_THREAD`; with 0 and `CU_STREAM_LEGACY` the streams that are no handles.
+    private static final long LAST_DEFAULT_STREAM = 2;
 
     private final NcclLibrary library;
     private final Devices devices;
@@ -186,11 +189,10 @@ final class NativeNccl implements NcclApi {
 
     @Override
     public void enqueue(Handle communicator, Collective call, long stream) {
-        long before = devices.enterContext(communicator.device());
-        try {
+        if (stream >= 0 && stream <= LAST_DEFAULT_STREAM) {
+            onDevice(communicator.device(), () -> collectives.enqueue(communicator, call, stream, this));
+        } else {
             collectives.enqueue(communicator, call, stream, this);
-        } finally {
-            devices.leaveContext(communicator.device(), before);
         }
     }
 
@@ -261,7 +263,8 @@ final class NativeNccl implements NcclApi {
                         function.call(communicator.value(), handle), communicator.value(), "handle=" + hex(handle)));
     }
 
-    private void onDevice(int device, Runnable calls) {
+    @Override
+    public void onDevice(int device, Runnable calls) {
         long before = devices.enterContext(device);
         try {
             calls.run();

@@ -50,7 +50,13 @@ interface NcclApi {
 
     void groupEnd();
 
+    /// NCCL finds the device by the communicator. For a default stream, a number that names one of the current context,
+    /// the device's context is made current.
     void enqueue(Handle communicator, Collective call, long stream);
+
+    /// Makes calls with the device's context current, and then the one again that was before. NCCL gives back the
+    /// device, which is its primary context, where the program may have had another.
+    void onDevice(int device, Runnable calls);
 
     /// `ncclMemAlloc`
     long allocate(int device, long byteSize);

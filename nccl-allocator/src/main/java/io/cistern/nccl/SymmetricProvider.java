@@ -42,6 +42,12 @@ public final class SymmetricProvider implements AllocatorProvider {
         return "symmetric";
     }
 
+    /// For windows alone.
+    @Override
+    public int priority() {
+        return -1;
+    }
+
     /// As the source `nccl`.
     @Override
     public Availability availability(DeviceEnvironment environment) {

@@ -3,7 +3,15 @@ package io.cistern.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
+import static org.mockito.AdditionalAnswers.delegatesTo;
+import static org.mockito.ArgumentMatchers.anyLong;
+import static org.mockito.ArgumentMatchers.eq;
+import static org.mockito.Mockito.clearInvocations;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.verify;
+import static org.mockito.Mockito.verifyNoMoreInteractions;
 
+import io.cistern.cuda.Devices;
 import io.cistern.simulated.SimulatedGpu;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -104,6 +112,24 @@ class NativeNcclTests {
                         "ncclGroupEnd()");
         assertThat(read(sum[0])).containsExactly(11, 22, 33);
         assertThat(read(sum[1])).containsExactly(11, 22, 33);
+    }
+
+    @Test
+    void aGroupChangesTheContextOnceAndNotForEachRank() {
+        Devices devices = mock(Devices.class, delegatesTo(gpu.devices()));
+        Nccl watched = new Nccl(new NativeNccl(fake.library(), devices));
+        List<Communicator> two = watched.initAll(0, 1);
+        long given = floats(1, 2, 3).address();
+        clearInvocations(devices);
+        watched.group(() ->
+                two.forEach(rank -> rank.allReduce(given, given, 3, DataType.FLOAT32, ReductionOp.SUM, STREAM)));
+        verify(devices).enterContext(0);
+        verify(devices).leaveContext(eq(0), anyLong());
+        verifyNoMoreInteractions(devices);
+        watched.group(
+                () -> two.forEach(rank -> rank.allReduce(given, given, 3, DataType.FLOAT32, ReductionOp.SUM, 0)));
+        verify(devices).enterContext(1); // a default stream is one of the current context
+        two.forEach(Communicator::close);
     }
 
     @Test
