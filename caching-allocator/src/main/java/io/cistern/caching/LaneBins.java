@@ -107,7 +107,8 @@ final class LaneBins extends SizeStacks {
         switch (region) {
             case PlainSegment segment when small -> smallSegment = segment;
             case PlainSegment segment -> largeSegment = segment;
-            case PageArena arena when small -> {
+            case PageArena arena
+            when small -> {
                 smallBase = arena.address;
                 smallSpan = arena.byteSize;
             }

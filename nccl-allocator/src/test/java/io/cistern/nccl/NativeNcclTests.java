@@ -121,13 +121,12 @@ class NativeNcclTests {
         List<Communicator> two = watched.initAll(0, 1);
         long given = floats(1, 2, 3).address();
         clearInvocations(devices);
-        watched.group(() ->
-                two.forEach(rank -> rank.allReduce(given, given, 3, DataType.FLOAT32, ReductionOp.SUM, STREAM)));
+        watched.group(
+                () -> two.forEach(rank -> rank.allReduce(given, given, 3, DataType.FLOAT32, ReductionOp.SUM, STREAM)));
         verify(devices).enterContext(0);
         verify(devices).leaveContext(eq(0), anyLong());
         verifyNoMoreInteractions(devices);
-        watched.group(
-                () -> two.forEach(rank -> rank.allReduce(given, given, 3, DataType.FLOAT32, ReductionOp.SUM, 0)));
+        watched.group(() -> two.forEach(rank -> rank.allReduce(given, given, 3, DataType.FLOAT32, ReductionOp.SUM, 0)));
         verify(devices).enterContext(1); // a default stream is one of the current context
         two.forEach(Communicator::close);
     }
