@@ -14,21 +14,25 @@ import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.IntToLongFunction;
+import java.util.stream.IntStream;
 
 /// All-reduce between the GPUs of this process from 8 B to 1 GiB: from plain memory, from a registered pool, from a
 /// window; beside the same from C and beside PyTorch, whose programs answer one request at a time between ours, so that
 /// all are measured in one run.
 ///
 /// A figure is the time of one all-reduce of many that are enqueued one behind the other, in place, `FLOAT32`, sum; the
-/// median of the rounds, which are three times as many below 2 MiB, where the host decides. The JVM has compiled the
-/// way
-/// to NCCL before. The bus bandwidth of n ranks is size ÷ time × 2 (n − 1) ÷ n.
+/// median of the rounds. Below 2 MiB the host decides: so there the rounds are twelve times as many, and `overMicros` is
+/// the median over rounds of ours less that of the peer which followed it, so that what a host does to both goes out. The
+/// threads that call are on one processor, ours and C++'s on the same, since a virtual machine's differ; PyTorch's stay
+/// free, as it needs two. The JVM has compiled the way to NCCL before. The bus bandwidth of n ranks is size ÷ time × 2
+/// (n − 1) ÷ n.
 ///
 /// Arguments: rounds (5), the largest size in bytes (1 GiB), then the peers, each a command in one argument.
 /// Prints a line of JSON for each program, kind of memory and size.
@@ -39,6 +43,12 @@ public final class NcclBandwidth {
 
     /// About so much time for one figure.
     private static final double FIGURE_MICROS = 40_000;
+
+    private static final double SMALL_FIGURE_MICROS = 10_000;
+    private static final int SMALL_ROUNDS = 12;
+
+    /// As in `nccl_peers.cu`; not the first, which systems use for themselves.
+    private static final int PROCESSOR = 2;
 
     /// Enough for the JVM's best compiler, of each kind of memory.
     private static final int WARM_UP = 20_000;
@@ -81,6 +91,7 @@ public final class NcclBandwidth {
         for (int i = 2; i < arguments.length; i++) {
             bandwidth.peers.add(new Peer(arguments[i]));
         }
+        OneProcessor.pin(PROCESSOR);
         bandwidth.buffers.keySet().forEach(kind -> bandwidth.micros(kind, Float.BYTES * 2, WARM_UP));
         bandwidth.measure(rounds, largest);
         System.exit(0); // with all that is still open
@@ -107,16 +118,18 @@ public final class NcclBandwidth {
     /// Powers of 8 up to 256 KiB, then powers of 2: where the kinds of memory part.
     private void measure(int rounds, long largest) throws IOException {
         for (long byteSize = 8; byteSize < Math.min(largest, MIB); byteSize *= 8) {
-            measureSize(byteSize, 3 * rounds);
+            measureSize(byteSize, SMALL_ROUNDS * rounds, SMALL_FIGURE_MICROS);
         }
         for (long byteSize = MIB; byteSize <= largest; byteSize *= 2) {
-            measureSize(byteSize, byteSize == MIB ? 3 * rounds : rounds);
+            boolean small = byteSize == MIB;
+            measureSize(
+                    byteSize, small ? SMALL_ROUNDS * rounds : rounds, small ? SMALL_FIGURE_MICROS : FIGURE_MICROS);
         }
     }
 
-    private void measureSize(long byteSize, int rounds) throws IOException {
+    private void measureSize(long byteSize, int rounds, double figureMicros) throws IOException {
         Map<String, List<Double>> taken = new LinkedHashMap<>();
-        int count = (int) Math.clamp(FIGURE_MICROS / guessedMicros(byteSize), 3, 2000);
+        int count = (int) Math.clamp(figureMicros / guessedMicros(byteSize), 3, 2000);
         for (int round = 0; round < rounds; round++) {
             for (String kind : KINDS) {
                 if (buffers.containsKey(kind)) {
@@ -127,7 +140,20 @@ public final class NcclBandwidth {
                 }
             }
         }
-        taken.forEach((who, all) -> print(who, byteSize, all));
+        taken.forEach((who, all) -> print(who, byteSize, all, over(taken, who)));
+    }
+
+    /// What ours took longer than a peer in the same rounds, the median; 0 for ours.
+    private static double over(Map<String, List<Double>> taken, String who) {
+        List<Double> ours = Objects.requireNonNull(taken.get("cistern " + who.substring(who.lastIndexOf(' ') + 1)));
+        List<Double> theirs = Objects.requireNonNull(taken.get(who));
+        return median(IntStream.range(0, Math.min(ours.size(), theirs.size()))
+                .mapToObj(i -> ours.get(i) - theirs.get(i))
+                .toList());
+    }
+
+    private static double median(List<Double> all) {
+        return all.stream().sorted().skip(all.size() / 2).findFirst().orElseThrow();
     }
 
     private static double guessedMicros(long byteSize) {
@@ -176,21 +202,22 @@ public final class NcclBandwidth {
         }
     }
 
-    private void print(String allocator, long byteSize, List<Double> all) {
-        all.sort(null);
-        double micros = all.get(all.size() / 2);
+    private void print(String allocator, long byteSize, List<Double> all, double overMicros) {
+        double micros = median(all);
         int n = streams.length;
         double gigabytes = byteSize / micros / 1e3 * 2 * (n - 1) / n;
         System.out.printf(
                 Locale.ROOT,
                 "{\"allocator\":\"%s\",\"byteSize\":%d,\"ranks\":%d,\"micros\":%.2f,\"lowestMicros\":%.2f,"
-                        + "\"highestMicros\":%.2f,\"busGigabytesPerSecond\":%.2f,\"nccl\":\"%s\"}%n",
+                        + "\"highestMicros\":%.2f,\"rounds\":%d,\"overMicros\":%.2f,\"busGigabytesPerSecond\":%.2f,\"nccl\":\"%s\"}%n",
                 allocator,
                 byteSize,
                 n,
                 micros,
-                all.getFirst(),
-                all.getLast(),
+                Collections.min(all),
+                Collections.max(all),
+                all.size(),
+                overMicros,
                 gigabytes,
                 nccl.description());
     }
