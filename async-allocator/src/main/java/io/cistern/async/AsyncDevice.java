@@ -5,7 +5,6 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
-import org.jspecify.annotations.Nullable;
 
 /// What `async` has of one device: pools, blocks that other streams may still use, and counts of the rare things.
 ///
@@ -17,17 +16,15 @@ final class AsyncDevice {
     final PoolEvents events = new PoolEvents();
     private final RecordedUses uses = new RecordedUses();
     private final RefusedFrees refused;
-    private final @Nullable Turns turns;
     private final CudaDriver driver;
     private final MemoryPools memory;
     private final StreamOrder order;
 
     AsyncDevice(CudaDriver driver, int device, AsyncOptions options, StreamOrder order) {
         this.driver = driver;
-        this.memory = driver.pools();
+        this.memory = options.brief() ? driver.pools().brief() : driver.pools();
         this.device = device;
         this.order = order;
-        this.turns = options.turns() ? new Turns() : null;
         this.pools = new DevicePools(driver, device, options);
         this.refused = new RefusedFrees(memory, device);
         this.later = new LaterFrees(device, order, this::freeNow, this::waitForAllWork);
@@ -39,18 +36,7 @@ final class AsyncDevice {
         later.freePassed(byteSize);
         long pool = pools.handle(byteSize, stream);
         pools.called(byteSize);
-        return turns == null
-                ? memory.allocateFrom(device, pool, byteSize, stream)
-                : allocateInTurn(turns, pool, byteSize, stream);
-    }
-
-    private long allocateInTurn(Turns turns, long pool, long byteSize, long stream) {
-        boolean taken = turns.begin();
-        try {
-            return memory.allocateFrom(device, pool, byteSize, stream);
-        } finally {
-            turns.end(taken);
-        }
+        return memory.allocateFrom(device, pool, byteSize, stream);
     }
 
     void free(long address, long byteSize, long stream) {
@@ -66,24 +52,11 @@ final class AsyncDevice {
     private void freeNow(long address, long stream) {
         refused.freeAgainOn(stream);
         try {
-            if (turns == null) {
-                memory.free(device, address, stream);
-            } else {
-                freeInTurn(turns, address, stream);
-            }
+            memory.free(device, address, stream);
         } catch (CudaException failure) {
             if (!failure.result().endsContext()) {
                 refused.add(address, stream, failure);
             }
-        }
-    }
-
-    private void freeInTurn(Turns turns, long address, long stream) {
-        boolean taken = turns.begin();
-        try {
-            memory.free(device, address, stream);
-        } finally {
-            turns.end(taken);
         }
     }
 

@@ -27,7 +27,7 @@ import java.util.Optional;
 /// @param hardwareDecompress whether own pools are for the decompression engine
 /// @param smallBytes the largest block of the pool for small ones, or 0 if there is none
 /// @param initialBytes what each pool obtains when it is first used
-/// @param turns whether threads call the driver one after the other
+/// @param brief whether the JVM is not told of driver calls
 record AsyncOptions(
         PoolChoice pool,
         boolean perStream,
@@ -39,7 +39,7 @@ record AsyncOptions(
         boolean hardwareDecompress,
         long smallBytes,
         long initialBytes,
-        boolean turns) {
+        boolean brief) {
     /// Every option as it usually is.
     static final AsyncOptions USUAL = new AsyncOptions(
             PoolChoice.OWN,
@@ -72,7 +72,7 @@ record AsyncOptions(
                 hardwareDecompress,
                 smallBytes,
                 initialBytes,
-                turns);
+                brief);
     }
 
     /// Copies the settings.
@@ -102,7 +102,7 @@ record AsyncOptions(
                 AsyncOption.HARDWARE_DECOMPRESS.read(given).orElse(false),
                 positive(AsyncOption.SMALL_POOL, given),
                 positive(AsyncOption.INITIAL_SIZE, given),
-                AsyncOption.TURNS.read(given).orElse(false));
+                AsyncOption.BRIEF.read(given).orElse(false));
         options.check();
         return options;
     }

@@ -1,5 +1,6 @@
 package io.cistern.benchmarks;
 
+import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDrivers;
@@ -22,11 +23,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /// A pair of `async` beside the same pair in C: in one process, on one pool, on the same streams, in rounds that take
-/// turns, since the driver's own calls drift by more than what is between the three.
+/// turns, since the driver's own calls drift by more than what is between them.
 ///
 /// - `C`: `cuMemAllocFromPoolAsync` and `cuMemFreeAsync` in a loop of C;
 /// - `raw`: the provider's own `allocate` and `free`;
-/// - `turns`: the same with `turns=true`;
+/// - `brief`: the same with `brief=true`;
+/// - `brief_public`: as `public`, with `brief=true`;
 /// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls.
 ///
 /// Arguments: the library made of `peers/async_pair.c`, seconds for each size (5), threads (16). Prints a line of JSON
@@ -45,7 +47,8 @@ public final class AsyncPair {
     private enum Side {
         C,
         RAW,
-        TURNS,
+        BRIEF,
+        BRIEF_PUBLIC,
         PUBLIC
     }
 
@@ -53,7 +56,8 @@ public final class AsyncPair {
     private final long pool = driver.pools().create(MemoryPoolProperties.onDevice(0));
     private final DeviceMemory memory;
     private final DeviceAllocator raw;
-    private final DeviceAllocator inTurns;
+    private final DeviceAllocator briefly;
+    private final Allocator publicBriefly;
     private final PairInC inC;
     private final long[] streams;
 
@@ -61,15 +65,16 @@ public final class AsyncPair {
         driver.pools().setAttribute(0, pool, PoolAttribute.RELEASE_THRESHOLD, -1);
         String spec = "async:pool=0x" + Long.toHexString(pool);
         ProviderTap tap = new ProviderTap(spec);
-        ProviderTap turnsTap = new ProviderTap("turns_tap", spec + ",turns=true");
-        List<AllocatorProvider> providers = new ArrayList<>(List.of(tap, turnsTap));
+        ProviderTap briefTap = new ProviderTap("brief_tap", spec + ",brief=true");
+        List<AllocatorProvider> providers = new ArrayList<>(List.of(tap, briefTap));
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
         memory = DeviceMemory.open(driver, Catalog.of(providers, List.of()));
         memory.open("tap");
-        memory.open("turns_tap");
+        memory.open("brief_tap");
         memory.setCurrent(spec);
+        publicBriefly = memory.open(spec + ",brief=true");
         raw = tap.tapped();
-        inTurns = turnsTap.tapped();
+        briefly = briefTap.tapped();
         inC = new PairInC(library, System.getProperty("cistern.cuda.library", "libcuda.so.1"));
         streams = new long[threads];
         Arrays.setAll(streams, _ -> driver.streams().create(0));
@@ -138,7 +143,8 @@ public final class AsyncPair {
         long begin = System.nanoTime();
         switch (side) {
             case RAW -> pairs(raw, byteSize, stream, pairs);
-            case TURNS -> pairs(inTurns, byteSize, stream, pairs);
+            case BRIEF -> pairs(briefly, byteSize, stream, pairs);
+            case BRIEF_PUBLIC -> publicPairs(publicBriefly, byteSize, stream, pairs);
             default -> publicPairs(byteSize, stream, pairs);
         }
         return System.nanoTime() - begin;
@@ -153,6 +159,12 @@ public final class AsyncPair {
     private void publicPairs(long byteSize, long stream, long pairs) {
         for (long i = 0; i < pairs; i++) {
             memory.free(memory.allocate(byteSize, 0, stream), stream);
+        }
+    }
+
+    private void publicPairs(Allocator allocator, long byteSize, long stream, long pairs) {
+        for (long i = 0; i < pairs; i++) {
+            memory.free(allocator.allocate(byteSize, 0, stream), stream);
         }
     }
 

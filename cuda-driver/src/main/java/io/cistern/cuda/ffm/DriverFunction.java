@@ -4,6 +4,7 @@ import io.cistern.cuda.CallCounts;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Modules;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -49,6 +50,12 @@ final class DriverFunction {
     /// Without the change of thread state that other calls make, which costs more than reading the current
     /// context.
     private static final MethodHandle BRIEF_L = handle("L", Linker.Option.critical(false));
+
+    /// See [MemoryPools#brief]. Made when first asked for: each handle is a millisecond of a start.
+    private static final class Brief {
+        static final MethodHandle LL = handle("LL", Linker.Option.critical(false));
+        static final MethodHandle LLLL = handle("LLLL", Linker.Option.critical(false));
+    }
 
     private final DriverCall call;
     private final String shape;
@@ -322,6 +329,24 @@ final class DriverFunction {
         assert shape.equals("L") : this;
         try {
             return (int) BRIEF_L.invokeExact(address, a);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int callBriefly(Frame frame, long a, long b) {
+        assert shape.equals("LL") : this;
+        try {
+            return counted(frame, (int) Brief.LL.invokeExact(address, a, b));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int callBriefly(Frame frame, long a, long b, long c, long d) {
+        assert shape.equals("LLLL") : this;
+        try {
+            return counted(frame, (int) Brief.LLLL.invokeExact(address, a, b, c, d));
         } catch (Throwable e) {
             throw notCalled(e);
         }

@@ -9,7 +9,9 @@ import io.cistern.cuda.PoolAttribute;
 
 /// `cuMemAllocAsync` and pools.
 final class NativeMemoryPools implements MemoryPools {
+    private final DriverLibrary library;
     private final Contexts contexts;
+    private final boolean brief;
     private final DriverFunction create;
     private final DriverFunction destroy;
     private final DriverFunction getDefault;
@@ -24,8 +26,11 @@ final class NativeMemoryPools implements MemoryPools {
     private final DriverFunction setAccess;
     private final DriverFunction getAccess;
 
-    NativeMemoryPools(DriverLibrary library, Contexts contexts) {
+    /// @param brief whether the JVM is not told of allocations and frees
+    NativeMemoryPools(DriverLibrary library, Contexts contexts, boolean brief) {
+        this.library = library;
         this.contexts = contexts;
+        this.brief = brief;
         create = library.function(DriverCall.MEM_POOL_CREATE, "LL");
         destroy = library.function(DriverCall.MEM_POOL_DESTROY, "L");
         getDefault = library.function(DriverCall.DEVICE_GET_DEFAULT_MEM_POOL, "LI");
@@ -60,6 +65,11 @@ final class NativeMemoryPools implements MemoryPools {
                 properties.location().id(),
                 properties.handleTypes(),
                 properties.maxByteSize());
+    }
+
+    @Override
+    public MemoryPools brief() {
+        return brief ? this : new NativeMemoryPools(library, contexts, true);
     }
 
     /// Creates a pool and destroys it, without a context.
@@ -116,16 +126,26 @@ final class NativeMemoryPools implements MemoryPools {
     public long allocateFrom(int device, long pool, long byteSize, long stream) {
         if (contexts.isNamedBy(stream, device)) {
             try (Frame frame = Frame.acquire()) {
-                int code = allocFrom.call(frame, frame.out(), byteSize, pool, stream);
+                int code = callAllocFrom(frame, pool, byteSize, stream);
                 if (code == 0 || contexts.isCurrent(frame, device)) {
                     return allocated(code, frame, device, pool, byteSize, stream);
                 }
             }
         }
         try (Frame frame = contexts.enter(allocFrom, device)) {
-            int code = allocFrom.call(frame, frame.out(), byteSize, pool, stream);
+            int code = callAllocFrom(frame, pool, byteSize, stream);
             return allocated(code, frame, device, pool, byteSize, stream);
         }
+    }
+
+    private int callAllocFrom(Frame frame, long pool, long byteSize, long stream) {
+        return brief
+                ? allocFrom.callBriefly(frame, frame.out(), byteSize, pool, stream)
+                : allocFrom.call(frame, frame.out(), byteSize, pool, stream);
+    }
+
+    private int callFree(Frame frame, long address, long stream) {
+        return brief ? free.callBriefly(frame, address, stream) : free.call(frame, address, stream);
     }
 
     private long allocated(int code, Frame frame, int device, long pool, long byteSize, long stream) {
@@ -137,7 +157,7 @@ final class NativeMemoryPools implements MemoryPools {
     public void free(int device, long address, long stream) {
         if (contexts.isNamedBy(stream, device)) {
             try (Frame frame = Frame.acquire()) {
-                int code = free.call(frame, address, stream);
+                int code = callFree(frame, address, stream);
                 if (code == 0 || contexts.isCurrent(frame, device)) {
                     freed(code, device, address, stream);
                     return;
@@ -145,7 +165,7 @@ final class NativeMemoryPools implements MemoryPools {
             }
         }
         try (Frame frame = contexts.enter(free, device)) {
-            freed(free.call(frame, address, stream), device, address, stream);
+            freed(callFree(frame, address, stream), device, address, stream);
         }
     }
 

@@ -3,6 +3,7 @@ package io.cistern.cuda.ffm;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.ThreadMXBean;
+import io.cistern.cuda.MemoryPools;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -36,6 +37,7 @@ final class GarbageTests {
     }
 
     private static void run(NativeDriver driver, int rounds) {
+        MemoryPools brief = driver.pools().brief();
         for (int i = 0; i < rounds; i++) {
             long address = driver.pools().allocate(0, 256, 0x10);
             driver.copies().fillBytes(0, address, (byte) 1, 256, 0x10);
@@ -45,6 +47,7 @@ final class GarbageTests {
             driver.streams().isIdle(0, 0x10);
             driver.pools().free(0, address, 0x10);
             driver.pools().free(0, driver.pools().allocateFrom(0, 0xd0, 256, 0x10), 0x10);
+            brief.free(0, brief.allocateFrom(0, 0xd0, 256, 0x10), 0x10);
             driver.memory().free(0, driver.memory().allocate(0, 512));
         }
     }
