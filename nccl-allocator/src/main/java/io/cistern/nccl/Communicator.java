@@ -108,8 +108,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
         lock.lock();
         try {
             requireOpen();
-            for (Registration registration : registrations.values()) {
-                registration.books().forEach(RegistrationBook::update);
+            if (!registrations.isEmpty()) {
+                registrations.values().forEach(each -> each.books().forEach(RegistrationBook::update));
             }
         } catch (RuntimeException | Error failure) {
             lock.unlock();

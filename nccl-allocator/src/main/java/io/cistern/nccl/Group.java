@@ -1,7 +1,6 @@
 package io.cistern.nccl;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -10,44 +9,69 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. The locks of all communicators of the group, in the order of their making, so that two groups can't wait for
 /// each other. 2. What their pools have new is registered. 3. `ncclGroupStart`, the calls, `ncclGroupEnd`.
+///
+/// A thread keeps its group, empty: a group may be a call of microseconds.
 final class Group {
-    private static final ThreadLocal<@Nullable Group> CURRENT = new ThreadLocal<>();
+    private static final ThreadLocal<Group> OF_THREAD = ThreadLocal.withInitial(Group::new);
 
     private record Call(Communicator communicator, Collective collective, long stream) {}
 
     private final List<Call> calls = new ArrayList<>();
 
+    /// Whose locks are taken, each once, in the order of their making.
+    private final List<Communicator> members = new ArrayList<>();
+
+    private boolean open;
+
     private Group() {}
 
     /// The group that the calling thread is in, or null.
     static @Nullable Group current() {
-        return CURRENT.get();
+        Group group = OF_THREAD.get();
+        return group.open ? group : null;
     }
 
     void add(Communicator communicator, Collective collective, long stream) {
         calls.add(new Call(communicator, collective, stream));
+        if (!members.contains(communicator)) {
+            addMember(communicator);
+        }
+    }
+
+    private void addMember(Communicator communicator) {
+        int at = members.size();
+        while (at > 0 && members.get(at - 1).number() > communicator.number()) {
+            at--;
+        }
+        members.add(at, communicator);
     }
 
     /// Runs code whose calls make one group; within a group it joins that.
     static void of(NcclApi api, Runnable code) {
-        if (CURRENT.get() != null) {
+        Group group = OF_THREAD.get();
+        if (group.open) {
             code.run();
-            return;
+        } else {
+            group.gatherAndIssue(api, code);
         }
-        Group group = new Group();
-        CURRENT.set(group);
+    }
+
+    private void gatherAndIssue(NcclApi api, Runnable code) {
+        open = true;
         try {
             code.run();
+            open = false;
+            if (!calls.isEmpty()) {
+                BlockingWork.run(() -> issue(api));
+            }
         } finally {
-            CURRENT.remove();
-        }
-        if (!group.calls.isEmpty()) {
-            BlockingWork.run(() -> group.issue(api));
+            open = false;
+            calls.clear();
+            members.clear();
         }
     }
 
     private void issue(NcclApi api) {
-        List<Communicator> members = members();
         int entered = 0;
         try {
             for (; entered < members.size(); entered++) {
@@ -63,18 +87,6 @@ final class Group {
         for (Call call : calls) {
             api.enqueue(call.communicator.handle(), call.collective, call.stream);
         }
-    }
-
-    /// Without garbage to speak of: a group may be a call of microseconds.
-    private List<Communicator> members() {
-        List<Communicator> members = new ArrayList<>(calls.size());
-        for (Call call : calls) {
-            if (!members.contains(call.communicator)) {
-                members.add(call.communicator);
-            }
-        }
-        members.sort(Comparator.comparingLong(Communicator::number));
-        return members;
     }
 
     /// Makes calls between start and end of a group. The group is ended in any case; the first failure counts.
