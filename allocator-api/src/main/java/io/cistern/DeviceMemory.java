@@ -272,11 +272,13 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     ///     work until then counts
     /// @throws UnknownAddressException if no live block begins there
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
+    /// @throws MemoryAsleepException if its pool is asleep
     public void recordUse(long address, long stream) {
         if (address == 0) {
             return;
         }
         try {
+            router.requireAwake(address);
             captures.usedElsewhere(address);
             uses.recordUse(address, stream);
         } catch (UnknownAddressException unknown) {
@@ -403,6 +405,25 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
         allocators.forEach(allocator -> allocator.resetTotals(device));
+    }
+
+    /// Puts all pools of a [tag][MemoryPoolBuilder#tag] to sleep, or none: see [MemoryPool#sleep].
+    ///
+    /// @return what went and what stays, of all of them
+    /// @throws UnsupportedOperationException if one of them can't
+    public TrimResult sleep(String tag, SleepMode mode) {
+        return new PoolSleep(this, tagged(tag)).sleep(mode);
+    }
+
+    /// Wakes all pools of a tag that are asleep, or none: see [MemoryPool#wake].
+    ///
+    /// @throws DeviceOutOfMemoryException if there is not enough memory for all: then all sleep on
+    public void wake(String tag) {
+        new PoolSleep(this, tagged(tag)).wake();
+    }
+
+    private List<MemoryPool> tagged(String tag) {
+        return pools().stream().filter(pool -> pool.tag().equals(tag)).toList();
     }
 
     /// The pools that are in use or still have live blocks, in the order of opening.

@@ -427,6 +427,28 @@ final class DeviceCache {
         return returned;
     }
 
+    /// Gives back what is idle, without waiting.
+    void giveBackIdle() {
+        shards().forEach(shard -> giveBack(shard, Long.MAX_VALUE, false));
+    }
+
+    /// Takes away the mappings of pages at home elsewhere, but those that somebody needs; no work uses any.
+    void unmapLent() {
+        for (StreamShard shard : shards()) {
+            shard.driverLock.lock();
+            try {
+                growth.unmapLent(shard);
+            } finally {
+                shard.driverLock.unlock();
+            }
+        }
+    }
+
+    /// Bytes of the shards that have no memory, because they sleep.
+    long asleepBytes() {
+        return growth.pages().map(PageTable::asleepBytes).orElse(0L);
+    }
+
     /// Bytes that belong to no shard, because the driver would not take them back.
     long refusedBytes() {
         return growth.refusedBytes();
@@ -572,7 +594,7 @@ final class DeviceCache {
         for (StreamShard shard : shards()) {
             mapped += shard.checkInvariants();
         }
-        long known = mapped + growth.otherBytes();
+        long known = mapped + growth.otherBytes() - asleepBytes();
         Invariant.check(known == reserved.bytes(), "reserved bytes are those of the shards", known - reserved.bytes());
     }
 }

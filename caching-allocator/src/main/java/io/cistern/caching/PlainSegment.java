@@ -37,19 +37,19 @@ final class PlainSegment extends Region {
     }
 
     @Override
-    boolean giveBack(long from, long to) {
+    long giveBack(long from, long to) {
         regions.remove(this, address, byteSize); // before the addresses can come again for another shard
         try {
             if (!source.tryRelease(segment)) {
                 regions.put(this, address, byteSize);
-                return false;
+                return STAYS;
             }
         } catch (RuntimeException | Error failure) {
             regions.put(this, address, byteSize);
             throw failure;
         }
         reserved.released(segment.address(), segment.byteSize());
-        return true;
+        return to - from;
     }
 
     @Override

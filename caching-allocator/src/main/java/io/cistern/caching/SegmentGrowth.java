@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
+import java.util.Optional;
 
 /// Growth by plain segments: 2 MiB for small blocks, one of a size that is an option (20 MiB) for those below half
 /// of it, what is asked for above. Where blocks are not cut, each block has a segment of its own, in whole 2 MiB.
@@ -90,6 +91,11 @@ final class SegmentGrowth implements Growth {
     @Override
     public boolean unmapLent(StreamShard shard) {
         return true;
+    }
+
+    @Override
+    public Optional<PageTable> pages() {
+        return Optional.empty();
     }
 
     /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
