@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -47,6 +48,10 @@ final class PageSleep {
             asleep.forEach(SleepingPages::dropKept);
         }
         driver.devices().synchronize(cache.device);
+        if (!asleep.isEmpty()) {
+            claimSleepers();
+            settle(false);
+        }
         long returned = cache.trim(0, true);
         cache.unmapLent();
         List<Page> claimed = deregistered(claim(Page::maySleep));
@@ -113,14 +118,19 @@ final class PageSleep {
             return;
         }
         cache.giveBackIdle();
-        HashSet<Page> claimed = new HashSet<>(claim(Page::isAsleep));
-        asleep.forEach(together -> together.retain(claimed));
+        claimSleepers();
         try {
             asleep.forEach(SleepingPages::wake);
         } catch (RuntimeException | Error failure) {
             settle(false);
             throw failure;
         }
+    }
+
+    /// Claims what sleeps, but for pages that went meanwhile.
+    private void claimSleepers() {
+        Set<Page> claimed = new HashSet<>(claim(Page::isAsleep));
+        asleep.forEach(together -> together.retain(claimed));
     }
 
     /// Ends a waking.

@@ -70,13 +70,29 @@ final class SleepCopies implements AutoCloseable {
         }
     }
 
-    /// Ends the stream, after its work. A context that died did so before.
+    /// Waits for all copies, by the whole device if there is no other way.
+    ///
+    /// @return whether none is under way; not in a context that died either
+    boolean tryAwait() {
+        return succeeds(this::await) || succeeds(() -> driver.devices().synchronize(device));
+    }
+
+    private static boolean succeeds(Runnable wait) {
+        try {
+            wait.run();
+            return true;
+        } catch (CudaException refusal) {
+            return refusal.result().endsContext();
+        }
+    }
+
+    /// Ends the stream, after its work.
     @Override
     public void close() {
         if (kept == null) {
             return;
         }
-        quietly(this::await);
+        tryAwait();
         for (long mark : marks) {
             if (mark != 0) {
                 quietly(() -> driver.events().destroy(device, mark));

@@ -4,6 +4,7 @@ import io.cistern.PinnedMemory;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -26,6 +27,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threading.** By one thread at a time; the pages are [claimed][PageTable#beginChange].
 final class SleepingPages {
+    private static final System.Logger LOG = System.getLogger(SleepingPages.class.getName());
+
     /// What is under way at a time, unless one page is larger: long enough to hide mapping, short beside the whole.
     private static final long BATCH_BYTES = 64L << 20;
 
@@ -110,15 +113,23 @@ final class SleepingPages {
     void wake() {
         List<Sleeper> asleep =
                 sleepers.stream().filter(sleeper -> !sleeper.isWhole).toList();
-        try (SleepCopies copies = new SleepCopies(driver, pages.device, kept)) {
+        if (asleep.isEmpty()) {
+            return;
+        }
+        SleepCopies copies = new SleepCopies(driver, pages.device, kept);
+        try {
             for (List<Sleeper> batch : batches(asleep)) {
                 map(batch);
                 copies.restore(batch);
             }
             copies.await();
         } catch (RuntimeException | Error failure) {
-            asleep.forEach(sleeper -> takeBack(sleeper, failure));
+            if (copies.tryAwait()) {
+                asleep.forEach(sleeper -> takeBack(sleeper, failure));
+            }
             throw failure;
+        } finally {
+            copies.close();
         }
         asleep.forEach(sleeper -> sleeper.isWhole = true);
     }
@@ -139,13 +150,12 @@ final class SleepingPages {
                 pages.device, address, byteSize, pages.accessors, AccessRights.READ_WRITE));
     }
 
-    /// Takes back what a wake did that is not [settled][#settle].
+    /// Takes back what a wake did that is not [settled][#settle], or what an earlier one had to leave.
     void sleepAgain() {
-        RuntimeException refusals = new IllegalStateException("what the driver would not take back stays awake");
-        for (Sleeper sleeper : sleepers) {
-            if (sleeper.hasGone) {
-                takeBack(sleeper, refusals);
-            }
+        Throwable refusals = new IllegalStateException("what the driver would not take back stays awake");
+        sleepers.stream().filter(sleeper -> sleeper.hasGone).forEach(sleeper -> takeBack(sleeper, refusals));
+        for (Throwable refusal : refusals.getSuppressed()) {
+            LOG.log(Level.WARNING, "a page of a sleeping pool stays reserved for now: {0}", refusal.getMessage());
         }
     }
 
