@@ -12,6 +12,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.BlockRecords;
 import io.cistern.spi.Catalog;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -316,10 +317,23 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
     /// released, and a later stream with the same handle does not meet it. Not announcing breaks the contract.
     public void streamClosing(int device, long stream) {
-        uses.streamClosing(device, stream);
-        pinned.streamClosing(device, stream);
-        for (Allocator allocator : allocators) {
-            allocator.streamClosing(device, stream);
+        List<Runnable> told = new ArrayList<>(
+                List.of(() -> uses.streamClosing(device, stream), () -> pinned.streamClosing(device, stream)));
+        allocators.forEach(allocator -> told.add(() -> allocator.streamClosing(device, stream)));
+        RuntimeException first = null;
+        for (Runnable each : told) {
+            try {
+                each.run();
+            } catch (RuntimeException failure) { // the others must hear of it all the same
+                if (first == null) {
+                    first = failure;
+                } else {
+                    first.addSuppressed(failure);
+                }
+            }
+        }
+        if (first != null) {
+            throw first;
         }
     }
 

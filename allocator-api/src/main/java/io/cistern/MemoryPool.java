@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.spi.PeerAccess;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -238,6 +239,39 @@ public final class MemoryPool implements AutoCloseable {
     /// @return bytes given back
     public long trim(int device, long keepBytes) {
         return allocator.trim(device, keepBytes);
+    }
+
+    /// Lets a device read and write what the pool has on another one, now and later, under the same addresses: by
+    /// kernels and copies of its own. Memory of other pools is not opened. Order between the devices' streams is the
+    /// program's.
+    ///
+    /// @param device where the memory is
+    /// @param peer who gets access; the device itself has it
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws SharingException [SharingException.Reason#NOT_SUPPORTED] if there is no way between them
+    /// @throws UnsupportedOperationException if the pool's allocator can't open its memory
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then it is open to whom it was before
+    public void openTo(int device, int peer) {
+        if (allocator.checkedDevice(device) == allocator.checkedDevice(peer)) {
+            return;
+        }
+        if (!memory.driver().peers().canAccess(/* device= */ peer, /* peer= */ device)) {
+            throw new SharingException(
+                    SharingException.Reason.NOT_SUPPORTED,
+                    "device " + peer + " can't reach memory of device " + device
+                            + ": the driver knows no path between them; copy instead");
+        }
+        extension(PeerAccess.class)
+                .orElseThrow(() -> new UnsupportedOperationException(
+                        this + " can't be opened to device " + peer + ": its allocator has no extension "
+                                + PeerAccess.class.getName() + ", as caching over pages and async have"))
+                .grant(device, peer);
+    }
+
+    /// Opens what the pool has on each of two devices to the other one: see [#openTo].
+    public void openBetween(int one, int other) {
+        openTo(one, other);
+        openTo(other, one);
     }
 
     /// Gives the pool's physical memory back to the driver, on all devices, while its blocks keep their addresses:

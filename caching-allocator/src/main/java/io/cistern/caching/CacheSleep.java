@@ -112,14 +112,21 @@ final class CacheSleep implements Sleeps {
         }
     }
 
-    /// Ends the allocator, awake or asleep.
-    void close(Runnable closing) {
+    /// Does something that must not meet sleeping or waking.
+    void exclude(Runnable action) {
         lock.lock();
         try {
-            closing.run();
-            devices.forEach(PageSleep::close);
+            action.run();
         } finally {
             lock.unlock();
         }
+    }
+
+    /// Ends the allocator, awake or asleep.
+    void close(Runnable closing) {
+        exclude(() -> {
+            closing.run();
+            devices.forEach(PageSleep::close);
+        });
     }
 }

@@ -14,6 +14,7 @@ import io.cistern.spi.EventSink;
 import io.cistern.spi.LadderChoice;
 import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
+import io.cistern.spi.PeerAccess;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.RecordsUse;
 import io.cistern.spi.ReportingTrim;
@@ -46,7 +47,8 @@ final class CachingAllocator extends LaneTable
                 RecordsUse,
                 DetailedStatistics,
                 ReportingTrim,
-                DescribesMemory {
+                DescribesMemory,
+                PeerAccess {
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
@@ -273,6 +275,19 @@ final class CachingAllocator extends LaneTable
     @Override
     public void resetTotals(int device) {
         cache(device).statistics.resetTotals();
+    }
+
+    @Override
+    public void grant(int device, int peer) {
+        cache(device)
+                .peers()
+                .ifPresentOrElse(
+                        peers -> sleep.exclude(() -> peers.grant(peer)),
+                        () -> {
+                            throw new UnsupportedOperationException("caching over " + options.source()
+                                    + " can't open its memory to device " + peer
+                                    + ": that is the source's business; open the pool over a source of pages");
+                        });
     }
 
     private DeviceCache cache(int device) {

@@ -287,6 +287,28 @@ final class PageTable {
         });
     }
 
+    /// All mappings that there are now.
+    List<Mapping> mappings() {
+        lock.lock();
+        try {
+            return all.stream()
+                    .flatMap(page -> page.mappings.stream().filter(each -> page.isMapped || !each.isHome()))
+                    .toList();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Whether a mapping is still there.
+    boolean has(Mapping mapping) {
+        lock.lock();
+        try {
+            return all.contains(mapping.page) && mapping.page.mappings.contains(mapping);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /// Claims pages that are at home with a shard, for going to sleep or for waking. Under its driver lock, so that
     /// nobody gives them back at this moment.
     ///

@@ -81,7 +81,7 @@ final class Machine implements AutoCloseable {
             }
             clock.advance(costs.nanos(call));
             engine.runUntilNow();
-            CudaResult fault = faults.next(call);
+            CudaResult fault = faults.next(call, device);
             if (fault != null && fault != CudaResult.SUCCESS) {
                 throw new DriverFailure(fault);
             }
