@@ -155,7 +155,7 @@ public final class DeviceBuffer implements AutoCloseable {
             throw new IllegalStateException(this + " can't be used: " + depends.whatEnded());
         }
         if (memory.anyAsleep) {
-            memory.router.requireAwake(depends == null ? present : depends.block(present));
+            memory.requireAwake(depends == null ? present : depends.block(present));
         }
         return present;
     }

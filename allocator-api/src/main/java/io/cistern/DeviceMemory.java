@@ -279,7 +279,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
             return;
         }
         try {
-            router.requireAwake(address);
+            requireAwake(address);
             captures.usedElsewhere(address);
             uses.recordUse(address, stream);
         } catch (UnknownAddressException unknown) {
@@ -424,6 +424,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// Puts all pools of a [tag][MemoryPoolBuilder#tag] to sleep, or none: see [MemoryPool#sleep].
     ///
     /// @return what went and what stays, of all of them
+    /// @throws IllegalArgumentException if no pool has it
     /// @throws UnsupportedOperationException if one of them can't
     public TrimResult sleep(String tag, SleepMode mode) {
         return new PoolSleep(this, tagged(tag)).sleep(mode);
@@ -431,13 +432,29 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
 
     /// Wakes all pools of a tag that are asleep, or none: see [MemoryPool#wake].
     ///
+    /// @throws IllegalArgumentException if no pool has it
     /// @throws DeviceOutOfMemoryException if there is not enough memory for all: then all sleep on
     public void wake(String tag) {
         new PoolSleep(this, tagged(tag)).wake();
     }
 
     private List<MemoryPool> tagged(String tag) {
-        return pools().stream().filter(pool -> pool.tag().equals(tag)).toList();
+        List<MemoryPool> tagged =
+                pools().stream().filter(pool -> pool.tag().equals(tag)).toList();
+        if (tagged.isEmpty()) {
+            throw new IllegalArgumentException("no pool has the tag '" + tag + "'");
+        }
+        return tagged;
+    }
+
+    /// Throws if a block is asleep, for code that is about to use a bare address: what a [DeviceBuffer] asks of itself.
+    ///
+    /// @param address where a block begins; anything else is awake
+    /// @throws MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]
+    public void requireAwake(long address) {
+        if (anyAsleep) {
+            router.requireAwake(address);
+        }
     }
 
     /// The pools that are in use or still have live blocks, in the order of opening.

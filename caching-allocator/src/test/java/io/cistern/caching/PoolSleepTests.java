@@ -451,6 +451,9 @@ final class PoolSleepTests extends PoolFixture {
             assertThat(List.of(first.isAsleep(), second.isAsleep())).containsExactly(true, true);
             memory.free(others, stream);
             memory.wake("model");
+            assertThatThrownBy(() -> memory.sleep("no such", SleepMode.KEEP))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("'no such'");
             assertIntact(blocks);
             close(blocks);
             try (MemoryPool _ = builder().tag("model").spec("direct").open()) {
