@@ -447,7 +447,8 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
         return tagged;
     }
 
-    /// Throws if a block is asleep, for code that is about to use a bare address: what a [DeviceBuffer] asks of itself.
+    /// Throws if a block is asleep, for code that is about to use a bare address: what a [DeviceBuffer] asks of
+    /// itself.
     ///
     /// @param address where a block begins; anything else is awake
     /// @throws MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]

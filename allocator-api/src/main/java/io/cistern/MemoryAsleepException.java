@@ -2,8 +2,8 @@ package io.cistern;
 
 import java.io.Serial;
 
-/// Memory was to be used whose pool is [asleep][MemoryPool#sleep]. Nothing was done; after [MemoryPool#wake] the same
-/// call works.
+/// Memory was to be used whose pool is [asleep][MemoryPool#sleep]. Nothing was done; after [MemoryPool#wake] the
+/// same call works.
 public final class MemoryAsleepException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -242,8 +242,8 @@ public final class MemoryPool implements AutoCloseable {
     }
 
     /// Lets a device read and write what the pool has on another one, now and later, under the same addresses: by
-    /// kernels and copies of its own. Memory of other pools is not opened. Order between the devices' streams is the
-    /// program's.
+    /// kernels and copies of its own. Memory of other pools is not opened. Order between the devices' streams is
+    /// the program's.
     ///
     /// @param device where the memory is
     /// @param peer who gets access; the device itself has it
@@ -279,21 +279,22 @@ public final class MemoryPool implements AutoCloseable {
     /// and are launched again after [#wake].
     ///
     /// **While it is asleep** allocating from it, and whatever uses a [DeviceBuffer] in it, is a
-    /// [MemoryAsleepException]; what gets bare addresses, by a launch or a graph, is not seen and reads memory that is
-    /// not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on; what is reserved is
-    /// what had to stay. The pool may be closed.
+    /// [MemoryAsleepException]; what gets bare addresses, by a launch or a graph, is not seen and reads memory that
+    /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on; what is
+    /// reserved is what had to stay. The pool may be closed.
     ///
-    /// **Kept contents** are in [pinned memory][DeviceMemory#pinned], which stays pinned for the next time; the first
-    /// time waits for it to be pinned.
+    /// **Kept contents** are in [pinned memory][DeviceMemory#pinned], which stays pinned for the next time; the
+    /// first time waits for it to be pinned.
     ///
-    /// Once more while it is asleep: what had to stay is tried again, and with [SleepMode#DROP] what was kept is given
-    /// up.
+    /// Once more while it is asleep: what had to stay is tried again, and with [SleepMode#DROP] what was kept is
+    /// given up.
     ///
     /// @return what went and what stays: what is registered or exported and needed where it is
     /// @throws UnsupportedOperationException if the allocator of the pool can't part addresses from memory
-    /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream of its devices is captured
-    /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much; then the pool is awake, unless
-    ///     it [is asleep][#isAsleep] because the driver would not take that back either
+    /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream of its devices is
+    ///     captured
+    /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much; then the pool is awake,
+    ///     unless it [is asleep][#isAsleep] because the driver would not take that back either
     public TrimResult sleep(SleepMode mode) {
         return new PoolSleep(memory, List.of(this)).sleep(mode);
     }
@@ -301,7 +302,8 @@ public final class MemoryPool implements AutoCloseable {
     /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept. Awake, nothing
     /// happens. If the device has not enough, other allocators give their idle memory back first.
     ///
-    /// @throws DeviceOutOfMemoryException if there is not enough memory now: the pool sleeps on, and nothing is lost
+    /// @throws DeviceOutOfMemoryException if there is not enough memory now: the pool sleeps on, and nothing is
+    ///     lost
     /// @throws io.cistern.cuda.CudaException if the driver refuses: then too
     public void wake() {
         new PoolSleep(memory, List.of(this)).wake();

@@ -9,10 +9,10 @@ import java.util.stream.IntStream;
 
 /// Puts pools to sleep together, and wakes them together.
 ///
-/// 1. **Sleep**: each pool refuses allocations, those under way are waited for, and its allocator gives the memory back.
-/// If one fails, those before are woken.
-/// 2. **Wake**: all memory comes back, first of all pools; only when the last has it, is any of it used again. If one
-/// fails, the others sleep on, with nothing lost.
+/// 1. **Sleep**: each pool refuses allocations, those under way are waited for, and its allocator gives the memory
+/// back. If one fails, those before are woken.
+/// 2. **Wake**: all memory comes back, first of all pools; only when the last has it, is any of it used again. If
+/// one fails, the others sleep on, with nothing lost.
 ///
 /// **Threads.** Any. The pools are locked in the order of their numbers.
 final class PoolSleep {

@@ -8,20 +8,20 @@ import io.cistern.TrimResult;
 /// An optional ability of a [DeviceAllocator]: the physical memory of its blocks goes back to the driver on all
 /// devices, while the blocks keep their addresses, and comes back under them later.
 ///
-/// **What the framework sees to.** Nothing is allocated from the beginning of [#sleep] to the end of the waking, and
-/// what was begun before has ended; nobody captures on a device that it has memory of. Frees come at any time: they are
-/// book-keeping, and what was freed need not wake.
+/// **What the framework sees to.** Nothing is allocated from the beginning of [#sleep] to the end of the waking,
+/// and what was begun before has ended; nobody captures on a device that it has memory of. Frees come at any time:
+/// they are book-keeping, and what was freed need not wake.
 ///
-/// **What the allocator sees to.** Work that uses the memory has finished before it goes. Whoever has registered the
-/// memory hears that it goes and comes; what has to stay where it is, stays, and is told.
+/// **What the allocator sees to.** Work that uses the memory has finished before it goes. Whoever has registered
+/// the memory hears that it goes and comes; what has to stay where it is, stays, and is told.
 ///
 /// **Threads.** Sleeping and waking is done by one thread at a time, all else by any.
 public interface Sleeps {
     /// Whether this allocator, as it was opened, can.
     Availability canSleep();
 
-    /// Gives all physical memory back that may go; again, what had to stay the last time. With [SleepMode#DROP] also
-    /// gives up what is kept since an earlier sleep.
+    /// Gives all physical memory back that may go; again, what had to stay the last time. With [SleepMode#DROP]
+    /// also gives up what is kept since an earlier sleep.
     ///
     /// @param host where kept bytes go
     /// @return what went, and what stays and why

@@ -13,12 +13,12 @@ import java.util.List;
 import java.util.Locale;
 
 /// How fast a pool sleeps and wakes beside copies of the same bytes to and from pinned memory, in rounds that take
-/// turns. The first sleep pins the host memory, which the others use again. Contents are counted by a kernel after each
-/// waking; a difference ends it with an error.
+/// turns. The first sleep pins the host memory, which the others use again. Contents are counted by a kernel after
+/// each waking; a difference ends it with an error.
 ///
 /// Arguments: GiB (32), rounds (5), specs (`caching`, `caching:page_size=2MiB`). Prints a line of JSON for each
-/// median; times are the driver's, so virtual on a simulated GPU. `ofCopy` is the rate over that of the copy in the same
-/// direction.
+/// median; times are the driver's, so virtual on a simulated GPU. `ofCopy` is the rate over that of the copy in the
+/// same direction.
 public final class SleepRates {
     private static final long BLOCK = 256L << 20;
     private static final long CHUNK = 64L << 20;
@@ -53,8 +53,7 @@ public final class SleepRates {
     }
 
     private void measure(String spec) {
-        try (MemoryPool pool =
-                MemoryPool.builder(open.memory()).spec(spec).open()) {
+        try (MemoryPool pool = MemoryPool.builder(open.memory()).spec(spec).open()) {
             List<Long> blocks = new ArrayList<>();
             for (long at = 0; at < byteSize; at += BLOCK) {
                 long block = pool.allocate(BLOCK, 0, stream);

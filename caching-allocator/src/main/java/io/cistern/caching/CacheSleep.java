@@ -12,7 +12,8 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /// Sleeping and waking of a caching allocator on all its devices, together or not at all.
 ///
-/// **Threading.** One lock, held from the beginning of a waking until it is decided; closing the allocator takes it too.
+/// **Threading.** One lock, held from the beginning of a waking until it is decided; closing the allocator takes it
+/// too.
 final class CacheSleep implements Sleeps {
     private final Availability able;
     private final ReentrantLock lock = new ReentrantLock();

@@ -279,15 +279,11 @@ final class CachingAllocator extends LaneTable
 
     @Override
     public void grant(int device, int peer) {
-        cache(device)
-                .peers()
-                .ifPresentOrElse(
-                        peers -> sleep.exclude(() -> peers.grant(peer)),
-                        () -> {
-                            throw new UnsupportedOperationException("caching over " + options.source()
-                                    + " can't open its memory to device " + peer
-                                    + ": that is the source's business; open the pool over a source of pages");
-                        });
+        cache(device).peers().ifPresentOrElse(peers -> sleep.exclude(() -> peers.grant(peer)), () -> {
+            throw new UnsupportedOperationException("caching over " + options.source()
+                    + " can't open its memory to device " + peer
+                    + ": that is the source's business; open the pool over a source of pages");
+        });
     }
 
     private DeviceCache cache(int device) {

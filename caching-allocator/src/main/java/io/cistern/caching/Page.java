@@ -84,8 +84,8 @@ final class Page {
         return pins.contains(Pin.ASLEEP);
     }
 
-    /// Whether it may sleep: it will have other physical memory at the same address, which is all that graphs ask for,
-    /// but not those who know the memory itself.
+    /// Whether it may sleep: it will have other physical memory at the same address, which is all that graphs ask
+    /// for, but not those who know the memory itself.
     boolean maySleep() {
         return mappings.size() == 1 && Collections.disjoint(pins, STAYING);
     }

@@ -8,9 +8,9 @@ import java.util.List;
 
 /// Opens the pages of one device to others.
 ///
-/// 1. From now on what is mapped is open to the peer too. 2. Whoever began to map before has ended: he held the driver lock
-/// of his shard. 3. All mappings that there are, aliases included, are opened. If the driver refuses one, all are as
-/// before.
+/// 1. From now on what is mapped is open to the peer too. 2. Whoever began to map before has ended: he held the
+/// driver lock of his shard. 3. All mappings that there are, aliases included, are opened. If the driver refuses
+/// one, all are as before.
 ///
 /// **Threading.** One at a time, and not beside sleeping and waking, which map without those locks.
 final class PagePeers {

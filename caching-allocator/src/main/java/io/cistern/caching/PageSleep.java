@@ -14,15 +14,15 @@ import org.jspecify.annotations.Nullable;
 
 /// Sleeping and waking of one device's cache.
 ///
-/// **Sleep.** 1. Wait for the device. 2. Give back what is idle, and mappings of pages at home elsewhere, so that each
-/// page left has one address and bytes that somebody may want. 3. [Claim][PageTable#beginChange] these pages, and have
-/// them deregistered; who needs one where it is keeps it. 4. [Put them to sleep][SleepingPages].
+/// **Sleep.** 1. Wait for the device. 2. Give back what is idle, and mappings of pages at home elsewhere, so that
+/// each page left has one address and bytes that somebody may want. 3. [Claim][PageTable#beginChange] these pages,
+/// and have them deregistered; who needs one where it is keeps it. 4. [Put them to sleep][SleepingPages].
 ///
-/// **Wake.** 1. Pages whose blocks were all freed meanwhile are let go. 2. The others get memory and their bytes, and are
-/// registered again.
+/// **Wake.** 1. Pages whose blocks were all freed meanwhile are let go. 2. The others get memory and their bytes,
+/// and are registered again.
 ///
-/// **Threading.** By one thread at a time. While pages are claimed nobody else moves, unmaps or releases them; frees
-/// change only the blocks.
+/// **Threading.** By one thread at a time. While pages are claimed nobody else moves, unmaps or releases them;
+/// frees change only the blocks.
 final class PageSleep {
     private final CudaDriver driver;
     private final DeviceCache cache;
@@ -41,8 +41,8 @@ final class PageSleep {
         return asleep.isEmpty();
     }
 
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all is awake that can be, and [#isEmpty] if
-    /// that is all
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all is awake that can be, and [#isEmpty]
+    /// if that is all
     TrimResult sleep(SleepMode mode, PinnedMemory host) {
         if (mode == SleepMode.DROP) {
             asleep.forEach(SleepingPages::dropKept);

@@ -5,8 +5,8 @@ import io.cistern.cuda.CudaException;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// Copies between sleeping pages and the host, on a stream of their own, in batches that can be waited for one by one.
-/// Without kept bytes it does nothing.
+/// Copies between sleeping pages and the host, on a stream of their own, in batches that can be waited for one by
+/// one. Without kept bytes it does nothing.
 final class SleepCopies implements AutoCloseable {
     private final CudaDriver driver;
     private final int device;
@@ -31,10 +31,12 @@ final class SleepCopies implements AutoCloseable {
         if (kept == null) {
             return;
         }
-        Sleeper.forEachRun(batch, (address, byteSize, offset) -> kept.forEachPart(
-                offset,
-                byteSize,
-                (from, host, size) -> driver.copies().toHost(device, host, address + from, size, stream)));
+        Sleeper.forEachRun(
+                batch,
+                (address, byteSize, offset) -> kept.forEachPart(
+                        offset,
+                        byteSize,
+                        (from, host, size) -> driver.copies().toHost(device, host, address + from, size, stream)));
         driver.events().record(device, mark(number), stream);
     }
 
@@ -56,10 +58,13 @@ final class SleepCopies implements AutoCloseable {
     /// Begins to copy a batch back.
     void restore(List<Sleeper> batch) {
         if (kept != null) {
-            Sleeper.forEachRun(batch, (address, byteSize, offset) -> kept.forEachPart(
-                    offset,
-                    byteSize,
-                    (from, host, size) -> driver.copies().toDevice(device, address + from, host, size, stream)));
+            Sleeper.forEachRun(
+                    batch,
+                    (address, byteSize, offset) -> kept.forEachPart(
+                            offset,
+                            byteSize,
+                            (from, host, size) ->
+                                    driver.copies().toDevice(device, address + from, host, size, stream)));
         }
     }
 

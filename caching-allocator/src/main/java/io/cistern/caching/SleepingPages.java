@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// Pages that fell asleep together: their physical memory is gone, their addresses stay reserved, their bytes are on
-/// the host or given up.
+/// Pages that fell asleep together: their physical memory is gone, their addresses stay reserved, their bytes are
+/// on the host or given up.
 ///
 /// ```
 /// sleep   copy  batch 0 │ batch 1 │ batch 2 │
@@ -21,9 +21,10 @@ import org.jspecify.annotations.Nullable;
 ///         copy        │ batch 0 │ batch 1 │ batch 2
 /// ```
 ///
-/// Mapping and unmapping costs the host some 30 µs a page of whatever size, copying one of 2 MiB the link 38 µs: so one
-/// hides behind the other. A failure takes back what was done; each page knows how far it got ([Page#hasMemory],
-/// [Page#isMapped], [Sleeper#isWhole]), so that what the driver would not take back is found again by the next try.
+/// Mapping and unmapping costs the host some 30 µs a page of whatever size, copying one of 2 MiB the link 38 µs: so
+/// one hides behind the other. A failure takes back what was done; each page knows how far it got
+/// ([Page#hasMemory], [Page#isMapped], [Sleeper#isWhole]), so that what the driver would not take back is found
+/// again by the next try.
 ///
 /// **Threading.** By one thread at a time; the pages are [claimed][PageTable#beginChange].
 final class SleepingPages {
@@ -146,8 +147,10 @@ final class SleepingPages {
                 page.isMapped = true;
             }
         }
-        Sleeper.forEachRun(batch, (address, byteSize, _) -> pages.memory.setAccess(
-                pages.device, address, byteSize, pages.accessors, AccessRights.READ_WRITE));
+        Sleeper.forEachRun(
+                batch,
+                (address, byteSize, _) -> pages.memory.setAccess(
+                        pages.device, address, byteSize, pages.accessors, AccessRights.READ_WRITE));
     }
 
     /// Takes back what a wake did that is not [settled][#settle], or what an earlier one had to leave.

@@ -294,7 +294,8 @@ final class ManyDevicesTests {
 
     @Test
     void accessThatTheDriverRefusesIsRefusedToAll() {
-        MemoryPool pool = MemoryPool.builder(memory).spec("caching:page_size=2MiB").open();
+        MemoryPool pool =
+                MemoryPool.builder(memory).spec("caching:page_size=2MiB").open();
         long block = pool.allocate(20 * MIB, 0, streams[0]);
         long mine = memory.allocate(20 * MIB, 4, streams[4]);
         gpu.faults().failOn(DriverCall.MEM_SET_ACCESS, 5, 1, CudaResult.UNKNOWN);

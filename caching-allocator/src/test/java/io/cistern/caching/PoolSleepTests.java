@@ -83,11 +83,13 @@ final class PoolSleepTests extends PoolFixture {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"caching", "caching:page_size=2MiB", "caching:stable_mapping=true", "caching:check=checked"})
+    @ValueSource(
+            strings = {"caching", "caching:page_size=2MiB", "caching:stable_mapping=true", "caching:check=checked"})
     void keptContentsAreThereAgainAtTheSameAddresses(String spec) {
         try (MemoryPool pool = builder().spec(spec).open()) {
             List<Block> blocks = mixed(pool);
-            List<Long> addresses = blocks.stream().map(block -> block.buffer.address()).toList();
+            List<Long> addresses =
+                    blocks.stream().map(block -> block.buffer.address()).toList();
             long reserved = pool.reservedBytes(DEVICE).orElseThrow();
             TrimResult slept = pool.sleep(SleepMode.KEEP);
             assertThat(usedBytes()).isZero();
@@ -108,11 +110,13 @@ final class PoolSleepTests extends PoolFixture {
     void droppedMemoryComesBackAtTheSameAddressesWithoutACopy() {
         try (MemoryPool pool = builder().open()) {
             List<Block> blocks = mixed(pool);
-            long before = gpu.calls().of(DriverCall.MEMCPY_DTOH_ASYNC) + gpu.calls().of(DriverCall.MEMCPY_HTOD_ASYNC);
+            long before =
+                    gpu.calls().of(DriverCall.MEMCPY_DTOH_ASYNC) + gpu.calls().of(DriverCall.MEMCPY_HTOD_ASYNC);
             pool.sleep(SleepMode.DROP);
             assertThat(usedBytes()).isZero();
             pool.wake();
-            assertThat(gpu.calls().of(DriverCall.MEMCPY_DTOH_ASYNC) + gpu.calls().of(DriverCall.MEMCPY_HTOD_ASYNC))
+            assertThat(gpu.calls().of(DriverCall.MEMCPY_DTOH_ASYNC)
+                            + gpu.calls().of(DriverCall.MEMCPY_HTOD_ASYNC))
                     .isEqualTo(before);
             for (Block block : blocks) {
                 block.buffer.copyFrom(MemorySegment.ofArray(block.contents));
@@ -359,7 +363,9 @@ final class PoolSleepTests extends PoolFixture {
                 close(blocks);
                 free(allocate(32 * MIB));
             }
-            var figures = pool.extension(io.cistern.spi.DetailedStatistics.class).orElseThrow().statistics(DEVICE);
+            var figures = pool.extension(io.cistern.spi.DetailedStatistics.class)
+                    .orElseThrow()
+                    .statistics(DEVICE);
             assertThat(figures.get("reserved_bytes.all.current"))
                     .isEqualTo(figures.get("reserved_bytes.small_pool.current")
                             + figures.get("reserved_bytes.large_pool.current"));
@@ -431,7 +437,8 @@ final class PoolSleepTests extends PoolFixture {
                 gpu.streams().synchronize(DEVICE, stream);
                 byte[] expected = new byte[8 << 20];
                 java.util.Arrays.fill(expected, (byte) 7);
-                assertThat(read.segment().mismatch(MemorySegment.ofArray(expected))).isEqualTo(-1);
+                assertThat(read.segment().mismatch(MemorySegment.ofArray(expected)))
+                        .isEqualTo(-1);
             }
             memory.free(alive, stream);
         }

@@ -9,8 +9,8 @@ import java.util.stream.LongStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// How long sleeping and waking takes on the simulated GPU's clock, whose calls and copies take what they were measured
-/// to take on an H200.
+/// How long sleeping and waking takes on the simulated GPU's clock, whose calls and copies take what they were
+/// measured to take on an H200.
 final class SleepRateTests extends PoolFixture {
     private static final long BYTES = 512 * MIB;
 

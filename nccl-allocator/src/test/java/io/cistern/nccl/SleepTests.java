@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 
-/// Registered pools that sleep: what a communicator knows is deregistered before its memory goes, and registered when it
-/// is back.
+/// Registered pools that sleep: what a communicator knows is deregistered before its memory goes, and registered
+/// when it is back.
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 final class SleepTests {
     private static final long MIB = 1L << 20;
@@ -59,7 +59,9 @@ final class SleepTests {
     }
 
     private MemoryPool pool() {
-        return MemoryPool.builder(memory).spec("caching:source=vmm,page_size=2MiB").open();
+        return MemoryPool.builder(memory)
+                .spec("caching:source=vmm,page_size=2MiB")
+                .open();
     }
 
     @Test

@@ -6,8 +6,8 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// Failures on demand: which call fails, on one device or on all, after how many more, how often, with what. Safe for
-/// use by many threads.
+/// Failures on demand: which call fails, on one device or on all, after how many more, how often, with what. Safe
+/// for use by many threads.
 public final class Faults {
     private static final int ALL_DEVICES = -1;
 

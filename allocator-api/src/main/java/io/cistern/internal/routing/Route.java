@@ -23,7 +23,8 @@ public final class Route {
     @Nullable
     Budgets budgets;
 
-    /// Where allocations go: the maker, or null while it is closed, suspended or asleep. Frees always go to the maker.
+    /// Where allocations go: the maker, or null while it is closed, suspended or asleep. Frees always go to the
+    /// maker.
     volatile @Nullable DeviceAllocator entrance;
 
     /// Where frees go: the maker, or what [CaptureRoutes] puts in front of it while streams are captured. A

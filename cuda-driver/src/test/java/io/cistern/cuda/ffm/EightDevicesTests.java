@@ -14,8 +14,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Calls on eight devices from one thread: each is made in the context of its device, and what was current before is
-/// current again. The fake's primary contexts are 0xc0 to 0xc7.
+/// Calls on eight devices from one thread: each is made in the context of its device, and what was current before
+/// is current again. The fake's primary contexts are 0xc0 to 0xc7.
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 final class EightDevicesTests {
     private static final int DEVICES = 8;
