@@ -436,12 +436,9 @@ final class DeviceCache {
         return growth.pages().map(table -> new PagePeers(this, table));
     }
 
-    /// Waits for growth that began before.
+    /// Waits for growth that began before: who grows holds the driver lock until his pages are published.
     void awaitGrowth() {
-        for (StreamShard shard : shards()) {
-            shard.driverLock.lock();
-            shard.driverLock.unlock();
-        }
+        shards().forEach(this::survey);
     }
 
     /// Gives back what is idle, without waiting.
