@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CudaException;
 import io.cistern.spi.PeerAccess;
 import java.util.List;
 import java.util.Optional;
@@ -338,10 +339,20 @@ public final class MemoryPool implements AutoCloseable {
         if (uses.decrementAndGet() == 0) {
             try {
                 for (int device = 0; device < memory.environment().deviceCount(); device++) {
-                    allocator.trim(device, 0);
+                    giveBackIdle(device);
                 }
             } finally {
                 allocator.close();
+            }
+        }
+    }
+
+    private void giveBackIdle(int device) {
+        try {
+            allocator.trim(device, 0);
+        } catch (CudaException dead) {
+            if (!dead.result().endsContext()) { // else it went with its context
+                throw dead;
             }
         }
     }

@@ -86,6 +86,9 @@ final class PageSleep {
     }
 
     private long sleep(List<Page> claimed, @Nullable PinnedMemory host) {
+        if (claimed.isEmpty()) {
+            return 0;
+        }
         SleepingPages together = new SleepingPages(driver, table, claimed);
         try {
             together.fallAsleep(host);

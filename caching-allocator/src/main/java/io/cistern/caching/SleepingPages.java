@@ -157,8 +157,13 @@ final class SleepingPages {
     void sleepAgain() {
         Throwable refusals = new IllegalStateException("what the driver would not take back stays awake");
         sleepers.stream().filter(sleeper -> sleeper.hasGone).forEach(sleeper -> takeBack(sleeper, refusals));
-        for (Throwable refusal : refusals.getSuppressed()) {
-            LOG.log(Level.WARNING, "a page of a sleeping pool stays reserved for now: {0}", refusal.getMessage());
+        Throwable[] all = refusals.getSuppressed();
+        if (all.length > 0) {
+            LOG.log(
+                    Level.WARNING,
+                    "{0} pages of a sleeping pool stay reserved for now: {1}",
+                    all.length,
+                    all[0].getMessage());
         }
     }
 

@@ -181,6 +181,38 @@ final class ManyDevicesTests {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"caching", "caching:source=linear", "caching:splits=false", "direct"})
+    void aDriverThatIsGoneIsSurvived(String spec) {
+        MemoryPool pool = MemoryPool.builder(memory).spec(spec).open();
+        long[] blocks = IntStream.range(0, DEVICES)
+                .mapToLong(device -> pool.allocate(4 * MIB, device, streams[device]))
+                .toArray();
+        long second = gpu.streams().create(BAD);
+        gpu.close();
+        for (int device = 0; device < DEVICES; device++) {
+            memory.free(blocks[device], device == BAD ? second : streams[device]);
+        }
+        assertThat(pool.liveBlocks()).isZero();
+        pool.close();
+        assertThat(pool.isDrained()).isTrue();
+        memory.close();
+        assertThatThrownBy(() -> gpu.memory().freeBytes(0)).hasMessageContaining("DEINITIALIZED");
+    }
+
+    @Test
+    void aSleepingPoolIsSurvivedToo() {
+        MemoryPool pool = MemoryPool.builder(memory).open();
+        long block = pool.allocate(4 * MIB, 0, streams[0]);
+        pool.sleep(SleepMode.KEEP);
+        gpu.close();
+        assertThatThrownBy(pool::wake).isInstanceOf(CudaException.class);
+        memory.free(block, streams[0]);
+        pool.close();
+        assertThat(pool.isDrained()).isTrue();
+        memory.close();
+    }
+
     @Test
     void poolsOnADeadDeviceSleepNoMoreAndCloseAllTheSame() {
         MemoryPool pool = MemoryPool.builder(memory).open();

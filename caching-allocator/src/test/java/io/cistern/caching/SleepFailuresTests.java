@@ -19,16 +19,19 @@ import org.junit.jupiter.params.provider.ValueSource;
 /// Each driver call of going to sleep and of waking fails, early and late, once and for good: contents are there in
 /// the end, and nothing is lost or counted wrongly.
 final class SleepFailuresTests extends PoolFixture {
-    /// Several batches of pages.
-    private static final int BYTES = 150 << 20;
+    /// More than one batch of pages.
+    private static final int BYTES = 70 << 20;
 
     private static final long SEED = 7;
 
-    private final byte[] contents = new byte[BYTES];
+    private static final byte[] CONTENTS = new byte[BYTES];
+
+    static {
+        new SplittableRandom(SEED).nextBytes(CONTENTS);
+    }
 
     SleepFailuresTests() {
         super(256 * MIB);
-        new SplittableRandom(SEED).nextBytes(contents);
     }
 
     private MemoryPool pool(String options) {
@@ -38,7 +41,7 @@ final class SleepFailuresTests extends PoolFixture {
     private long filled(MemoryPool pool) {
         long block = pool.allocate(BYTES, DEVICE, stream);
         try (PinnedBuffer host = memory.pinned().allocate(BYTES)) {
-            host.segment().copyFrom(MemorySegment.ofArray(contents));
+            host.segment().copyFrom(MemorySegment.ofArray(CONTENTS));
             gpu.copies().toDevice(DEVICE, block, host.segment(), BYTES, stream);
             gpu.streams().synchronize(DEVICE, stream);
         }
@@ -49,7 +52,7 @@ final class SleepFailuresTests extends PoolFixture {
         try (PinnedBuffer host = memory.pinned().allocate(BYTES)) {
             gpu.copies().toHost(DEVICE, host.segment(), block, BYTES, stream);
             gpu.streams().synchronize(DEVICE, stream);
-            assertThat(host.segment().mismatch(MemorySegment.ofArray(contents))).isEqualTo(-1);
+            assertThat(host.segment().mismatch(MemorySegment.ofArray(CONTENTS))).isEqualTo(-1);
         }
     }
 
@@ -62,15 +65,15 @@ final class SleepFailuresTests extends PoolFixture {
     @ParameterizedTest(name = "{0} after {1}, then {2} times")
     @CsvSource({
         "MEM_CREATE, 0, 1",
-        "MEM_CREATE, 60, 1",
+        "MEM_CREATE, 33, 1",
         "MEM_CREATE, 0, 1000",
         "MEM_MAP, 0, 1",
-        "MEM_MAP, 60, 1000",
+        "MEM_MAP, 33, 1000",
         "MEM_SET_ACCESS, 0, 1",
-        "MEM_SET_ACCESS, 2, 1000",
+        "MEM_SET_ACCESS, 1, 1000",
         "STREAM_CREATE, 0, 1",
         "MEMCPY_HTOD_ASYNC, 0, 1",
-        "MEMCPY_HTOD_ASYNC, 2, 1000",
+        "MEMCPY_HTOD_ASYNC, 1, 1000",
         "STREAM_SYNCHRONIZE, 0, 1",
         "STREAM_SYNCHRONIZE, 0, 1000"
     })
@@ -136,11 +139,11 @@ final class SleepFailuresTests extends PoolFixture {
         "EVENT_RECORD, 0, 1",
         "EVENT_RECORD, 1, 1000",
         "EVENT_SYNCHRONIZE, 0, 1",
-        "EVENT_SYNCHRONIZE, 2, 1000",
+        "EVENT_SYNCHRONIZE, 1, 1000",
         "MEMCPY_DTOH_ASYNC, 0, 1",
-        "MEMCPY_DTOH_ASYNC, 2, 1000",
+        "MEMCPY_DTOH_ASYNC, 1, 1000",
         "MEM_UNMAP, 0, 1",
-        "MEM_UNMAP, 60, 1000"
+        "MEM_UNMAP, 33, 1000"
     })
     void aSleepThatFailsIsAwake(DriverCall call, int after, int times) {
         try (MemoryPool pool = pool("")) {
@@ -166,7 +169,7 @@ final class SleepFailuresTests extends PoolFixture {
     void aSleepThatFailsAndCanNotBeTakenBackSleepsAndLosesNothing() {
         try (MemoryPool pool = pool("")) {
             long block = filled(pool);
-            gpu.faults().failOn(DriverCall.MEM_UNMAP, 60, 1000, CudaResult.UNKNOWN);
+            gpu.faults().failOn(DriverCall.MEM_UNMAP, 33, 1000, CudaResult.UNKNOWN);
             gpu.faults().failOn(DriverCall.MEM_CREATE, 10, 1000, CudaResult.OUT_OF_MEMORY);
             assertThatThrownBy(() -> pool.sleep(SleepMode.KEEP)).isInstanceOf(CudaException.class);
             gpu.faults().clear();

@@ -12,10 +12,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 /// How long sleeping and waking takes on the simulated GPU's clock, whose calls and copies take what they were
 /// measured to take on an H200.
 final class SleepRateTests extends PoolFixture {
-    private static final long BYTES = 512 * MIB;
+    private static final long BYTES = 256 * MIB;
 
     SleepRateTests() {
-        super(1024 * MIB);
+        super(512 * MIB);
     }
 
     @ParameterizedTest
