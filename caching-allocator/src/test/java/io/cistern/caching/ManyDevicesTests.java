@@ -8,6 +8,8 @@ import io.cistern.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
+import io.cistern.PinnedBuffer;
+import io.cistern.Scope;
 import io.cistern.SleepMode;
 import io.cistern.TrimMode;
 import io.cistern.cuda.CudaException;
@@ -19,6 +21,7 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -272,6 +275,38 @@ final class ManyDevicesTests {
         pool.close();
         assertThat(gpu.devices().enterContext(1)).isEqualTo(gpu.devices().primaryContext(0));
         gpu.devices().leaveContext(1, before);
+    }
+
+    @Test
+    void aProcessThatUsesOneDeviceMakesNoContextOnTheOthers() {
+        SimulatedGpu fresh =
+                SimulatedGpu.builder().devices(DEVICES).capacityBytes(CAPACITY).build();
+        try (DeviceMemory own = DeviceMemory.open(fresh, found())) {
+            long stream = fresh.streams().create(BAD);
+            try (MemoryPool pool = MemoryPool.builder(own).open();
+                    Scope _ = pool.enter();
+                    DeviceBuffer buffer = DeviceBuffer.allocate(own, MIB, BAD, stream)) {
+                buffer.copyFrom(MemorySegment.ofArray(new byte[1 << 20]));
+                pool.sleep(SleepMode.KEEP);
+                pool.wake();
+                own.recordUse(buffer.address(), fresh.streams().create(BAD));
+                own.trim(BAD, 0, TrimMode.SYNCHRONIZE);
+            }
+            own.pinned().trim();
+        }
+        assertThat(IntStream.range(0, DEVICES).filter(fresh.devices()::isUsed)).containsExactly(BAD);
+    }
+
+    @Test
+    void pinnedMemoryComesFromADeviceWhoseContextLives() {
+        try (PinnedBuffer _ = memory.pinned().allocate(MIB)) {
+            kill(0);
+        }
+        memory.pinned().trim();
+        try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, MIB, 1, streams[1])) {
+            buffer.copyFrom(MemorySegment.ofArray(new byte[1 << 20]));
+        }
+        assertThat(memory.pinned().trim()).isPositive();
     }
 
     @Test

@@ -10,7 +10,8 @@ import io.cistern.SleepMode;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/// A model leaves the GPU while nobody asks it: its weights go to the host, its cache is given up, its addresses stay.
+/// A model leaves the GPU while nobody asks it: its weights go to the host, its cache is given up, its addresses
+/// stay.
 public final class SleepingModel {
     private static final int DEVICE = 0;
     private static final int MIB = 1 << 20;
@@ -35,7 +36,8 @@ public final class SleepingModel {
             try {
                 layer.fill((byte) 0);
             } catch (MemoryAsleepException asleep) {
-                System.out.println("not used: " + String.valueOf(asleep.getMessage()).replaceAll(".*: ", ""));
+                System.out.println(
+                        "not used: " + String.valueOf(asleep.getMessage()).replaceAll(".*: ", ""));
             }
 
             memory.wake("weights");

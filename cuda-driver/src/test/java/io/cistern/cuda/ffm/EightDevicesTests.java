@@ -54,6 +54,20 @@ final class EightDevicesTests {
     }
 
     @Test
+    void onlyDevicesThatWereAskedForSomethingGetAContext() {
+        try (NativeDriver fresh = library.open()) {
+            fresh.capabilities();
+            fresh.devices().name(2);
+            fresh.memory().free(6, 0x10);
+            for (int device = 0; device < DEVICES; device++) {
+                assertThat(fresh.devices().isUsed(device))
+                        .as("device %d", device)
+                        .isEqualTo(device == 6);
+            }
+        }
+    }
+
+    @Test
     void eachCallIsMadeInTheContextOfItsDevice() {
         library.setContext(0xc0);
         for (int device = 0; device < DEVICES; device++) {
