@@ -111,11 +111,13 @@ public abstract class SleepingPools extends GraphFixture {
         try (MemoryPool pool = pool(spec)) {
             long weights = written(pool, LARGE, 7);
             long result = written(pool, LARGE, 0);
+            long stamp = written(pool, MIB, 0);
             GraphCapture capture = capture();
             try (Scope _ = pool.enter()) {
                 long scratch = allocate(LARGE);
                 copy(scratch, weights, LARGE, stream);
                 copy(result, scratch, LARGE, stream);
+                write(stamp, MIB, 77, stream);
                 memory.free(scratch, stream);
             }
             long executable = executable(capture);
@@ -125,13 +127,16 @@ public abstract class SleepingPools extends GraphFixture {
                 assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
                 pool.wake();
                 write(result, LARGE, 1000 + i, stream);
+                write(stamp, MIB, 1000 + i, stream);
                 launch(executable);
-                assertHolds(result, LARGE, 7);
+                assertHolds(stamp, MIB, 77); // by a kernel
+                assertHolds(result, LARGE, 7); // by copies
             }
             destroy(executable);
             awaitGone(capture.memory());
             memory.free(weights, stream);
             memory.free(result, stream);
+            memory.free(stamp, stream);
         }
     }
 
