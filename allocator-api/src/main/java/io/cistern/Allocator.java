@@ -297,6 +297,20 @@ public final class Allocator implements AutoCloseable {
         maker.free(maker.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
+    /// Refuses allocations until [#wake], and waits for those under way in other threads.
+    void sleep() {
+        for (Route route : routes) {
+            router.sleep(route);
+        }
+    }
+
+    /// Ends that.
+    void wake() {
+        for (Route route : routes) {
+            router.wake(route);
+        }
+    }
+
     /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the driver
     /// when the last live block has been freed, which may be now. Closing twice does nothing.
     @Override

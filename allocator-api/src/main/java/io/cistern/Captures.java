@@ -113,7 +113,17 @@ final class Captures implements CaptureRoutes {
         collect();
     }
 
-    private boolean isOn(int device) {
+    /// @param what can't be done else
+    /// @throws IllegalStateException if a stream of the device is captured
+    void requireNone(int device, String what) {
+        if (isOn(device)) {
+            throw new IllegalStateException(
+                    what + " while a stream of device " + device + " is captured: end the capture first");
+        }
+    }
+
+    /// Whether a stream of the device is captured.
+    boolean isOn(int device) {
         for (StreamCapture capture : underWay) {
             if (capture.device == device) {
                 return true;

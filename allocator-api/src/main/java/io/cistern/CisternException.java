@@ -10,6 +10,7 @@ public sealed class CisternException extends RuntimeException
                 UnknownAddressException,
                 UnusableStreamException,
                 MemoryMisuseException,
+                MemoryAsleepException,
                 SharingException,
                 AllocatorContractException {
     @Serial

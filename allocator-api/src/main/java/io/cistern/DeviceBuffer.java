@@ -144,6 +144,7 @@ public final class DeviceBuffer implements AutoCloseable {
     /// work that uses it before.
     ///
     /// @throws IllegalStateException if the buffer is closed, or its parent or arena ended
+    /// @throws MemoryAsleepException if its pool is [asleep][MemoryPool#sleep], as whatever else uses the memory
     public long address() {
         long present = address;
         if (present < 0) {
@@ -152,6 +153,9 @@ public final class DeviceBuffer implements AutoCloseable {
         Lifetime depends = lifetime;
         if (depends != null && depends.isOver()) {
             throw new IllegalStateException(this + " can't be used: " + depends.whatEnded());
+        }
+        if (memory.anyAsleep) {
+            memory.requireAwake(depends == null ? present : depends.block(present));
         }
         return present;
     }

@@ -12,6 +12,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.BlockRecords;
 import io.cistern.spi.Catalog;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -272,11 +273,13 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     ///     work until then counts
     /// @throws UnknownAddressException if no live block begins there
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
+    /// @throws MemoryAsleepException if its pool is asleep
     public void recordUse(long address, long stream) {
         if (address == 0) {
             return;
         }
         try {
+            requireAwake(address);
             captures.usedElsewhere(address);
             uses.recordUse(address, stream);
         } catch (UnknownAddressException unknown) {
@@ -314,10 +317,23 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
     /// released, and a later stream with the same handle does not meet it. Not announcing breaks the contract.
     public void streamClosing(int device, long stream) {
-        uses.streamClosing(device, stream);
-        pinned.streamClosing(device, stream);
-        for (Allocator allocator : allocators) {
-            allocator.streamClosing(device, stream);
+        List<Runnable> told = new ArrayList<>(
+                List.of(() -> uses.streamClosing(device, stream), () -> pinned.streamClosing(device, stream)));
+        allocators.forEach(allocator -> told.add(() -> allocator.streamClosing(device, stream)));
+        RuntimeException first = null;
+        for (Runnable each : told) {
+            try {
+                each.run();
+            } catch (RuntimeException failure) { // the others must hear of it all the same
+                if (first == null) {
+                    first = failure;
+                } else {
+                    first.addSuppressed(failure);
+                }
+            }
+        }
+        if (first != null) {
+            throw first;
         }
     }
 
@@ -403,6 +419,43 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
         allocators.forEach(allocator -> allocator.resetTotals(device));
+    }
+
+    /// Puts all pools of a [tag][MemoryPoolBuilder#tag] to sleep, or none: see [MemoryPool#sleep].
+    ///
+    /// @return what went and what stays, of all of them
+    /// @throws IllegalArgumentException if no pool has it
+    /// @throws UnsupportedOperationException if one of them can't
+    public TrimResult sleep(String tag, SleepMode mode) {
+        return new PoolSleep(this, tagged(tag)).sleep(mode);
+    }
+
+    /// Wakes all pools of a tag that are asleep, or none: see [MemoryPool#wake].
+    ///
+    /// @throws IllegalArgumentException if no pool has it
+    /// @throws DeviceOutOfMemoryException if there is not enough memory for all: then all sleep on
+    public void wake(String tag) {
+        new PoolSleep(this, tagged(tag)).wake();
+    }
+
+    private List<MemoryPool> tagged(String tag) {
+        List<MemoryPool> tagged =
+                pools().stream().filter(pool -> pool.tag().equals(tag)).toList();
+        if (tagged.isEmpty()) {
+            throw new IllegalArgumentException("no pool has the tag '" + tag + "'");
+        }
+        return tagged;
+    }
+
+    /// Throws if a block is asleep, for code that is about to use a bare address: what a [DeviceBuffer] asks of
+    /// itself.
+    ///
+    /// @param address where a block begins; anything else is awake
+    /// @throws MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]
+    public void requireAwake(long address) {
+        if (anyAsleep) {
+            router.requireAwake(address);
+        }
     }
 
     /// The pools that are in use or still have live blocks, in the order of opening.

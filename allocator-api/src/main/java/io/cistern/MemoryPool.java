@@ -1,10 +1,14 @@
 package io.cistern;
 
+import io.cistern.cuda.CudaException;
+import io.cistern.spi.PeerAccess;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /// A private set of device memory: segments of its own from a source of its own, with its own statistics, limit and
@@ -32,6 +36,9 @@ public final class MemoryPool implements AutoCloseable {
     private final AllocatorSpec spec;
     private final Allocator allocator;
     private final boolean lends;
+
+    /// Held by who puts it to sleep or wakes it.
+    final ReentrantLock sleeping = new ReentrantLock();
 
     /// Below 1 the pool is at its end, and no use begins any more.
     private final AtomicInteger uses = new AtomicInteger(1);
@@ -235,6 +242,79 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.trim(device, keepBytes);
     }
 
+    /// Lets a device read and write what the pool has on another one, now and later, under the same addresses: by
+    /// kernels and copies of its own. Memory of other pools is not opened. Order between the devices' streams is
+    /// the program's.
+    ///
+    /// @param device where the memory is
+    /// @param peer who gets access; the device itself has it
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws SharingException [SharingException.Reason#NOT_SUPPORTED] if there is no way between them
+    /// @throws UnsupportedOperationException if the pool's allocator can't open its memory
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then it is open to whom it was before
+    public void openTo(int device, int peer) {
+        if (allocator.checkedDevice(device) == allocator.checkedDevice(peer)) {
+            return;
+        }
+        if (!memory.driver().peers().canAccess(/* device= */ peer, /* peer= */ device)) {
+            throw new SharingException(
+                    SharingException.Reason.NOT_SUPPORTED,
+                    "device " + peer + " can't reach memory of device " + device
+                            + ": the driver knows no path between them; copy instead");
+        }
+        extension(PeerAccess.class)
+                .orElseThrow(() -> new UnsupportedOperationException(
+                        this + " can't be opened to device " + peer + ": its allocator has no extension "
+                                + PeerAccess.class.getName() + ", as caching over pages and async have"))
+                .grant(device, peer);
+    }
+
+    /// Opens what the pool has on each of two devices to the other one: see [#openTo].
+    public void openBetween(int one, int other) {
+        openTo(one, other);
+        openTo(other, one);
+    }
+
+    /// Gives the pool's physical memory back to the driver, on all devices, while its blocks keep their addresses:
+    /// for whoever needs the GPU meanwhile. Waits for the work of those devices. Graphs over the memory stay valid,
+    /// and are launched again after [#wake].
+    ///
+    /// **While it is asleep** allocating from it, and whatever uses a [DeviceBuffer] in it, is a
+    /// [MemoryAsleepException]; what gets bare addresses, by a launch or a graph, is not seen and reads memory that
+    /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on; what is
+    /// reserved is what had to stay. The pool may be closed.
+    ///
+    /// **Kept contents** are in [pinned memory][DeviceMemory#pinned], which stays pinned for the next time; the
+    /// first time waits for it to be pinned.
+    ///
+    /// Once more while it is asleep: what had to stay is tried again, and with [SleepMode#DROP] what was kept is
+    /// given up.
+    ///
+    /// @return what went and what stays: what is registered or exported and needed where it is
+    /// @throws UnsupportedOperationException if the allocator of the pool can't part addresses from memory
+    /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream of its devices is
+    ///     captured
+    /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much; then the pool is awake,
+    ///     unless it [is asleep][#isAsleep] because the driver would not take that back either
+    public TrimResult sleep(SleepMode mode) {
+        return new PoolSleep(memory, List.of(this)).sleep(mode);
+    }
+
+    /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept. Awake, nothing
+    /// happens. If the device has not enough, other allocators give their idle memory back first.
+    ///
+    /// @throws DeviceOutOfMemoryException if there is not enough memory now: the pool sleeps on, and nothing is
+    ///     lost
+    /// @throws io.cistern.cuda.CudaException if the driver refuses: then too
+    public void wake() {
+        new PoolSleep(memory, List.of(this)).wake();
+    }
+
+    /// Whether it [sleeps][#sleep].
+    public boolean isAsleep() {
+        return memory.pools.isAsleep(this);
+    }
+
     /// Ends the program's own use, and so the pool, unless a scope still uses it: that serves on until it ends.
     /// [#liveBlocks] says what is alive. The pool lends to nobody any more. Closing twice does nothing.
     @Override
@@ -259,10 +339,20 @@ public final class MemoryPool implements AutoCloseable {
         if (uses.decrementAndGet() == 0) {
             try {
                 for (int device = 0; device < memory.environment().deviceCount(); device++) {
-                    allocator.trim(device, 0);
+                    giveBackIdle(device);
                 }
             } finally {
                 allocator.close();
+            }
+        }
+    }
+
+    private void giveBackIdle(int device) {
+        try {
+            allocator.trim(device, 0);
+        } catch (CudaException dead) {
+            if (!dead.result().endsContext()) { // else it went with its context
+                throw dead;
             }
         }
     }

@@ -28,13 +28,16 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any thread may call any method at any time.
 abstract sealed class OpenAllocators permits DeviceMemory {
     final Router router = new Router();
-    final Pools pools = new Pools(router);
+    final Pools pools = new Pools(router, any -> anyAsleep = any);
     final Leaks leaks;
     final CopyOnWriteArrayList<Allocator> allocators = new CopyOnWriteArrayList<>();
 
     /// By device, written by [CurrentAllocators]. Always null while a watch is to see what is allocated outside
     /// scopes: so its cost is nothing where there is none.
     final @Nullable Route[] currentRoutes;
+
+    /// Whether a pool is asleep: so that at other times buffers need to ask nothing more.
+    volatile boolean anyAsleep;
 
     private final CudaDriver driver;
     private final DriverEnvironment environment;

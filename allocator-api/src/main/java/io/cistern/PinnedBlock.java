@@ -6,7 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/// A piece of pinned memory: handed out, waiting for streams, or idle. All but `memory` and `sizeClass` is guarded by
+/// A piece of pinned memory: handed out, waiting for streams, or idle. What is not final is guarded by
 /// the lock of its [PinnedMemory].
 final class PinnedBlock {
     /// A stream that exists.
@@ -18,6 +18,9 @@ final class PinnedBlock {
     final MemorySegment memory;
     final int sizeClass;
 
+    /// In whose context it was pinned.
+    final int device;
+
     /// Whether streams or fences were ever recorded since it was handed out; read without the lock by who closes it,
     /// after all who recorded.
     volatile boolean used;
@@ -28,8 +31,9 @@ final class PinnedBlock {
     /// What it waits for once it is freed.
     final List<Fence> fences = new ArrayList<>();
 
-    PinnedBlock(MemorySegment memory, int sizeClass) {
+    PinnedBlock(MemorySegment memory, int sizeClass, int device) {
         this.memory = memory;
         this.sizeClass = sizeClass;
+        this.device = device;
     }
 }

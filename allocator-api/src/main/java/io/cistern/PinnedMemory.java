@@ -91,7 +91,7 @@ public final class PinnedMemory {
         if (byteSize != 0) {
             throw new IllegalArgumentException("byteSize of pinned memory: " + byteSize + ", must be 0 to 4 TiB");
         }
-        return new PinnedBuffer(this, new PinnedBlock(MemorySegment.NULL, NO_SIZE_CLASS), byteSize);
+        return new PinnedBuffer(this, new PinnedBlock(MemorySegment.NULL, NO_SIZE_CLASS, 0), byteSize);
     }
 
     private PinnedBlock idleOrNew(int sizeClass) {
@@ -105,9 +105,35 @@ public final class PinnedMemory {
             }
         }
         long start = driver.nanoTime();
-        PinnedBlock made = new PinnedBlock(driver.memory().allocateHost(0, 1L << sizeClass), sizeClass);
+        PinnedBlock made = pin(sizeClass);
         statistics.pinned(sizeClass, driver.nanoTime() - start);
         return made;
+    }
+
+    /// Pins in the context of a device that is used already, so that no other one gets a context for it; one that died
+    /// serves nobody. All devices reach it.
+    private PinnedBlock pin(int sizeClass) {
+        CudaException dead = null;
+        for (int device = 0; device < driver.devices().count(); device++) {
+            if (driver.devices().isUsed(device)) {
+                try {
+                    return pin(sizeClass, device);
+                } catch (CudaException failure) {
+                    if (!failure.result().endsContext()) {
+                        throw failure;
+                    }
+                    dead = failure;
+                }
+            }
+        }
+        if (dead != null) {
+            throw dead;
+        }
+        return pin(sizeClass, 0);
+    }
+
+    private PinnedBlock pin(int sizeClass, int device) {
+        return new PinnedBlock(driver.memory().allocateHost(device, 1L << sizeClass), sizeClass, device);
     }
 
     /// Makes those freed blocks of a size idle that no stream uses any more.
@@ -262,11 +288,21 @@ public final class PinnedMemory {
         long freed = 0;
         for (PinnedBlock block : taken) {
             long start = driver.nanoTime();
-            driver.memory().freeHost(0, block.memory);
+            unpin(block);
             statistics.unpinned(block.sizeClass, driver.nanoTime() - start);
             freed += block.memory.byteSize();
         }
         return freed;
+    }
+
+    private void unpin(PinnedBlock block) {
+        try {
+            driver.memory().freeHost(block.device, block.memory);
+        } catch (CudaException dead) {
+            if (!dead.result().endsContext()) { // else it went with its context
+                throw dead;
+            }
+        }
     }
 
     /// What was counted, by the names of PyTorch's `host_memory_stats`:

@@ -4,11 +4,14 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// The pools of one [DeviceMemory], what they lend, and the scopes that were begun without lexical form.
@@ -21,14 +24,18 @@ final class Pools {
     private record Begun(long poolId, int device, long threadId) {}
 
     private final Router router;
+    private final Consumer<Boolean> anyAsleep;
+    private final Set<MemoryPool> asleep = new HashSet<>();
     private final CopyOnWriteArrayList<MemoryPool> pools = new CopyOnWriteArrayList<>();
     private final Map<Begun, Deque<Scope>> begun = new ConcurrentHashMap<>();
 
     /// By pool id, how often it was ended and not yet released.
     private final Map<Long, AtomicInteger> unreleased = new ConcurrentHashMap<>();
 
-    Pools(Router router) {
+    /// @param anyAsleep is told when the first pool falls asleep, and when the last one is awake
+    Pools(Router router, Consumer<Boolean> anyAsleep) {
         this.router = router;
+        this.anyAsleep = anyAsleep;
     }
 
     /// Adds a pool, unless somebody closed its allocator already.
@@ -42,6 +49,23 @@ final class Pools {
     void remove(MemoryPool pool) {
         pools.remove(pool);
         unreleased.remove(pool.id());
+        setAsleep(pool, false);
+    }
+
+    /// Notes that a pool is asleep, or that it is no more.
+    void setAsleep(MemoryPool pool, boolean sleeps) {
+        synchronized (asleep) {
+            boolean changed = sleeps ? asleep.add(pool) : asleep.remove(pool);
+            if (changed) {
+                anyAsleep.accept(!asleep.isEmpty());
+            }
+        }
+    }
+
+    boolean isAsleep(MemoryPool pool) {
+        synchronized (asleep) {
+            return asleep.contains(pool);
+        }
     }
 
     List<MemoryPool> all() {

@@ -42,7 +42,7 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
     public record Left(Reason reason, OptionalLong stream, long byteSize) {}
 
     /// What several allocators gave back.
-    static TrimResult sum(List<TrimResult> results) {
+    public static TrimResult sum(List<TrimResult> results) {
         long returned = 0;
         long reserved = 0;
         boolean known = true;

@@ -9,6 +9,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.spi.DetailedStatistics;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.PeerAccess;
 import io.cistern.spi.RecordsUse;
 import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
@@ -25,7 +26,8 @@ import java.util.OptionalLong;
 /// **Out of memory.** 1. Wait for all work of the device: only memory whose frees have completed goes to another
 /// stream or back to the device. 2. Free what had waited for that. 3. Trim all pools of the device: pages that lie
 /// in pieces between blocks go back, and come again in one. 4. Try once more. 5. Say what is held.
-final class AsyncAllocator implements DeviceAllocator, RecordsUse, ReportingTrim, ReservedPeak, DetailedStatistics {
+final class AsyncAllocator
+        implements DeviceAllocator, RecordsUse, ReportingTrim, ReservedPeak, DetailedStatistics, PeerAccess {
     private final AsyncDevice[] devices;
     private final AsyncOptions options;
 
@@ -81,6 +83,15 @@ final class AsyncAllocator implements DeviceAllocator, RecordsUse, ReportingTrim
     @Override
     public boolean recordUse(long address, int device, long stream) {
         return devices[device].recordUse(address, stream);
+    }
+
+    @Override
+    public void grant(int device, int peer) {
+        if (!options.pool().own()) {
+            throw new UnsupportedOperationException("async: pool=" + options.pool()
+                    + " is somebody else's: open it to device " + peer + " with PoolAccess");
+        }
+        devices[device].pools.openTo(peer);
     }
 
     @Override

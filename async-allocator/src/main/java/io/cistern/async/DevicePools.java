@@ -39,6 +39,9 @@ final class DevicePools {
     private final StreamPools byStream = new StreamPools();
     private final List<Long> spare = new ArrayList<>();
 
+    /// Devices that all pools are open to. Guarded by this.
+    private final List<Integer> peers = new ArrayList<>();
+
     DevicePools(CudaDriver driver, int device, AsyncOptions options) {
         this.driver = driver;
         this.device = device;
@@ -77,6 +80,7 @@ final class DevicePools {
     private long open(long key, long stream) {
         DriverPool pool = DriverPool.open(driver, device, options);
         try {
+            peers.forEach(pool::openTo);
             if (options.initialBytes() > 0 && key != SMALL) {
                 pool.prime(driver, options.initialBytes(), stream);
             }
@@ -89,6 +93,22 @@ final class DevicePools {
             adaptive.watch(pool);
         }
         return pool.handle;
+    }
+
+    /// Opens all pools to another device, those that are opened later too.
+    ///
+    /// @throws CudaException if the driver refuses; then all are as before
+    synchronized void openTo(int peer) {
+        if (peers.contains(peer)) {
+            return;
+        }
+        try {
+            open.forEach(pool -> pool.openTo(peer));
+            peers.add(peer);
+        } catch (CudaException refusal) {
+            open.forEach(pool -> pool.closeTo(peer, refusal));
+            throw refusal;
+        }
     }
 
     /// Tells of an allocation.

@@ -88,6 +88,20 @@ final class DriverPool {
         }
     }
 
+    /// Lets another device use the memory.
+    void openTo(int peer) {
+        pools.setAccess(device, handle, peer, AccessRights.READ_WRITE);
+    }
+
+    /// Takes that back, after a failure.
+    void closeTo(int peer, CudaException because) {
+        try {
+            pools.setAccess(device, handle, peer, AccessRights.NONE);
+        } catch (CudaException second) {
+            because.addSuppressed(second);
+        }
+    }
+
     long attribute(PoolAttribute attribute) {
         return pools.attribute(device, handle, attribute);
     }

@@ -22,13 +22,27 @@ final class CacheTrim {
         boolean wait = mode == TrimMode.SYNCHRONIZE;
         cache.emptyLanes(); // so that what they held is not told as in use
         long returned = cache.trim(keepBytes, wait);
+        if (cache.asleepBytes() > 0) {
+            return left(cache, returned);
+        }
         Reason ofWhole = cache.reserved.bytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
         CacheTrim trim = new CacheTrim();
         for (StreamShard shard : cache.shards()) {
             trim.add(cache.survey(shard), ofWhole);
         }
-        trim.add(Reason.REFUSED, OptionalLong.empty(), cache.refusedBytes());
-        return new TrimResult(returned, OptionalLong.of(cache.reserved.bytes()), trim.left);
+        return trim.result(cache, returned);
+    }
+
+    /// What a cache that sleeps has left.
+    static TrimResult left(DeviceCache cache, long returned) {
+        CacheTrim trim = new CacheTrim();
+        trim.add(Reason.PINNED, OptionalLong.empty(), cache.reserved.bytes() - cache.refusedBytes());
+        return trim.result(cache, returned);
+    }
+
+    private TrimResult result(DeviceCache cache, long returned) {
+        add(Reason.REFUSED, OptionalLong.empty(), cache.refusedBytes());
+        return new TrimResult(returned, OptionalLong.of(cache.reserved.bytes()), left);
     }
 
     private void add(ShardSurvey shard, Reason ofWhole) {

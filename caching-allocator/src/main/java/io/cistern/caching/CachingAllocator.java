@@ -6,6 +6,7 @@ import io.cistern.TrimMode;
 import io.cistern.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.Availability;
 import io.cistern.spi.DescribesMemory;
 import io.cistern.spi.DetailedStatistics;
 import io.cistern.spi.DeviceAllocator;
@@ -13,11 +14,13 @@ import io.cistern.spi.EventSink;
 import io.cistern.spi.LadderChoice;
 import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
+import io.cistern.spi.PeerAccess;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.RecordsUse;
 import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
 import io.cistern.spi.SegmentSource;
+import io.cistern.spi.Sleeps;
 import io.cistern.spi.StreamOrder;
 import java.util.EnumSet;
 import java.util.List;
@@ -44,7 +47,8 @@ final class CachingAllocator extends LaneTable
                 RecordsUse,
                 DetailedStatistics,
                 ReportingTrim,
-                DescribesMemory {
+                DescribesMemory,
+                PeerAccess {
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
@@ -53,6 +57,7 @@ final class CachingAllocator extends LaneTable
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
     private final boolean usesLanes;
     private final Set<LadderStep> ladder;
+    private final CacheSleep sleep;
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
     private boolean recordsUses;
 
@@ -67,7 +72,11 @@ final class CachingAllocator extends LaneTable
         this.events = events;
         this.source = context.segments(options.source());
         this.options = options;
-        options.growsByPages(source instanceof PageSource);
+        this.sleep = new CacheSleep(
+                options.growsByPages(source instanceof PageSource)
+                        ? Availability.yes()
+                        : Availability.no("its memory comes in whole segments, whose addresses go with them: open it"
+                                + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesLanes = options.usesLanes();
         this.ladder = context.extension(LadderChoice.class)
@@ -169,9 +178,14 @@ final class CachingAllocator extends LaneTable
                     regions,
                     ladder,
                     driver::nanoTime);
+            addSleep(cache, growth);
             caches.set(device, cache);
         }
         return cache;
+    }
+
+    private void addSleep(DeviceCache cache, Growth growth) {
+        growth.pages().ifPresent(table -> sleep.add(new PageSleep(driver, cache, table)));
     }
 
     private Growth growth(
@@ -241,6 +255,9 @@ final class CachingAllocator extends LaneTable
     /// What this allocator can't do itself, its source may.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
+        if (type == Sleeps.class) {
+            return Optional.of(type.cast(sleep));
+        }
         return type.isInstance(this) ? Optional.of(type.cast(this)) : source.extension(type);
     }
 
@@ -258,6 +275,15 @@ final class CachingAllocator extends LaneTable
     @Override
     public void resetTotals(int device) {
         cache(device).statistics.resetTotals();
+    }
+
+    @Override
+    public void grant(int device, int peer) {
+        cache(device).peers().ifPresentOrElse(peers -> sleep.exclude(() -> peers.grant(peer)), () -> {
+            throw new UnsupportedOperationException("caching over " + options.source()
+                    + " can't open its memory to device " + peer
+                    + ": that is the source's business; open the pool over a source of pages");
+        });
     }
 
     private DeviceCache cache(int device) {
@@ -321,6 +347,10 @@ final class CachingAllocator extends LaneTable
 
     @Override
     public void close() {
+        sleep.close(this::closeCaches);
+    }
+
+    private void closeCaches() {
         for (int device = 0; device < caches.length(); device++) {
             DeviceCache cache = caches.get(device);
             if (cache != null) {

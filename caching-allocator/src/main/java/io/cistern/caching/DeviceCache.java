@@ -5,11 +5,13 @@ import io.cistern.LadderStep;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.DescribesMemory.StreamMemory;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
@@ -27,6 +29,8 @@ import org.jspecify.annotations.Nullable;
 /// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's
 /// lock; 3. it joins its free neighbours, or waits behind a fence.
 final class DeviceCache {
+    private static final System.Logger LOG = System.getLogger(DeviceCache.class.getName());
+
     /// Growth by a page costs some 30 µs; to empty other threads' lanes costs a few, and their next blocks.
     private static final long WORTH_EMPTYING = 512L << 10;
 
@@ -427,6 +431,38 @@ final class DeviceCache {
         return returned;
     }
 
+    /// Access of other devices; empty where memory comes in whole segments.
+    Optional<PagePeers> peers() {
+        return growth.pages().map(table -> new PagePeers(this, table));
+    }
+
+    /// Waits for growth that began before: who grows holds the driver lock until his pages are published.
+    void awaitGrowth() {
+        shards().forEach(this::survey);
+    }
+
+    /// Gives back what is idle, without waiting.
+    void giveBackIdle() {
+        shards().forEach(shard -> giveBack(shard, Long.MAX_VALUE, false));
+    }
+
+    /// Takes away the mappings of pages at home elsewhere, but those that somebody needs; no work uses any.
+    void unmapLent() {
+        for (StreamShard shard : shards()) {
+            shard.driverLock.lock();
+            try {
+                growth.unmapLent(shard);
+            } finally {
+                shard.driverLock.unlock();
+            }
+        }
+    }
+
+    /// Bytes of the shards that have no memory, because they sleep.
+    long asleepBytes() {
+        return growth.pages().map(PageTable::asleepBytes).orElse(0L);
+    }
+
     /// Bytes that belong to no shard, because the driver would not take them back.
     long refusedBytes() {
         return growth.refusedBytes();
@@ -450,7 +486,11 @@ final class DeviceCache {
             order.closing(ended);
         }
         fences.closed(key);
-        sweepClosed();
+        try {
+            sweepClosed();
+        } catch (CudaException dead) {
+            // Its context has taken the memory with it: what is left ends with the allocator.
+        }
     }
 
     /// The stream ends, and what waits for it gets its fence; its own memory stays for a stream with the same
@@ -491,13 +531,26 @@ final class DeviceCache {
         fences.releasePassed();
         for (StreamShard shard : closedShards()) {
             returned += giveBack(shard, Long.MAX_VALUE, false);
-            if (dispose(shard)) {
+            if (tryDispose(shard)) {
                 synchronized (closed) {
                     closed.remove(shard);
                 }
             }
         }
         return returned;
+    }
+
+    /// As [#dispose]; what the driver refuses is tried again by the next sweep.
+    private boolean tryDispose(StreamShard shard) {
+        try {
+            return dispose(shard);
+        } catch (CudaException refusal) {
+            if (refusal.result().endsContext()) {
+                throw refusal;
+            }
+            LOG.log(Level.WARNING, "an ended stream keeps its addresses for now: {0}", refusal.getMessage());
+            return false;
+        }
     }
 
     private boolean dispose(StreamShard shard) {
@@ -572,7 +625,7 @@ final class DeviceCache {
         for (StreamShard shard : shards()) {
             mapped += shard.checkInvariants();
         }
-        long known = mapped + growth.otherBytes();
+        long known = mapped + growth.otherBytes() - asleepBytes();
         Invariant.check(known == reserved.bytes(), "reserved bytes are those of the shards", known - reserved.bytes());
     }
 }

@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import java.util.Optional;
+
 /// How a shard gets more memory. Called with the shard's driver lock; holds no short lock across a driver call.
 sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// Searches once more, since frees take no driver lock, and else makes room and takes a block from it.
@@ -38,6 +40,9 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
 
     /// Takes a reason away from all memory.
     void unpinAll(Page.Pin reason);
+
+    /// The pages that the memory consists of; empty if it comes in whole segments.
+    Optional<PageTable> pages();
 
     /// How the free blocks of such memory are cut.
     Cutting cutting();

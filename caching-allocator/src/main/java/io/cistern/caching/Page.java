@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
@@ -24,15 +25,27 @@ final class Page {
         /// Exported to another process.
         EXPORTED,
         /// Its addresses are in a captured graph.
-        CAPTURED
+        CAPTURED,
+        /// It [sleeps][SleepingPages]: only its addresses are left.
+        ASLEEP,
+        /// It is about to sleep or to wake.
+        CHANGING
     }
 
-    final long handle;
+    private static final Set<Pin> ASLEEP = EnumSet.of(Pin.ASLEEP);
+    private static final Set<Pin> STAYING = EnumSet.complementOf(EnumSet.of(Pin.CAPTURED));
+
+    /// The physical memory, while there is any.
+    long handle;
     final long byteSize;
     /// All places, the home among them; the oldest first.
     final List<Mapping> mappings = new ArrayList<>(2);
     final Set<Pin> pins = EnumSet.noneOf(Pin.class);
     Mapping home;
+
+    /// Whether there is physical memory, and whether it is mapped at its home; both, unless the page sleeps.
+    boolean hasMemory = true;
+    boolean isMapped = true;
 
     /// What [Mapping#freedAt] was when the [look][IdlePages] under way came across it.
     long seenFreedAt;
@@ -60,5 +73,20 @@ final class Page {
             mappings.add(mapping);
         }
         return isNew;
+    }
+
+    /// Whether it may go back to the driver, as far as pins are concerned. Of a sleeping one only addresses do.
+    boolean mayGo() {
+        return pins.isEmpty() || pins.equals(ASLEEP);
+    }
+
+    boolean isAsleep() {
+        return pins.contains(Pin.ASLEEP);
+    }
+
+    /// Whether it may sleep: it will have other physical memory at the same address, which is all that graphs ask
+    /// for, but not those who know the memory itself.
+    boolean maySleep() {
+        return mappings.size() == 1 && Collections.disjoint(pins, STAYING);
     }
 }

@@ -97,7 +97,7 @@ final class PageArena extends Region {
         long at = address + ((to - address) & -slotBytes);
         while (at - slotBytes >= from) {
             Mapping mapping = mappingAt(at - slotBytes);
-            if (mapping != null && mapping.address >= from && mapping.end() <= to && mapping.page.pins.isEmpty()) {
+            if (mapping != null && mapping.address >= from && mapping.end() <= to && mapping.page.mayGo()) {
                 return new Range(mapping.address, mapping.end());
             }
             at = mapping == null ? at - slotBytes : mapping.address;
@@ -106,7 +106,7 @@ final class PageArena extends Region {
     }
 
     @Override
-    boolean giveBack(long from, long to) {
+    long giveBack(long from, long to) {
         return table.giveBack(this, from, to);
     }
 

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.DeviceOutOfMemoryException;
 import java.util.List;
+import java.util.Optional;
 
 /// Growth by pages: into the window of the shard's arenas where the fewest bytes are missing, or else into a new
 /// arena. What is missing are idle pages of other places, or [new ones][Purchases].
@@ -169,6 +170,11 @@ final class PageGrowth implements Growth {
     @Override
     public void unpinAll(Page.Pin reason) {
         table.unpinAll(reason);
+    }
+
+    @Override
+    public Optional<PageTable> pages() {
+        return Optional.of(table);
     }
 
     /// Without restraint: the pages of what is left over can go back to the driver.

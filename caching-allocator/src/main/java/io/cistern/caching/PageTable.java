@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// The pages of one device: where they are at home and where else they are mapped.
@@ -113,39 +114,53 @@ final class PageTable {
     /// Unmaps a page wherever it is mapped, and releases it. Its block is claimed, and no work uses it any
     /// more.
     ///
-    /// @return false if somebody else is unmapping one of its mappings at this moment, or needs one where it is;
-    /// then it is still at home there
+    /// @return bytes released, none of a page that sleeps; [Region#STAYS] if somebody else is unmapping one of its
+    /// mappings at this moment, or needs one where it is; then it is still at home there
     /// @throws CudaException if the driver refuses; then too
-    boolean giveBack(PageArena arena, long from, long to) {
-        List<Mapping> lent = claimLent(arena, from);
-        if (lent == null || !unmapLent(lent) || !pages.mayUnmap(from, to - from)) {
-            return false;
+    long giveBack(PageArena arena, long from, long to) {
+        Page page = pageAt(arena, from);
+        List<Mapping> lent = claimLent(page);
+        if (lent == null || !unmapLent(lent) || !(page.isAsleep() || pages.mayUnmap(from, to - from))) {
+            return Region.STAYS;
         }
-        pages.memory.unmap(pages.device, from, to - from);
+        if (page.isMapped) {
+            pages.memory.unmap(pages.device, from, to - from);
+        }
         regions.remove(arena, from, to - from);
-        Page page = leave(arena, from);
-        pages.release(page.handle, page.byteSize);
+        leave(page);
+        if (page.hasMemory) {
+            pages.release(page.handle, page.byteSize);
+        }
+        if (page.isAsleep()) {
+            return 0;
+        }
         pages.reserved().announceReleased(from, to - from);
-        return true;
+        return to - from;
     }
 
-    private Page leave(PageArena arena, long from) {
+    private Page pageAt(PageArena arena, long home) {
         lock.lock();
         try {
-            Page page = Objects.requireNonNull(arena.mappingAt(from)).page;
+            return Objects.requireNonNull(arena.mappingAt(home)).page;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void leave(Page page) {
+        lock.lock();
+        try {
             all.remove(page);
-            arena.shard.erase(page.home);
-            return page;
+            page.home.arena.shard.erase(page.home);
         } finally {
             lock.unlock();
         }
     }
 
     /// Claims all places of a page but its home.
-    private @Nullable List<Mapping> claimLent(PageArena arena, long home) {
+    private @Nullable List<Mapping> claimLent(Page page) {
         lock.lock();
         try {
-            Page page = Objects.requireNonNull(arena.mappingAt(home)).page;
             List<Mapping> lent =
                     page.mappings.stream().filter(mapping -> !mapping.isHome()).toList();
             boolean free = lent.stream().noneMatch(mapping -> mapping.arena.shard.isClaimed(mapping));
@@ -270,6 +285,75 @@ final class PageTable {
                 page.pins.remove(reason);
             }
         });
+    }
+
+    /// All mappings that there are now.
+    List<Mapping> mappings() {
+        lock.lock();
+        try {
+            return all.stream()
+                    .flatMap(page -> page.mappings.stream().filter(each -> page.isMapped || !each.isHome()))
+                    .toList();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Whether a mapping is still there.
+    boolean has(Mapping mapping) {
+        lock.lock();
+        try {
+            return all.contains(mapping.page) && mapping.page.mappings.contains(mapping);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Claims pages that are at home with a shard, for going to sleep or for waking. Under its driver lock, so that
+    /// nobody gives them back at this moment.
+    ///
+    /// @param which asked under the lock
+    List<Page> beginChange(StreamShard shard, Predicate<Page> which) {
+        lock.lock();
+        try {
+            List<Page> claimed = all.stream()
+                    .filter(page -> page.home.arena.shard == shard && !stuck.contains(page.home) && which.test(page))
+                    .toList();
+            claimed.forEach(page -> page.pins.add(Page.Pin.CHANGING));
+            return claimed;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Ends that.
+    ///
+    /// @param asleep whether the page sleeps now
+    void endChange(Page page, boolean asleep) {
+        lock.lock();
+        try {
+            page.pins.remove(Page.Pin.CHANGING);
+            if (asleep) {
+                page.pins.add(Page.Pin.ASLEEP);
+            } else {
+                page.pins.remove(Page.Pin.ASLEEP);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Bytes of the shards' pages that have no memory, because they sleep.
+    long asleepBytes() {
+        lock.lock();
+        try {
+            return all.stream()
+                    .filter(page -> !page.hasMemory)
+                    .mapToLong(page -> page.byteSize)
+                    .sum();
+        } finally {
+            lock.unlock();
+        }
     }
 
     /// Takes a reason away from all pages.

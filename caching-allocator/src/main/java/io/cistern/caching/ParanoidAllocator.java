@@ -5,6 +5,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Lends;
+import io.cistern.spi.Sleeps;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.locks.ReentrantLock;
@@ -156,8 +157,12 @@ final class ParanoidAllocator implements DeviceAllocator, Lends {
         }
     }
 
+    /// What is freed is filled, so nothing of it may sleep.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
+        if (type == Sleeps.class) {
+            return Optional.empty();
+        }
         return type.isInstance(this) ? Optional.of(type.cast(this)) : caching.extension(type);
     }
 

@@ -28,8 +28,8 @@ final class PhysicalPages {
     final long slotBytes;
     /// Whether the memory is the device's own, and so not more than it has.
     final boolean onDevice;
-    /// Who may use the memory.
-    final List<MemoryLocation> accessors;
+    /// Who may use the memory: a list that never changes, exchanged under the lock of [PagePeers].
+    volatile List<MemoryLocation> accessors;
     private final PageSource source;
     private final Reserved reserved;
     private final long fixedPageBytes;

@@ -29,7 +29,7 @@ final class PlainSegment extends Region {
     }
 
     @Override
-    boolean giveBack(long from, long to) {
+    long giveBack(long from, long to) {
         gone = true;
         try {
             gone = maker.tryRelease(this);
@@ -37,7 +37,7 @@ final class PlainSegment extends Region {
             gone = false;
             throw failure;
         }
-        return gone;
+        return gone ? to - from : STAYS;
     }
 
     /// Whether a live block's address is one of the shard's, here.

@@ -5,6 +5,9 @@ import org.jspecify.annotations.Nullable;
 /// A range of addresses whose blocks belong to one shard: an arena that grows by pages, or a segment that came
 /// whole.
 abstract sealed class Region permits PageArena, PlainSegment {
+    /// Somebody needs the memory where it is.
+    static final long STAYS = -1;
+
     final long address;
     final long byteSize;
     final StreamShard shard;
@@ -40,8 +43,8 @@ abstract sealed class Region permits PageArena, PlainSegment {
 
     /// Gives a returnable range back to the driver. No work may use it any more.
     ///
-    /// @return whether it went
-    abstract boolean giveBack(long from, long to);
+    /// @return how many bytes went: none if they had gone to sleep before; or [#STAYS]
+    abstract long giveBack(long from, long to);
 
     /// Whether the addresses stay with the region when their memory goes.
     abstract boolean keepsAddresses();

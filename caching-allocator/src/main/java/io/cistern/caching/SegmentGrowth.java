@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
 /// Growth by plain segments: 2 MiB for small blocks, one of a size that is an option (20 MiB) for those below half
@@ -123,6 +124,11 @@ final class SegmentGrowth implements Growth {
     @Override
     public boolean unmapLent(StreamShard shard) {
         return true;
+    }
+
+    @Override
+    public Optional<PageTable> pages() {
+        return Optional.empty();
     }
 
     /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold

@@ -184,6 +184,26 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
+    /// Counts memory as gone whose addresses stay.
+    void fellAsleep(long byteSize) {
+        lock.lock();
+        try {
+            counters.went(byteSize);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Counts it as there again.
+    void woke(long byteSize) {
+        lock.lock();
+        try {
+            counters.came(byteSize);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     boolean isClaimed(Mapping mapping) {
         lock.lock();
         try {

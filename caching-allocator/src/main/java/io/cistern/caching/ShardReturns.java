@@ -71,18 +71,21 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         Region region = heap.blocks.region[block];
         long from = heap.blocks.address[block];
         long to = heap.blocks.end(block);
-        if (!region.giveBack(from, to)) {
+        long went = region.giveBack(from, to);
+        if (went == Region.STAYS) {
             restore(new int[] {block}, 0);
             return 0;
         }
         lock.lock();
         try {
-            counters.shrunk(to - from, region instanceof PlainSegment);
+            if (went > 0) {
+                counters.shrunk(went, region instanceof PlainSegment);
+            }
             heap.gaveBack(block);
         } finally {
             lock.unlock();
         }
-        return to - from;
+        return went;
     }
 
     private void restore(int[] claimed, int from) {

@@ -20,6 +20,10 @@ public interface Devices {
     /// One attribute (`cuDeviceGetAttribute`); 0 for an attribute that this driver does not know.
     int attribute(int device, DeviceAttribute attribute);
 
+    /// Whether this driver has the device's primary context already, because something was done there. Nothing is asked
+    /// of the device, and no context is made.
+    boolean isUsed(int device);
+
     /// The handle of the device's primary context, retained by this driver until it closes.
     long primaryContext(int device);
 

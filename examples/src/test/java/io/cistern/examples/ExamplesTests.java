@@ -52,6 +52,17 @@ class ExamplesTests {
     }
 
     @Test
+    void aSleepingModelLeavesTheGpuAndComesBackAsItWas() throws Exception {
+        assertThat(run(SleepingModel.class))
+                .containsExactly(
+                        "awake: 64 MiB of weights, 32 MiB of cache",
+                        "asleep: 0 MiB of weights, 0 MiB of cache",
+                        "not used: pool 1 'weights' (caching) is asleep; wake it first",
+                        "awake again: 64 MiB of weights, 32 MiB of cache",
+                        "same address: true, same bytes: true");
+    }
+
+    @Test
     void aPoolOfTwoFunctionsCallsThemForSegmentsAlone() throws Exception {
         assertThat(run(PoolOfTwoFunctions.class))
                 .containsExactly("1000 allocations from 1 segment", "closed: 0 segments left");

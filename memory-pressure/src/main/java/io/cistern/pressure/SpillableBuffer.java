@@ -1,5 +1,6 @@
 package io.cistern.pressure;
 
+import io.cistern.MemoryAsleepException;
 import io.cistern.cuda.CudaException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -106,6 +107,7 @@ public final class SpillableBuffer implements AutoCloseable {
             if (place != SpillPlace.DEVICE) {
                 comeBack(stream);
             }
+            store.memory().requireAwake(address);
             uses.await(stream);
             leases++;
             lastUse = store.tick();
@@ -204,12 +206,15 @@ public final class SpillableBuffer implements AutoCloseable {
             if (place != SpillPlace.DEVICE || leases > 0) {
                 return 0;
             }
+            store.memory().requireAwake(address);
             MemorySegment target = store.takeHost(device, byteSize);
             boolean left = target != null ? copyTo(target) : writeFromDevice();
             return left ? byteSize : 0;
         } catch (CudaException | IOException refused) {
             store.failed(this + " stays on its device", refused);
             return 0;
+        } catch (MemoryAsleepException asleep) {
+            return 0; // it has no memory on the device
         } finally {
             lock.unlock();
         }

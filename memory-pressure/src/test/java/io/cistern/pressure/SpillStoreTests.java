@@ -6,6 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.MemoryAsleepException;
+import io.cistern.MemoryPool;
+import io.cistern.Scope;
+import io.cistern.SleepMode;
 import io.cistern.adaptors.AllocationListener;
 import io.cistern.adaptors.EventAllocator;
 import io.cistern.cuda.CudaException;
@@ -103,6 +107,25 @@ final class SpillStoreTests {
             long words = buffer.byteSize() / Integer.BYTES;
             kernels.countSequenceMismatches(lease.address(), 100, pattern, counter.address(), on);
             kernels.countMismatches(lease.address() + 400, words - 100, pattern, counter.address(), on);
+        }
+    }
+
+    @Test
+    void whatSleepsNeitherLeavesNorIsLeased() {
+        try (MemoryPool pool = MemoryPool.builder(memory).open()) {
+            SpillableBuffer buffer = filledIn(pool, 5);
+            pool.sleep(SleepMode.KEEP);
+            assertThat(store.spill(0, SIZE)).isZero();
+            assertThatThrownBy(() -> buffer.acquire(stream)).isInstanceOf(MemoryAsleepException.class);
+            pool.wake();
+            check(buffer, 5, stream);
+            buffer.close();
+        }
+    }
+
+    private SpillableBuffer filledIn(MemoryPool pool, int pattern) {
+        try (Scope _ = pool.enter()) {
+            return filled(pattern, 0);
         }
     }
 

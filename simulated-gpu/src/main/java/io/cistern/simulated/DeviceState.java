@@ -22,6 +22,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     private final SharedStores stores = new SharedStores();
     private PoolSimulation currentPool;
     private @Nullable CudaResult stickyError;
+    private boolean used;
 
     DeviceState(int ordinal, MemoryBudget budget, AddressSpace space, StreamQueue legacy, long defaultPoolHandle) {
         this.ordinal = ordinal;
@@ -124,6 +125,16 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     void setCurrentPool(PoolSimulation pool) {
         currentPool = pool;
+    }
+
+    /// Whether a call needed the primary context.
+    boolean isUsed() {
+        return used;
+    }
+
+    /// A call needs it.
+    void use() {
+        used = true;
     }
 
     @Nullable

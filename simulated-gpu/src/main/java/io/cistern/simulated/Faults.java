@@ -2,13 +2,20 @@ package io.cistern.simulated;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
-import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// Failures on demand: which call fails, after how many more, how often, with what. Safe for use by many threads.
+/// Failures on demand: which call fails, on one device or on all, after how many more, how often, with what. Safe
+/// for use by many threads.
 public final class Faults {
-    private final Map<DriverCall, Fault> faults = new EnumMap<>(DriverCall.class);
+    private static final int ALL_DEVICES = -1;
+
+    private final Map<Where, Fault> faults = new HashMap<>();
+
+    private record Where(DriverCall call, int device) {}
+
+    private record Fault(int afterCalls, int times, CudaResult result) {}
 
     Faults() {}
 
@@ -19,8 +26,15 @@ public final class Faults {
     /// @param afterCalls how many calls go through first, at least 0
     /// @param times how many calls fail then; [Integer#MAX_VALUE] for all
     /// @param result what they return
-    public synchronized void failOn(DriverCall call, int afterCalls, int times, CudaResult result) {
-        faults.put(call, new Fault(afterCalls, times, result));
+    public void failOn(DriverCall call, int afterCalls, int times, CudaResult result) {
+        failOn(ALL_DEVICES, call, afterCalls, times, result);
+    }
+
+    /// As the other, for calls on one device, which are counted apart. It goes before a wish for all devices.
+    ///
+    /// @param device the device's ordinal
+    public synchronized void failOn(int device, DriverCall call, int afterCalls, int times, CudaResult result) {
+        faults.put(new Where(call, device), new Fault(afterCalls, times, result));
     }
 
     /// Forgets all wishes.
@@ -29,22 +43,28 @@ public final class Faults {
     }
 
     /// The result that this call shall have, or null for its own.
-    synchronized @Nullable CudaResult next(DriverCall call) {
-        Fault fault = faults.get(call);
+    synchronized @Nullable CudaResult next(DriverCall call, int device) {
+        if (faults.isEmpty()) {
+            return null;
+        }
+        CudaResult own = next(new Where(call, device));
+        return own != null ? own : next(new Where(call, ALL_DEVICES));
+    }
+
+    private @Nullable CudaResult next(Where where) {
+        Fault fault = faults.get(where);
         if (fault == null) {
             return null;
         }
         if (fault.afterCalls > 0) {
-            faults.put(call, new Fault(fault.afterCalls - 1, fault.times, fault.result));
+            faults.put(where, new Fault(fault.afterCalls - 1, fault.times, fault.result));
             return null;
         }
         if (fault.times <= 1) {
-            faults.remove(call);
+            faults.remove(where);
         } else if (fault.times < Integer.MAX_VALUE) {
-            faults.put(call, new Fault(0, fault.times - 1, fault.result));
+            faults.put(where, new Fault(0, fault.times - 1, fault.result));
         }
         return fault.times > 0 ? fault.result : null;
     }
-
-    private record Fault(int afterCalls, int times, CudaResult result) {}
 }

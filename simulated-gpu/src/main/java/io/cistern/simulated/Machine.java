@@ -26,6 +26,9 @@ final class Machine implements AutoCloseable {
     /// address).
     private static final Set<DriverCall> WITHOUT_CONTEXT =
             EnumSet.range(DriverCall.INIT, DriverCall.CONTEXT_GET_CURRENT);
+    /// Calls that ask a device and make no context.
+    private static final Set<DriverCall> OF_DEVICES = EnumSet.range(DriverCall.INIT, DriverCall.PRIMARY_CONTEXT_RETAIN);
+
     /// How often a waiting thread looks at a closed gate in real time.
     private static final long POLL_MICROS = 50;
 
@@ -81,9 +84,12 @@ final class Machine implements AutoCloseable {
             }
             clock.advance(costs.nanos(call));
             engine.runUntilNow();
-            CudaResult fault = faults.next(call);
+            CudaResult fault = faults.next(call, device);
             if (fault != null && fault != CudaResult.SUCCESS) {
                 throw new DriverFailure(fault);
+            }
+            if (!OF_DEVICES.contains(call)) {
+                devices.get(device).use();
             }
             CudaResult sticky = devices.get(device).stickyError();
             if (sticky != null && !WITHOUT_CONTEXT.contains(call)) {

@@ -88,6 +88,15 @@ final class SimulatedDevices implements Devices {
     }
 
     @Override
+    public boolean isUsed(int device) {
+        return machine.call(
+                DriverCall.DEVICE_GET_ATTRIBUTE,
+                device,
+                () -> "device=" + device,
+                () -> machine.device(device).isUsed());
+    }
+
+    @Override
     public long primaryContext(int device) {
         return machine.call(
                 DriverCall.PRIMARY_CONTEXT_RETAIN, device, () -> "device=" + device, () -> contextOf(device));

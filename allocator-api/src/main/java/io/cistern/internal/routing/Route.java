@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.MemoryAsleepException;
 import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -22,7 +23,8 @@ public final class Route {
     @Nullable
     Budgets budgets;
 
-    /// Where allocations go: the maker, or null after closing. Frees always go to the maker.
+    /// Where allocations go: the maker, or null while it is closed, suspended or asleep. Frees always go to the
+    /// maker.
     volatile @Nullable DeviceAllocator entrance;
 
     /// Where frees go: the maker, or what [CaptureRoutes] puts in front of it while streams are captured. A
@@ -34,6 +36,12 @@ public final class Route {
 
     /// Whether allocations are refused for good.
     private volatile boolean closed;
+
+    /// Whether streams of the device are captured. Guarded by this.
+    private boolean suspended;
+
+    /// Whether the memory behind the route is asleep.
+    private volatile boolean asleep;
 
     /// Whether the route has drained and its index may be another's.
     boolean retired;
@@ -78,9 +86,9 @@ public final class Route {
     }
 
     /// Refuses allocations from now on.
-    void refuse() {
+    synchronized void refuse() {
         closed = true;
-        entrance = null;
+        setEntrance();
     }
 
     boolean isOpen() {
@@ -90,17 +98,45 @@ public final class Route {
     /// Sends allocations and frees past other code, while streams of the device are captured.
     ///
     /// @param exitMeanwhile what frees go to
-    public void suspend(DeviceAllocator exitMeanwhile) {
+    public synchronized void suspend(DeviceAllocator exitMeanwhile) {
         exit = exitMeanwhile;
-        entrance = null;
+        suspended = true;
+        setEntrance();
     }
 
     /// Ends that.
-    public void resume() {
+    public synchronized void resume() {
         exit = usualExit;
-        entrance = maker;
-        if (closed) { // meanwhile
-            entrance = null;
+        suspended = false;
+        setEntrance();
+    }
+
+    /// Refuses allocations while the memory is asleep.
+    synchronized void sleep() {
+        asleep = true;
+        setEntrance();
+    }
+
+    /// Ends that.
+    synchronized void wake() {
+        asleep = false;
+        setEntrance();
+    }
+
+    private void setEntrance() {
+        entrance = closed || suspended || asleep ? null : maker;
+    }
+
+    boolean isAsleep() {
+        return asleep;
+    }
+
+    /// Throws if the memory is asleep.
+    ///
+    /// @param address what was to be used, or 0 for an allocation
+    void requireAwake(long address) {
+        if (asleep) {
+            throw new MemoryAsleepException(name, device, address);
         }
     }
 

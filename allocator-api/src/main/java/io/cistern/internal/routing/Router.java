@@ -2,6 +2,7 @@ package io.cistern.internal.routing;
 
 import io.cistern.AllocatorContractException;
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.MemoryAsleepException;
 import io.cistern.UnknownAddressException;
 import io.cistern.UnusableStreamException;
 import io.cistern.cuda.Streams;
@@ -81,8 +82,14 @@ public final class Router extends Routes {
     }
 
     private long refused(Route route, long byteSize, long stream) {
+        if (!route.isOpen()) {
+            return REFUSED;
+        }
+        route.requireAwake(0);
         CaptureRoutes suspending = captures;
-        return suspending == null || !route.isOpen() ? REFUSED : suspending.allocate(route, byteSize, stream);
+        return suspending == null
+                ? allocateThrough(route, byteSize, stream)
+                : suspending.allocate(route, byteSize, stream);
     }
 
     /// Allocates from a route's allocator, suspended or not.
@@ -159,7 +166,7 @@ public final class Router extends Routes {
         }
         try {
             return Math.max(0, allocateSlowly(route, new IdleMemory(route.maker, lends), byteSize, stream));
-        } catch (DeviceOutOfMemoryException none) {
+        } catch (DeviceOutOfMemoryException | MemoryAsleepException none) {
             return 0;
         }
     }
@@ -181,6 +188,9 @@ public final class Router extends Routes {
         long address = REFUSED;
         try {
             if (route.isOpen()) {
+                if (!(from instanceof AdoptedBlock)) { // that is part of a free
+                    route.requireAwake(0);
+                }
                 address = allocateWithin(route.budgets, from, route, byteSize, stream);
             }
             return address;
@@ -329,6 +339,17 @@ public final class Router extends Routes {
     /// @throws UnknownAddressException if no live block begins there
     public int deviceOf(long address) {
         return routeOfBlock(address).device;
+    }
+
+    /// Throws if the memory of a block is asleep.
+    ///
+    /// @param address where a block begins; anything else is awake
+    /// @throws MemoryAsleepException if it is
+    public void requireAwake(long address) {
+        long owner = Returned.isLegal(address) ? ownerOf(address) : NONE;
+        if (owner != NONE) {
+            routes[routeOf(owner)].requireAwake(address);
+        }
     }
 
     /// The route that a live block came through.

@@ -2,7 +2,9 @@ package io.cistern.internal.routing;
 
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -43,8 +45,12 @@ abstract class Routes extends OwnerTable {
     }
 
     /// Opens another way to the allocator of a route, whose blocks are charged to other budgets.
-    public Route openBeside(Route route, @Nullable Budgets budgets, Runnable whenDrained) {
-        return open(route.name, route.device, route.maker, route.meter, budgets, whenDrained);
+    public synchronized Route openBeside(Route route, @Nullable Budgets budgets, Runnable whenDrained) {
+        Route beside = open(route.name, route.device, route.maker, route.meter, budgets, whenDrained);
+        if (route.isAsleep()) {
+            beside.sleep();
+        }
+        return beside;
     }
 
     private synchronized Route open(
@@ -113,6 +119,29 @@ abstract class Routes extends OwnerTable {
             Lanes.pause();
         }
         route.expectDraining(marked);
+    }
+
+    /// Refuses allocations through a route and all beside it, until [#wake], and waits for those under way.
+    public void sleep(Route route) {
+        List<Route> asleep = new ArrayList<>();
+        forEachBeside(route, each -> {
+            each.sleep();
+            asleep.add(each);
+        });
+        asleep.forEach(lanes::awaitAllocations); // without the lock: one under way may open a route
+    }
+
+    /// Ends that.
+    public void wake(Route route) {
+        forEachBeside(route, Route::wake);
+    }
+
+    private void forEachBeside(Route route, Consumer<Route> visitor) {
+        forEachRoute(route.device, each -> {
+            if (each.isBeside(route)) {
+                visitor.accept(each);
+            }
+        });
     }
 
     /// Charges later blocks of a route to other budgets, if nobody uses it: no new allocation may begin

@@ -42,10 +42,17 @@ abstract class DeviceChapter extends DriverChapter {
             assertInvalidDevice(() -> driver.devices().totalBytes(device));
             assertInvalidDevice(() -> driver.devices().attribute(device, DeviceAttribute.UNIFIED_ADDRESSING));
             assertInvalidDevice(() -> driver.devices().primaryContext(device));
+            assertInvalidDevice(() -> driver.devices().isUsed(device));
             assertInvalidDevice(() -> driver.devices().synchronize(device));
             assertInvalidDevice(() -> driver.memory().allocate(device, 256));
             assertInvalidDevice(() -> driver.streams().create(device));
         }
+    }
+
+    @Test
+    void aDeviceIsUsedFromItsFirstContextOn() {
+        driver.devices().primaryContext(DEVICE);
+        assertThat(driver.devices().isUsed(DEVICE)).isTrue();
     }
 
     private static void assertInvalidDevice(org.assertj.core.api.ThrowableAssert.ThrowingCallable action) {

@@ -92,6 +92,11 @@ final class Contexts {
         return context != 0 ? context : retain(attempted, device);
     }
 
+    /// Whether a device's primary context was retained.
+    boolean isRetained(int device) {
+        return primary.get(device) != 0;
+    }
+
     /// Makes a device's primary context current until the frame is closed.
     ///
     /// @param attempted the call it is for, which a failure names if that call can't even be tried

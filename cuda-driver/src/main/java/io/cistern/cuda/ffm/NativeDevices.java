@@ -87,6 +87,12 @@ final class NativeDevices implements Devices {
     }
 
     @Override
+    public boolean isUsed(int device) {
+        contexts.handle(getAttribute, device);
+        return contexts.isRetained(device);
+    }
+
+    @Override
     public long primaryContext(int device) {
         return contexts.primary(device);
     }

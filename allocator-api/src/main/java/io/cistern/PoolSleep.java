@@ -1,0 +1,145 @@
+package io.cistern;
+
+import io.cistern.spi.Availability;
+import io.cistern.spi.Sleeps;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/// Puts pools to sleep together, and wakes them together.
+///
+/// 1. **Sleep**: each pool refuses allocations, those under way are waited for, and its allocator gives the memory
+/// back. If one fails, those before are woken.
+/// 2. **Wake**: all memory comes back, first of all pools; only when the last has it, is any of it used again. If
+/// one fails, the others sleep on, with nothing lost.
+///
+/// **Threads.** Any. The pools are locked in the order of their numbers.
+final class PoolSleep {
+    private final DeviceMemory memory;
+    private final List<MemoryPool> pools;
+
+    PoolSleep(DeviceMemory memory, List<MemoryPool> pools) {
+        this.memory = memory;
+        this.pools =
+                pools.stream().sorted(Comparator.comparingLong(MemoryPool::id)).toList();
+    }
+
+    TrimResult sleep(SleepMode mode) {
+        lock();
+        try {
+            pools.forEach(this::requireAble);
+            return sleepAll(mode);
+        } finally {
+            unlock();
+        }
+    }
+
+    private void requireAble(MemoryPool pool) {
+        Availability able = sleeps(pool).canSleep();
+        if (!able.available()) {
+            throw new UnsupportedOperationException(pool + " can't sleep: " + able.reason());
+        }
+        IntStream.range(0, memory.environment().deviceCount())
+                .filter(device -> pool.reservedBytes(device).orElse(0) > 0)
+                .forEach(device -> memory.captures().requireNone(device, pool + " can't sleep"));
+    }
+
+    private static Sleeps sleeps(MemoryPool pool) {
+        if (pool.isDrained()) {
+            throw new IllegalStateException(pool + " is closed");
+        }
+        return pool.extension(Sleeps.class)
+                .orElseThrow(() -> new UnsupportedOperationException(
+                        pool + " can't sleep: its allocator has no extension io.cistern.spi.Sleeps, as caching has"));
+    }
+
+    private TrimResult sleepAll(SleepMode mode) {
+        List<MemoryPool> fallen = new ArrayList<>();
+        List<TrimResult> results = new ArrayList<>();
+        try {
+            for (MemoryPool pool : pools) {
+                boolean awake = !pool.isAsleep();
+                results.add(sleep(pool, mode));
+                if (awake) {
+                    fallen.add(pool);
+                }
+            }
+            return TrimResult.sum(results);
+        } catch (RuntimeException | Error failure) {
+            wakeAfter(fallen, failure);
+            throw failure;
+        }
+    }
+
+    private TrimResult sleep(MemoryPool pool, SleepMode mode) {
+        Sleeps sleeps = sleeps(pool);
+        memory.pools.setAsleep(pool, true);
+        pool.allocator().sleep();
+        try {
+            return sleeps.sleep(mode, memory.pinned());
+        } finally {
+            if (!sleeps.isAsleep() || pool.isDrained()) {
+                awake(pool);
+            }
+        }
+    }
+
+    private void awake(MemoryPool pool) {
+        memory.pools.setAsleep(pool, false);
+        pool.allocator().wake();
+    }
+
+    private void wakeAfter(List<MemoryPool> fallen, Throwable failure) {
+        try {
+            wakeAll(fallen);
+        } catch (RuntimeException second) {
+            failure.addSuppressed(second);
+        }
+    }
+
+    void wake() {
+        lock();
+        try {
+            wakeAll(asleep());
+        } catch (DeviceOutOfMemoryException noMemory) {
+            if (giveBackIdle(noMemory.device()) == 0) {
+                throw noMemory;
+            }
+            wakeAll(asleep());
+        } finally {
+            unlock();
+        }
+    }
+
+    private List<MemoryPool> asleep() {
+        return pools.stream().filter(MemoryPool::isAsleep).toList();
+    }
+
+    /// Has all allocators give back what is idle.
+    private long giveBackIdle(int device) {
+        TrimMode mode = memory.captures().isOn(device) ? TrimMode.WITHOUT_WAITING : TrimMode.SYNCHRONIZE;
+        return memory.trim(device, 0, mode).returnedBytes();
+    }
+
+    private void wakeAll(List<MemoryPool> sleeping) {
+        List<Sleeps.Waking> wakings = new ArrayList<>();
+        try {
+            for (MemoryPool pool : sleeping) {
+                wakings.add(sleeps(pool).wake());
+            }
+            wakings.forEach(Sleeps.Waking::commit);
+            sleeping.forEach(this::awake);
+        } finally {
+            wakings.reversed().forEach(Sleeps.Waking::close);
+        }
+    }
+
+    private void lock() {
+        pools.forEach(pool -> pool.sleeping.lock());
+    }
+
+    private void unlock() {
+        pools.forEach(pool -> pool.sleeping.unlock());
+    }
+}

@@ -1,0 +1,51 @@
+package io.cistern.spi;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.PinnedMemory;
+import io.cistern.SleepMode;
+import io.cistern.TrimResult;
+
+/// An optional ability of a [DeviceAllocator]: the physical memory of its blocks goes back to the driver on all
+/// devices, while the blocks keep their addresses, and comes back under them later.
+///
+/// **What the framework sees to.** Nothing is allocated from the beginning of [#sleep] to the end of the waking,
+/// and what was begun before has ended; nobody captures on a device that it has memory of. Frees come at any time:
+/// they are book-keeping, and what was freed need not wake.
+///
+/// **What the allocator sees to.** Work that uses the memory has finished before it goes. Whoever has registered
+/// the memory hears that it goes and comes; what has to stay where it is, stays, and is told.
+///
+/// **Threads.** Sleeping and waking is done by one thread at a time, all else by any.
+public interface Sleeps {
+    /// Whether this allocator, as it was opened, can.
+    Availability canSleep();
+
+    /// Gives all physical memory back that may go; again, what had to stay the last time. With [SleepMode#DROP]
+    /// also gives up what is kept since an earlier sleep.
+    ///
+    /// @param host where kept bytes go
+    /// @return what went, and what stays and why
+    /// @throws io.cistern.cuda.CudaException if the driver refuses. Then everything is awake again, unless
+    ///     [#isAsleep] says that this failed too: then nothing is lost, and waking can be tried again
+    TrimResult sleep(SleepMode mode, PinnedMemory host);
+
+    /// Whether it sleeps: a [#sleep] has been, and no waking since, also if there was nothing to give back.
+    boolean isAsleep();
+
+    /// Brings memory back under all addresses, and what was kept into it.
+    ///
+    /// @return what is to be decided; the memory must not be used before
+    /// @throws DeviceOutOfMemoryException if there is not enough memory now; then everything is asleep as before
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then too
+    Waking wake();
+
+    /// Memory that is back, and could go once more without a loss.
+    interface Waking extends AutoCloseable {
+        /// Stays awake: what was kept on the host is given up.
+        void commit();
+
+        /// Sleeps again, as before, unless it was [decided][#commit] to stay awake. Does not throw.
+        @Override
+        void close();
+    }
+}

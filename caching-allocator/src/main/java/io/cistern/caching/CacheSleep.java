@@ -1,0 +1,133 @@
+package io.cistern.caching;
+
+import io.cistern.PinnedMemory;
+import io.cistern.SleepMode;
+import io.cistern.TrimResult;
+import io.cistern.spi.Availability;
+import io.cistern.spi.Sleeps;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.ReentrantLock;
+
+/// Sleeping and waking of a caching allocator on all its devices, together or not at all.
+///
+/// **Threading.** One lock, held from the beginning of a waking until it is decided; closing the allocator takes it
+/// too.
+final class CacheSleep implements Sleeps {
+    private final Availability able;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final List<PageSleep> devices = new CopyOnWriteArrayList<>();
+    private volatile boolean asleep;
+
+    CacheSleep(Availability able) {
+        this.able = able;
+    }
+
+    /// A device is used from now on.
+    void add(PageSleep device) {
+        devices.add(device);
+    }
+
+    @Override
+    public Availability canSleep() {
+        return able;
+    }
+
+    @Override
+    public boolean isAsleep() {
+        return asleep;
+    }
+
+    @Override
+    public TrimResult sleep(SleepMode mode, PinnedMemory host) {
+        lock.lock();
+        try {
+            List<TrimResult> results = new ArrayList<>();
+            for (PageSleep device : devices) {
+                results.add(device.sleep(mode, host));
+            }
+            asleep = true;
+            return TrimResult.sum(results);
+        } catch (RuntimeException | Error failure) {
+            wakeAfter(failure);
+            throw failure;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// What was asleep before sleeps on.
+    private void wakeAfter(Throwable failure) {
+        if (asleep) {
+            return;
+        }
+        try (Waking waking = wake()) {
+            waking.commit();
+        } catch (RuntimeException second) {
+            asleep = true;
+            failure.addSuppressed(second);
+        }
+    }
+
+    @Override
+    public Waking wake() {
+        lock.lock();
+        List<PageSleep> woken = new ArrayList<>();
+        try {
+            for (PageSleep device : devices) {
+                device.wake();
+                woken.add(device);
+            }
+            return new Decision();
+        } catch (RuntimeException | Error failure) {
+            woken.forEach(device -> device.settle(false));
+            lock.unlock();
+            throw failure;
+        }
+    }
+
+    private final class Decision implements Waking {
+        private boolean decided;
+
+        @Override
+        public void commit() {
+            decide(true);
+        }
+
+        @Override
+        public void close() {
+            if (!decided) {
+                decide(false);
+            }
+        }
+
+        private void decide(boolean awake) {
+            decided = true;
+            asleep = !awake;
+            try {
+                devices.forEach(device -> device.settle(awake));
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    /// Does something that must not meet sleeping or waking.
+    void exclude(Runnable action) {
+        lock.lock();
+        try {
+            action.run();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Ends the allocator, awake or asleep.
+    void close(Runnable closing) {
+        exclude(() -> {
+            closing.run();
+            devices.forEach(PageSleep::close);
+        });
+    }
+}

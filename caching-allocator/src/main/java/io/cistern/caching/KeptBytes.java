@@ -1,0 +1,57 @@
+package io.cistern.caching;
+
+import io.cistern.PinnedBuffer;
+import io.cistern.PinnedMemory;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/// Bytes of a device that sleep in pinned host memory, as one range from 0 on, in chunks.
+final class KeptBytes implements AutoCloseable {
+    /// A copy this long runs at the link's full speed, and the rest of the last chunk is no loss.
+    private static final long CHUNK_BYTES = 64L << 20;
+
+    private final List<PinnedBuffer> chunks = new ArrayList<>();
+
+    /// A part of the range in one piece of host memory.
+    interface Part {
+        /// Called for each part.
+        ///
+        /// @param from where it begins, in bytes from the beginning of what was asked for
+        void at(long from, MemorySegment host, long byteSize);
+    }
+
+    /// Pins room, or takes such that is pinned already.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver can't pin so much; then nothing is taken
+    KeptBytes(PinnedMemory host, long byteSize) {
+        try {
+            for (long at = 0; at < byteSize; at += CHUNK_BYTES) {
+                chunks.add(host.allocate(Math.min(CHUNK_BYTES, byteSize - at)));
+            }
+        } catch (RuntimeException | Error failure) {
+            close();
+            throw failure;
+        }
+    }
+
+    /// Shows a part of the range, piece by piece.
+    void forEachPart(long offset, long byteSize, Part part) {
+        long done = 0;
+        while (done < byteSize) {
+            long inChunk = (offset + done) % CHUNK_BYTES;
+            long size = Math.min(CHUNK_BYTES - inChunk, byteSize - done);
+            MemorySegment chunk =
+                    chunks.get((int) ((offset + done) / CHUNK_BYTES)).segment();
+            part.at(done, chunk.asSlice(inChunk, size), size);
+            done += size;
+        }
+    }
+
+    /// Gives the room back; no copy is under way.
+    @Override
+    public void close() {
+        chunks.forEach(PinnedBuffer::close);
+        chunks.clear();
+    }
+}

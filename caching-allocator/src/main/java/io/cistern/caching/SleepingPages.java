@@ -1,0 +1,226 @@
+package io.cistern.caching;
+
+import io.cistern.PinnedMemory;
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/// Pages that fell asleep together: their physical memory is gone, their addresses stay reserved, their bytes are
+/// on the host or given up.
+///
+/// ```
+/// sleep   copy  batch 0 │ batch 1 │ batch 2 │
+///         host          │ unmap 0 │ unmap 1 │ unmap 2       unmap, release: page by page
+///
+/// wake    host  map 0 │ map 1 │ map 2 │                     create, map: page by page; setAccess: run by run
+///         copy        │ batch 0 │ batch 1 │ batch 2
+/// ```
+///
+/// Mapping and unmapping costs the host some 30 µs a page of whatever size, copying one of 2 MiB the link 38 µs: so
+/// one hides behind the other. A failure takes back what was done; each page knows how far it got
+/// ([Page#hasMemory], [Page#isMapped], [Sleeper#isWhole]), so that what the driver would not take back is found
+/// again by the next try.
+///
+/// **Threading.** By one thread at a time; the pages are [claimed][PageTable#beginChange].
+final class SleepingPages {
+    private static final System.Logger LOG = System.getLogger(SleepingPages.class.getName());
+
+    /// What is under way at a time, unless one page is larger: long enough to hide mapping, short beside the whole.
+    private static final long BATCH_BYTES = 64L << 20;
+
+    private final CudaDriver driver;
+    private final PageTable table;
+    private final PhysicalPages pages;
+    private final List<Sleeper> sleepers = new ArrayList<>();
+    private @Nullable KeptBytes kept;
+
+    /// @param claimed pages by address
+    SleepingPages(CudaDriver driver, PageTable table, List<Page> claimed) {
+        this.driver = driver;
+        this.table = table;
+        this.pages = table.pages;
+        long offset = 0;
+        for (Page page : claimed) {
+            sleepers.add(new Sleeper(page, offset));
+            offset += page.byteSize;
+        }
+    }
+
+    boolean isEmpty() {
+        return sleepers.isEmpty();
+    }
+
+    /// The bytes of its pages.
+    long byteSize() {
+        return sleepers.stream().mapToLong(Sleeper::byteSize).sum();
+    }
+
+    /// Gives up what is kept.
+    void dropKept() {
+        if (kept != null) {
+            kept.close();
+            kept = null;
+        }
+    }
+
+    /// Forgets pages that were freed meanwhile.
+    ///
+    /// @param claimed those that were not
+    void retain(Set<Page> claimed) {
+        sleepers.removeIf(sleeper -> !claimed.contains(sleeper.page));
+    }
+
+    /// Gives the memory back. After a failure some pages are whole and others are not: see [#wake] and [#settle].
+    ///
+    /// @param host where bytes are kept; null to give them up
+    /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much
+    void fallAsleep(@Nullable PinnedMemory host) {
+        kept = host == null ? null : new KeptBytes(host, byteSize());
+        List<List<Sleeper>> batches = batches(sleepers);
+        try (SleepCopies copies = new SleepCopies(driver, pages.device, kept)) {
+            for (int i = 0; i <= batches.size(); i++) {
+                if (i < batches.size()) {
+                    copies.save(i, batches.get(i));
+                }
+                if (i > 0) {
+                    copies.awaitSaved(i - 1);
+                    batches.get(i - 1).forEach(this::release);
+                }
+            }
+        }
+    }
+
+    private void release(Sleeper sleeper) {
+        Page page = sleeper.page;
+        pages.memory.unmap(pages.device, sleeper.address(), page.byteSize);
+        page.isMapped = false;
+        sleeper.isWhole = false;
+        sleeper.hasGone = true;
+        page.home.arena.shard.fellAsleep(page.byteSize);
+        pages.reserved().announceReleased(sleeper.address(), page.byteSize);
+        pages.release(page.handle, page.byteSize);
+        page.hasMemory = false;
+    }
+
+    /// Brings the memory back under the addresses of all pages that are not whole, or of none.
+    ///
+    /// @throws io.cistern.DeviceOutOfMemoryException if there is not enough
+    /// @throws io.cistern.cuda.CudaException if the driver refuses
+    void wake() {
+        List<Sleeper> asleep =
+                sleepers.stream().filter(sleeper -> !sleeper.isWhole).toList();
+        if (asleep.isEmpty()) {
+            return;
+        }
+        SleepCopies copies = new SleepCopies(driver, pages.device, kept);
+        try {
+            for (List<Sleeper> batch : batches(asleep)) {
+                map(batch);
+                copies.restore(batch);
+            }
+            copies.await();
+        } catch (RuntimeException | Error failure) {
+            if (copies.tryAwait()) {
+                asleep.forEach(sleeper -> takeBack(sleeper, failure));
+            }
+            throw failure;
+        } finally {
+            copies.close();
+        }
+        asleep.forEach(sleeper -> sleeper.isWhole = true);
+    }
+
+    private void map(List<Sleeper> batch) {
+        for (Sleeper sleeper : batch) {
+            Page page = sleeper.page;
+            if (!page.hasMemory) {
+                page.handle = pages.create(page.byteSize);
+                page.hasMemory = true;
+            }
+            if (!page.isMapped) {
+                pages.memory.map(pages.device, sleeper.address(), page.byteSize, page.handle);
+                page.isMapped = true;
+            }
+        }
+        Sleeper.forEachRun(
+                batch,
+                (address, byteSize, _) -> pages.memory.setAccess(
+                        pages.device, address, byteSize, pages.accessors, AccessRights.READ_WRITE));
+    }
+
+    /// Takes back what a wake did that is not [settled][#settle], or what an earlier one had to leave.
+    void sleepAgain() {
+        Throwable refusals = new IllegalStateException("what the driver would not take back stays awake");
+        sleepers.stream().filter(sleeper -> sleeper.hasGone).forEach(sleeper -> takeBack(sleeper, refusals));
+        Throwable[] all = refusals.getSuppressed();
+        if (all.length > 0) {
+            LOG.log(
+                    Level.WARNING,
+                    "{0} pages of a sleeping pool stay reserved for now: {1}",
+                    all.length,
+                    all[0].getMessage());
+        }
+    }
+
+    private void takeBack(Sleeper sleeper, Throwable failure) {
+        Page page = sleeper.page;
+        try {
+            if (page.isMapped) {
+                pages.memory.unmap(pages.device, sleeper.address(), page.byteSize);
+                page.isMapped = false;
+                sleeper.isWhole = false;
+            }
+        } catch (CudaException refusal) {
+            failure.addSuppressed(refusal);
+            return;
+        }
+        if (page.hasMemory) {
+            pages.release(page.handle, page.byteSize);
+            page.hasMemory = false;
+        }
+    }
+
+    /// Ends the change: what is whole is awake, the rest asleep.
+    void settle() {
+        sleepers.removeIf(sleeper -> {
+            if (sleeper.isWhole) {
+                awaken(sleeper);
+            } else {
+                table.endChange(sleeper.page, true);
+            }
+            return sleeper.isWhole;
+        });
+        if (sleepers.isEmpty()) {
+            dropKept();
+        }
+    }
+
+    private void awaken(Sleeper sleeper) {
+        Page page = sleeper.page;
+        if (sleeper.hasGone) {
+            page.home.arena.shard.woke(page.byteSize);
+            pages.reserved().announceAcquired(sleeper.address(), page.byteSize);
+        }
+        pages.mapped(page.home);
+        table.endChange(page, false);
+    }
+
+    private static List<List<Sleeper>> batches(List<Sleeper> all) {
+        List<List<Sleeper>> batches = new ArrayList<>();
+        long room = 0;
+        for (Sleeper sleeper : all) {
+            if (room < sleeper.byteSize()) {
+                batches.add(new ArrayList<>());
+                room = BATCH_BYTES;
+            }
+            batches.getLast().add(sleeper);
+            room -= sleeper.byteSize();
+        }
+        return batches;
+    }
+}

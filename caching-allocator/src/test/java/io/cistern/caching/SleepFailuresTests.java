@@ -1,0 +1,212 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.MemoryPool;
+import io.cistern.PinnedBuffer;
+import io.cistern.SleepMode;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import java.lang.foreign.MemorySegment;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// Each driver call of going to sleep and of waking fails, early and late, once and for good: contents are there in
+/// the end, and nothing is lost or counted wrongly.
+final class SleepFailuresTests extends PoolFixture {
+    /// More than one batch of pages.
+    private static final int BYTES = 70 << 20;
+
+    private static final long SEED = 7;
+
+    private static final byte[] CONTENTS = new byte[BYTES];
+
+    static {
+        new SplittableRandom(SEED).nextBytes(CONTENTS);
+    }
+
+    SleepFailuresTests() {
+        super(256 * MIB);
+    }
+
+    private MemoryPool pool(String options) {
+        return builder().spec("caching:page_size=2MiB" + options).open();
+    }
+
+    private long filled(MemoryPool pool) {
+        long block = pool.allocate(BYTES, DEVICE, stream);
+        try (PinnedBuffer host = memory.pinned().allocate(BYTES)) {
+            host.segment().copyFrom(MemorySegment.ofArray(CONTENTS));
+            gpu.copies().toDevice(DEVICE, block, host.segment(), BYTES, stream);
+            gpu.streams().synchronize(DEVICE, stream);
+        }
+        return block;
+    }
+
+    private void assertIntact(long block) {
+        try (PinnedBuffer host = memory.pinned().allocate(BYTES)) {
+            gpu.copies().toHost(DEVICE, host.segment(), block, BYTES, stream);
+            gpu.streams().synchronize(DEVICE, stream);
+            assertThat(host.segment().mismatch(MemorySegment.ofArray(CONTENTS))).isEqualTo(-1);
+        }
+    }
+
+    private void assertBooksAreRight(MemoryPool pool) {
+        pool.extension(CachingAllocator.class).orElseThrow().checkInvariants();
+        var info = gpu.memory().info(DEVICE);
+        assertThat(pool.reservedBytes(DEVICE)).hasValue(info.totalBytes() - info.freeBytes());
+    }
+
+    @ParameterizedTest(name = "{0} after {1}, then {2} times")
+    @CsvSource({
+        "MEM_CREATE, 0, 1",
+        "MEM_CREATE, 33, 1",
+        "MEM_CREATE, 0, 1000",
+        "MEM_MAP, 0, 1",
+        "MEM_MAP, 33, 1000",
+        "MEM_SET_ACCESS, 0, 1",
+        "MEM_SET_ACCESS, 1, 1000",
+        "STREAM_CREATE, 0, 1",
+        "MEMCPY_HTOD_ASYNC, 0, 1",
+        "MEMCPY_HTOD_ASYNC, 1, 1000",
+        "STREAM_SYNCHRONIZE, 0, 1",
+        "STREAM_SYNCHRONIZE, 0, 1000"
+    })
+    void aWakeThatFailsSleepsOn(DriverCall call, int after, int times) {
+        try (MemoryPool pool = pool("")) {
+            long block = filled(pool);
+            pool.sleep(SleepMode.KEEP);
+            gpu.faults().failOn(call, after, times, CudaResult.UNKNOWN);
+            assertThatThrownBy(pool::wake).isInstanceOf(CudaException.class);
+            gpu.faults().clear();
+            assertThat(pool.isAsleep()).isTrue();
+            assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
+            assertBooksAreRight(pool);
+            pool.wake();
+            assertBooksAreRight(pool);
+            assertIntact(block);
+            memory.free(block, stream);
+        }
+    }
+
+    @ParameterizedTest(name = "{0} fails in the roll-back of a wake")
+    @ValueSource(strings = {"MEM_UNMAP", "MEM_RELEASE"})
+    void whatARollBackCanNotTakeBackIsFoundByTheNextWake(DriverCall call) {
+        try (MemoryPool pool = pool("")) {
+            long block = filled(pool);
+            pool.sleep(SleepMode.KEEP);
+            gpu.faults().failOn(DriverCall.MEMCPY_HTOD_ASYNC, 1, 1000, CudaResult.UNKNOWN);
+            gpu.faults().failOn(call, 10, 7, CudaResult.UNKNOWN);
+            assertThatThrownBy(pool::wake).isInstanceOf(CudaException.class);
+            gpu.faults().clear();
+            assertThat(pool.isAsleep()).isTrue();
+            assertBooksAreRight(pool);
+            pool.wake();
+            pool.trim(DEVICE, 0); // which tries again what was not released
+            assertBooksAreRight(pool);
+            assertIntact(block);
+            memory.free(block, stream);
+        }
+    }
+
+    @ParameterizedTest(name = "{0} fails in the roll-back of a wake")
+    @ValueSource(strings = {"MEM_UNMAP", "MEM_RELEASE"})
+    void whatARollBackCanNotTakeBackGoesWithThePool(DriverCall call) {
+        MemoryPool pool = pool("");
+        long block = filled(pool);
+        pool.sleep(SleepMode.KEEP);
+        gpu.faults().failOn(DriverCall.MEMCPY_HTOD_ASYNC, 1, 1000, CudaResult.UNKNOWN);
+        gpu.faults().failOn(call, 10, 7, CudaResult.UNKNOWN);
+        assertThatThrownBy(pool::wake).isInstanceOf(CudaException.class);
+        gpu.faults().clear();
+        memory.free(block, stream);
+        pool.close();
+        assertThat(gpu.memory().freeBytes(DEVICE)).isEqualTo(256 * MIB);
+    }
+
+    @ParameterizedTest(name = "{0} after {1}, then {2} times")
+    @CsvSource({
+        "CONTEXT_SYNCHRONIZE, 0, 1",
+        "MEM_HOST_ALLOC, 0, 1",
+        "MEM_HOST_ALLOC, 1, 1000",
+        "STREAM_CREATE, 0, 1",
+        "EVENT_CREATE, 0, 1",
+        "EVENT_RECORD, 0, 1",
+        "EVENT_RECORD, 1, 1000",
+        "EVENT_SYNCHRONIZE, 0, 1",
+        "EVENT_SYNCHRONIZE, 1, 1000",
+        "MEMCPY_DTOH_ASYNC, 0, 1",
+        "MEMCPY_DTOH_ASYNC, 1, 1000",
+        "MEM_UNMAP, 0, 1",
+        "MEM_UNMAP, 33, 1000"
+    })
+    void aSleepThatFailsIsAwake(DriverCall call, int after, int times) {
+        try (MemoryPool pool = pool("")) {
+            long block = filled(pool);
+            memory.pinned().trim();
+            gpu.faults().failOn(call, after, times, CudaResult.UNKNOWN);
+            assertThatThrownBy(() -> pool.sleep(SleepMode.KEEP)).isInstanceOf(CudaException.class);
+            gpu.faults().clear();
+            assertThat(pool.isAsleep()).isFalse();
+            assertBooksAreRight(pool);
+            assertIntact(block);
+            memory.free(pool.allocate(MIB, DEVICE, stream), stream);
+            pool.sleep(SleepMode.KEEP);
+            assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
+            pool.wake();
+            assertIntact(block);
+            memory.free(block, stream);
+            assertThat(memory.pinned().statistics()).containsEntry("active_bytes.current", 0L);
+        }
+    }
+
+    @Test
+    void aSleepThatFailsAndCanNotBeTakenBackSleepsAndLosesNothing() {
+        try (MemoryPool pool = pool("")) {
+            long block = filled(pool);
+            gpu.faults().failOn(DriverCall.MEM_UNMAP, 33, 1000, CudaResult.UNKNOWN);
+            gpu.faults().failOn(DriverCall.MEM_CREATE, 10, 1000, CudaResult.OUT_OF_MEMORY);
+            assertThatThrownBy(() -> pool.sleep(SleepMode.KEEP)).isInstanceOf(CudaException.class);
+            gpu.faults().clear();
+            assertThat(pool.isAsleep()).isTrue();
+            assertBooksAreRight(pool);
+            pool.sleep(SleepMode.KEEP); // what was left
+            assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
+            pool.wake();
+            assertBooksAreRight(pool);
+            assertIntact(block);
+            memory.free(block, stream);
+        }
+    }
+
+    @Test
+    void theCapOfThePoolHoldsForWhatWakes() {
+        try (MemoryPool pool = pool(",per_process_memory_fraction=0.7")) {
+            long block = filled(pool);
+            for (int i = 0; i < 3; i++) {
+                pool.sleep(SleepMode.KEEP);
+                pool.wake();
+            }
+            assertIntact(block);
+            memory.free(block, stream);
+        }
+    }
+
+    @Test
+    void aPoolWhoseContextDiedInItsSleepCanBeClosed() {
+        MemoryPool pool = pool("");
+        long block = filled(pool);
+        pool.sleep(SleepMode.KEEP);
+        gpu.faults().failOn(DriverCall.STREAM_CREATE, 0, 1000, CudaResult.ILLEGAL_ADDRESS);
+        assertThatThrownBy(pool::wake).isInstanceOf(CudaException.class);
+        memory.free(block, stream);
+        pool.close();
+        assertThat(pool.isDrained()).isTrue();
+        gpu.faults().clear();
+    }
+}
