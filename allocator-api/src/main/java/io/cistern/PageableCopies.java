@@ -11,8 +11,6 @@ import java.util.concurrent.ConcurrentHashMap;
 /// Reports copies that a program wants to go on beside other work but that can't, since their host memory is not
 /// pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`. Never throws.
 final class PageableCopies {
-    private static final System.Logger LOG = System.getLogger("io.cistern.copies");
-
     /// What a copy goes through before it is looked at.
     private static final Set<Class<?>> OWN =
             Set.of(PageableCopies.class, HostCopies.class, CopyBatch.class, DeviceElements.class, DeviceBuffer.class);
@@ -49,7 +47,7 @@ final class PageableCopies {
                         .map(StackWalker.StackFrame::toStackTraceElement)
                         .orElse(new StackTraceElement("unknown", "unknown", null, -1)));
         if (seen.add(place)) {
-            LOG.log(
+            System.getLogger("io.cistern.copies").log(
                     Level.WARNING,
                     "a non-blocking copy of " + byteSize + " bytes waits for the driver, since its host memory is not"
                             + " pinned: copy from a PinnedBuffer instead; at " + place);

@@ -1,5 +1,7 @@
 package io.cistern.cuda;
 
+import org.jspecify.annotations.Nullable;
+
 /// Where memory lives (`CUmemLocation`).
 ///
 /// @param type the kind of place
@@ -26,6 +28,17 @@ public record MemoryLocation(Type type, int id) {
         public int code() {
             return code;
         }
+    }
+
+    /// Written out, as [#equals] is: a record's own makes classes when it is first called, in the first allocation.
+    @Override
+    public int hashCode() {
+        return 31 * type.code + id;
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof MemoryLocation location && type == location.type && id == location.id;
     }
 
     /// A device's own memory.

@@ -3,7 +3,6 @@ package io.cistern.loader;
 import io.cistern.spi.Catalog.Entry;
 import io.cistern.spi.Catalog.Kind;
 import java.util.Optional;
-import java.util.function.BiFunction;
 
 /// One provider that was found, sound or not. Immutable.
 ///
@@ -25,18 +24,13 @@ record Found<P>(
         int priority,
         Optional<P> provider,
         Optional<String> problem) {
-    /// @param raw the provider, which gets `checks` before it
+    /// @param raw the provider, which gets its service's checks before it
     static <P> Found<P> sound(
-            Kind kind,
-            String className,
-            String origin,
-            String name,
-            int priority,
-            P raw,
-            BiFunction<P, Found<P>, P> checks) {
+            Service<P> service, String className, String origin, String name, int priority, P raw) {
+        Kind kind = service.kind();
         Found<P> self =
                 new Found<>(kind, className, origin, Optional.of(name), priority, Optional.empty(), Optional.empty());
-        P checked = checks.apply(raw, self);
+        P checked = service.checked(raw, self);
         return new Found<>(kind, className, origin, self.claim, priority, Optional.of(checked), Optional.empty());
     }
 

@@ -1,0 +1,133 @@
+package io.cistern.benchmarks;
+
+import io.cistern.spi.AllocatorProvider;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.jar.JarOutputStream;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import org.example.idle.EmptyMain;
+import org.example.idle.FirstAllocation;
+import org.example.idle.IdlePlugin;
+
+/// What a program waits for from the start of its JVM to its first allocation, on the simulated GPU, beside one whose
+/// `main` is empty: wall time of whole processes, which take turns.
+///
+/// Arguments: rounds (15). Runs on a class path with Cistern's JARs, of which the programs get those that every
+/// program has. Prints a line of JSON for each way to start.
+public final class StartUp {
+    private static final List<String> LIBRARY = List.of(
+            "allocator-api",
+            "cuda-driver",
+            "simulated-gpu",
+            "caching-allocator",
+            "async-allocator",
+            "allocator-adaptors",
+            "pluggable-loader");
+
+    private static final int PLUGINS = 10;
+
+    private final Path folder = Files.createTempDirectory("start-up");
+    private final Path programs = folder.resolve("programs.jar");
+    private final Path plugins = Files.createDirectory(folder.resolve("plugins"));
+    private final String classPath;
+
+    private StartUp() throws IOException {
+        pack(programs, Map.of(classFile(EmptyMain.class), bytes(EmptyMain.class),
+                classFile(FirstAllocation.class), bytes(FirstAllocation.class)));
+        for (int i = 0; i < PLUGINS; i++) {
+            pack(plugins.resolve("idle" + i + ".jar"), Map.of(
+                    classFile(IdlePlugin.class), bytes(IdlePlugin.class),
+                    "META-INF/services/" + AllocatorProvider.class.getName(),
+                    IdlePlugin.class.getName().getBytes(StandardCharsets.UTF_8)));
+        }
+        Stream<String> library = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
+                .filter(entry -> LIBRARY.stream().anyMatch(name -> Path.of(entry).getFileName().toString().startsWith(name)));
+        classPath = String.join(File.pathSeparator, Stream.concat(Stream.of(programs.toString()), library).toList());
+    }
+
+    /// Measures and prints.
+    public static void main(String[] arguments) throws IOException, InterruptedException {
+        new StartUp().measure(arguments.length > 0 ? Integer.parseInt(arguments[0]) : 15);
+    }
+
+    private void measure(int rounds) throws IOException, InterruptedException {
+        String all = "-Dcistern.plugins=" + plugins;
+        Path cache = folder.resolve("ten.aot");
+        run(FirstAllocation.class, List.of(all, "-XX:AOTCacheOutput=" + cache));
+        Map<String, List<String>> ways = new LinkedHashMap<>();
+        ways.put("no plug-in", List.of());
+        ways.put("ten plug-ins", List.of(all));
+        if (Files.exists(cache)) {
+            ways.put("ten plug-ins, AOT cache", List.of(all, "-XX:AOTCache=" + cache));
+        }
+        Map<String, double[]> millis = new LinkedHashMap<>();
+        ways.keySet().forEach(way -> millis.put(way, new double[rounds]));
+        double[] empty = new double[rounds];
+        for (int round = -1; round < rounds; round++) { // The first is for the file cache.
+            int at = Math.max(round, 0);
+            empty[at] = run(EmptyMain.class, List.of());
+            for (Map.Entry<String, List<String>> way : ways.entrySet()) {
+                millis.get(way.getKey())[at] = run(FirstAllocation.class, way.getValue());
+            }
+        }
+        print("empty main", empty, 0);
+        millis.forEach((way, measured) -> print(way, measured, median(empty)));
+    }
+
+    /// Milliseconds of the whole process.
+    private double run(Class<?> program, List<String> options) throws IOException, InterruptedException {
+        List<String> line = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
+        line.addAll(options);
+        line.addAll(List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"));
+        line.addAll(List.of("-cp", classPath, program.getName()));
+        ProcessBuilder process = new ProcessBuilder(line).redirectErrorStream(true)
+                .redirectOutput(folder.resolve("printed.txt").toFile());
+        long begin = System.nanoTime();
+        int code = process.start().waitFor();
+        long taken = System.nanoTime() - begin;
+        if (code != 0) {
+            throw new IllegalStateException(line + " ended with " + code + ": " + Files.readString(folder.resolve("printed.txt")));
+        }
+        return taken / 1e6;
+    }
+
+    private static void print(String way, double[] millis, double ofEmpty) {
+        System.out.printf(Locale.ROOT, "{\"started\":\"%s\",\"millis\":%.0f,\"fastest\":%.0f,\"overEmpty\":%.0f}%n",
+                way, median(millis), millis[0], median(millis) - ofEmpty);
+    }
+
+    private static double median(double[] values) {
+        Arrays.sort(values);
+        return values[values.length / 2];
+    }
+
+    private static void pack(Path jar, Map<String, byte[]> entries) throws IOException {
+        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar))) {
+            for (Map.Entry<String, byte[]> entry : entries.entrySet()) {
+                out.putNextEntry(new ZipEntry(entry.getKey()));
+                out.write(entry.getValue());
+            }
+        }
+    }
+
+    private static String classFile(Class<?> type) {
+        return type.getName().replace('.', '/') + ".class";
+    }
+
+    private static byte[] bytes(Class<?> type) throws IOException {
+        try (InputStream in = type.getResourceAsStream("/" + classFile(type))) {
+            return in.readAllBytes();
+        }
+    }
+}
