@@ -4,8 +4,9 @@ import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.cuda.settings.WritableByOthers;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -13,7 +14,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 
 /// Reads a directory of plug-ins:
 ///
@@ -117,11 +117,14 @@ final class PluginDirectory {
     }
 
     private static List<Path> children(Path directory) throws IOException {
-        try (Stream<Path> files = Files.list(directory)) {
-            return files.sorted().toList();
-        } catch (UncheckedIOException e) {
+        List<Path> children = new ArrayList<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
+            files.forEach(children::add);
+        } catch (DirectoryIteratorException e) {
             throw e.getCause();
         }
+        children.sort(null);
+        return children;
     }
 
     private void load(Path place, List<Path> jars) throws IOException, Refusal {
