@@ -23,8 +23,8 @@ import org.example.idle.IdlePlugin;
 /// What a program waits for from the start of its JVM to its first allocation, on the simulated GPU, beside one whose
 /// `main` is empty: wall time of whole processes, which take turns.
 ///
-/// Arguments: rounds (15). Runs on a class path with Cistern's JARs, of which the programs get those that every
-/// program has. Prints a line of JSON for each way to start.
+/// Arguments: rounds (15). Runs on a class path with Cistern's JARs, of which the programs get those of the library.
+/// Prints a line of JSON for each way to start: the median, the fastest, and how far each is above an empty `main`.
 public final class StartUp {
     private static final List<String> LIBRARY = List.of(
             "allocator-api",
@@ -37,7 +37,11 @@ public final class StartUp {
 
     private static final int PLUGINS = 10;
 
+    /// No driver: the programs allocate on the simulated GPU everywhere.
+    private static final String NO_DRIVER = "-Dcistern.cuda.library=/none";
+
     private final Path folder = Files.createTempDirectory("start-up");
+    private final Path printed = folder.resolve("printed.txt");
     private final Path programs = folder.resolve("programs.jar");
     private final Path plugins = Files.createDirectory(folder.resolve("plugins"));
     private final String classPath;
@@ -64,7 +68,7 @@ public final class StartUp {
     private void measure(int rounds) throws IOException, InterruptedException {
         String all = "-Dcistern.plugins=" + plugins;
         Path cache = folder.resolve("ten.aot");
-        run(FirstAllocation.class, List.of(all, "-XX:AOTCacheOutput=" + cache));
+        start(FirstAllocation.class, List.of(all, "-XX:AOTCacheOutput=" + cache));
         Map<String, List<String>> ways = new LinkedHashMap<>();
         ways.put("no plug-in", List.of());
         ways.put("ten plug-ins", List.of(all));
@@ -81,30 +85,36 @@ public final class StartUp {
                 millis.get(way.getKey())[at] = run(FirstAllocation.class, way.getValue());
             }
         }
-        print("empty main", empty, 0);
-        millis.forEach((way, measured) -> print(way, measured, median(empty)));
+        print("empty main", empty, empty);
+        millis.forEach((way, measured) -> print(way, measured, empty));
     }
 
     /// Milliseconds of the whole process.
     private double run(Class<?> program, List<String> options) throws IOException, InterruptedException {
-        List<String> line = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
-        line.addAll(options);
-        line.addAll(List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"));
-        line.addAll(List.of("-cp", classPath, program.getName()));
-        ProcessBuilder process = new ProcessBuilder(line).redirectErrorStream(true)
-                .redirectOutput(folder.resolve("printed.txt").toFile());
         long begin = System.nanoTime();
-        int code = process.start().waitFor();
+        int code = start(program, options);
         long taken = System.nanoTime() - begin;
         if (code != 0) {
-            throw new IllegalStateException(line + " ended with " + code + ": " + Files.readString(folder.resolve("printed.txt")));
+            throw new IllegalStateException(
+                    program + " with " + options + " ended with " + code + ": " + Files.readString(printed));
         }
         return taken / 1e6;
     }
 
-    private static void print(String way, double[] millis, double ofEmpty) {
-        System.out.printf(Locale.ROOT, "{\"started\":\"%s\",\"millis\":%.0f,\"fastest\":%.0f,\"overEmpty\":%.0f}%n",
-                way, median(millis), millis[0], median(millis) - ofEmpty);
+    /// Its exit code.
+    private int start(Class<?> program, List<String> options) throws IOException, InterruptedException {
+        List<String> line = new ArrayList<>();
+        line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        line.addAll(options);
+        line.addAll(List.of("--enable-native-access=ALL-UNNAMED", NO_DRIVER, "-cp", classPath, program.getName()));
+        ProcessBuilder process = new ProcessBuilder(line).redirectErrorStream(true).redirectOutput(printed.toFile());
+        process.environment().keySet().removeIf(name -> name.startsWith("CISTERN_"));
+        return process.start().waitFor();
+    }
+
+    private static void print(String way, double[] millis, double[] empty) {
+        System.out.printf(Locale.ROOT, "{\"started\":\"%s\",\"millis\":%.0f,\"fastest\":%.0f,\"overEmpty\":%.0f,\"fastestOverEmpty\":%.0f}%n",
+                way, median(millis), millis[0], median(millis) - median(empty), millis[0] - empty[0]);
     }
 
     private static double median(double[] values) {

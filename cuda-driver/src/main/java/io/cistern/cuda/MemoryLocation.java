@@ -1,7 +1,5 @@
 package io.cistern.cuda;
 
-import org.jspecify.annotations.Nullable;
-
 /// Where memory lives (`CUmemLocation`).
 ///
 /// @param type the kind of place
@@ -37,7 +35,7 @@ public record MemoryLocation(Type type, int id) {
     }
 
     @Override
-    public boolean equals(@Nullable Object other) {
+    public boolean equals(Object other) {
         return other instanceof MemoryLocation location && type == location.type && id == location.id;
     }
 

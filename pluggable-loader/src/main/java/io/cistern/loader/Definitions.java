@@ -23,7 +23,7 @@ final class Definitions {
         }
         for (PluginDirectory.Library library : libraries) {
             String spec = "library:path=\"" + quoted(library.file().toString()) + "\",sha256=" + library.digest();
-            found.add(defined(library.name(), spec, Plugin.origin(library.file().toString(), library.digest())));
+            found.add(defined(library.name(), spec, Digest.origin(library.file().toString(), library.digest())));
         }
         return found;
     }

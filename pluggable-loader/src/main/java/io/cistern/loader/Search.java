@@ -54,7 +54,7 @@ record Search(
             }
             new Discovery<>(service, plugin.loader(), patience)
                     .found().stream()
-                            .map(one -> one.from(Plugin.origin(one.origin(), plugin.digest())))
+                            .map(one -> one.of(plugin.digest()))
                             .forEach(found::add);
         }
         own.forEach(provider -> found.add(Inspection.ofProgram(service, provider)));
