@@ -275,7 +275,7 @@ result cuModuleUnload(u64 m) { SAY("%llx", m); }
 result cuModuleGetFunction(u64 *f, u64 m, const char *name) { GIVE(f, 0x3002); SAY("%llx, %s", m, name); }
 // Reads the parameters as those of the test's kernel: long, int, float, double, short, byte.
 result cuLaunchKernel(u64 f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, u64 stream, void **p, void **extra) {
-    SAY("%llx, %u %u %u, %u %u %u, %u, %llx, %llx %x %.2f %.2f %x %x, %p", f, gx, gy, gz, bx, by, bz, shared, stream,
+    SAY_IN_CONTEXT("%llx, %u %u %u, %u %u %u, %u, %llx, %llx %x %.2f %.2f %x %x, %p", f, gx, gy, gz, bx, by, bz, shared, stream,
         *(u64 *)p[0], *(unsigned *)p[1], *(float *)p[2], *(double *)p[3], *(unsigned short *)p[4], *(unsigned char *)p[5], (void *)extra);
 }
 result cuDeviceCanAccessPeer(int *can, int d, int p) { GIVE(can, d != p); SAY("%d, %d", d, p); }

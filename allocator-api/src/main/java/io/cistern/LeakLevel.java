@@ -46,11 +46,12 @@ public enum LeakLevel {
                 return level;
             }
         }
-        System.getLogger(LeakLevel.class.getName()).log(
-                System.Logger.Level.WARNING,
-                "{0} is {1}, which is none of off, sampled, sites, all; taken as off",
-                set.orElseThrow().source(),
-                name);
+        System.getLogger(LeakLevel.class.getName())
+                .log(
+                        System.Logger.Level.WARNING,
+                        "{0} is {1}, which is none of off, sampled, sites, all; taken as off",
+                        set.orElseThrow().source(),
+                        name);
         return OFF;
     }
 }

@@ -43,10 +43,12 @@ final class PageableCopies {
                         .map(StackWalker.StackFrame::toStackTraceElement)
                         .orElse(new StackTraceElement("unknown", "unknown", null, -1)));
         if (seen.add(place)) {
-            System.getLogger("io.cistern.copies").log(
-                    Level.WARNING,
-                    "a non-blocking copy of " + byteSize + " bytes waits for the driver, since its host memory is not"
-                            + " pinned: copy from a PinnedBuffer instead; at " + place);
+            System.getLogger("io.cistern.copies")
+                    .log(
+                            Level.WARNING,
+                            "a non-blocking copy of " + byteSize
+                                    + " bytes waits for the driver, since its host memory is not"
+                                    + " pinned: copy from a PinnedBuffer instead; at " + place);
         }
     }
 }

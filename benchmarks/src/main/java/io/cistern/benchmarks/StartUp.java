@@ -47,17 +47,29 @@ public final class StartUp {
     private final String classPath;
 
     private StartUp() throws IOException {
-        pack(programs, Map.of(classFile(EmptyMain.class), bytes(EmptyMain.class),
-                classFile(FirstAllocation.class), bytes(FirstAllocation.class)));
+        pack(
+                programs,
+                Map.of(
+                        classFile(EmptyMain.class),
+                        bytes(EmptyMain.class),
+                        classFile(FirstAllocation.class),
+                        bytes(FirstAllocation.class)));
         for (int i = 0; i < PLUGINS; i++) {
-            pack(plugins.resolve("idle" + i + ".jar"), Map.of(
-                    classFile(IdlePlugin.class), bytes(IdlePlugin.class),
-                    "META-INF/services/" + AllocatorProvider.class.getName(),
-                    IdlePlugin.class.getName().getBytes(StandardCharsets.UTF_8)));
+            pack(
+                    plugins.resolve("idle" + i + ".jar"),
+                    Map.of(
+                            classFile(IdlePlugin.class),
+                            bytes(IdlePlugin.class),
+                            "META-INF/services/" + AllocatorProvider.class.getName(),
+                            IdlePlugin.class.getName().getBytes(StandardCharsets.UTF_8)));
         }
         Stream<String> library = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
-                .filter(entry -> LIBRARY.stream().anyMatch(name -> Path.of(entry).getFileName().toString().startsWith(name)));
-        classPath = String.join(File.pathSeparator, Stream.concat(Stream.of(programs.toString()), library).toList());
+                .filter(entry -> LIBRARY.stream()
+                        .anyMatch(
+                                name -> Path.of(entry).getFileName().toString().startsWith(name)));
+        classPath = String.join(
+                File.pathSeparator,
+                Stream.concat(Stream.of(programs.toString()), library).toList());
     }
 
     /// Measures and prints.
@@ -107,14 +119,21 @@ public final class StartUp {
         line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         line.addAll(options);
         line.addAll(List.of("--enable-native-access=ALL-UNNAMED", NO_DRIVER, "-cp", classPath, program.getName()));
-        ProcessBuilder process = new ProcessBuilder(line).redirectErrorStream(true).redirectOutput(printed.toFile());
+        ProcessBuilder process =
+                new ProcessBuilder(line).redirectErrorStream(true).redirectOutput(printed.toFile());
         process.environment().keySet().removeIf(name -> name.startsWith("CISTERN_"));
         return process.start().waitFor();
     }
 
     private static void print(String way, double[] millis, double[] empty) {
-        System.out.printf(Locale.ROOT, "{\"started\":\"%s\",\"millis\":%.0f,\"fastest\":%.0f,\"overEmpty\":%.0f,\"fastestOverEmpty\":%.0f}%n",
-                way, median(millis), millis[0], median(millis) - median(empty), millis[0] - empty[0]);
+        System.out.printf(
+                Locale.ROOT,
+                "{\"started\":\"%s\",\"millis\":%.0f,\"fastest\":%.0f,\"overEmpty\":%.0f,\"fastestOverEmpty\":%.0f}%n",
+                way,
+                median(millis),
+                millis[0],
+                median(millis) - median(empty),
+                millis[0] - empty[0]);
     }
 
     private static double median(double[] values) {

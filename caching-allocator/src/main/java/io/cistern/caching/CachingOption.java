@@ -69,11 +69,7 @@ public final class CachingOption<T> extends SpecOption<T> {
 
     /// What all addresses are multiples of.
     public static final CachingOption<Long> ALIGNMENT = new CachingOption<>(
-            "alignment",
-            "a power of two from 256 to 2MiB",
-            "256",
-            "what all addresses are multiples of",
-            BYTES);
+            "alignment", "a power of two from 256 to 2MiB", "256", "what all addresses are multiples of", BYTES);
 
     /// Whether blocks are cut for smaller requests.
     public static final CachingOption<Boolean> SPLITS = new CachingOption<>(

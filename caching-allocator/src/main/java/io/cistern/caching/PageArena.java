@@ -125,7 +125,8 @@ final class PageArena extends Region {
         try {
             table.pages.memory.freeReservation(table.pages.device, address, byteSize);
         } catch (CudaException failure) {
-            System.getLogger(PageArena.class.getName()).log(Level.WARNING, "{0} bytes of addresses stay reserved: {1}", byteSize, failure.getMessage());
+            System.getLogger(PageArena.class.getName())
+                    .log(Level.WARNING, "{0} bytes of addresses stay reserved: {1}", byteSize, failure.getMessage());
         }
     }
 }

@@ -98,7 +98,8 @@ final class PhysicalPages {
         Handle gone = new Handle(handle, byteSize);
         CudaException refusal = refusal(gone);
         if (refusal != null) {
-            System.getLogger(PhysicalPages.class.getName()).log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
+            System.getLogger(PhysicalPages.class.getName())
+                    .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
             refused.add(gone);
         }
     }

@@ -60,7 +60,8 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         }
         if (!refusalLogged) {
             refusalLogged = true;
-            System.getLogger(StreamShard.class.getName()).log(Level.WARNING, "idle memory stays reserved for now: {0}", refusal.getMessage());
+            System.getLogger(StreamShard.class.getName())
+                    .log(Level.WARNING, "idle memory stays reserved for now: {0}", refusal.getMessage());
         }
     }
 

@@ -27,10 +27,16 @@ record Found<P>(
         Optional<P> provider,
         Optional<String> problem) {
     /// @param raw the provider, which gets its service's checks before it
-    static <P> Found<P> sound(
-            Service<P> service, String className, String place, String name, int priority, P raw) {
+    static <P> Found<P> sound(Service<P> service, String className, String place, String name, int priority, P raw) {
         Found<P> self = new Found<>(
-                service.kind(), className, place, Optional.empty(), Optional.of(name), priority, Optional.empty(), Optional.empty());
+                service.kind(),
+                className,
+                place,
+                Optional.empty(),
+                Optional.of(name),
+                priority,
+                Optional.empty(),
+                Optional.empty());
         return self.with(Optional.empty(), Optional.of(service.checked(raw, self)), Optional.empty());
     }
 

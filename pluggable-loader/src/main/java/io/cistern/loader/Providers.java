@@ -26,10 +26,7 @@ final class Providers<P> {
         this.what = what;
         Map<String, List<Found<P>>> claims = new LinkedHashMap<>();
         for (Found<P> one : found) {
-            (one.claim().isPresent()
-                            ? claims.computeIfAbsent(one.name(), _ -> new ArrayList<>())
-                            : nameless)
-                    .add(one);
+            (one.claim().isPresent() ? claims.computeIfAbsent(one.name(), _ -> new ArrayList<>()) : nameless).add(one);
         }
         for (Map.Entry<String, List<Found<P>>> claim : claims.entrySet()) {
             named.put(claim.getKey(), withoutRivals(claim.getValue()));

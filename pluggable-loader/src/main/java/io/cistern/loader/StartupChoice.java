@@ -100,7 +100,9 @@ final class StartupChoice {
     private static List<Found<AllocatorProvider>> best(List<Candidate> candidates) {
         List<Found<AllocatorProvider>> best = new ArrayList<>();
         for (Candidate one : candidates) {
-            int above = best.isEmpty() ? 1 : Integer.compare(one.found().priority(), best.getFirst().priority());
+            int above = best.isEmpty()
+                    ? 1
+                    : Integer.compare(one.found().priority(), best.getFirst().priority());
             if (one.availability().available() && above >= 0) {
                 if (above > 0) {
                     best.clear();

@@ -26,7 +26,8 @@ final class OwedFrees {
             driver.memory().free(device, address);
         } catch (CudaException failure) {
             if (!failure.result().endsContext()) {
-                System.getLogger(OwedFrees.class.getName()).log(Level.WARNING, "{0} bytes stay allocated for now: {1}", byteSize, failure.getMessage());
+                System.getLogger(OwedFrees.class.getName())
+                        .log(Level.WARNING, "{0} bytes stay allocated for now: {1}", byteSize, failure.getMessage());
             }
             if (worthAnotherTry(failure)) {
                 owed.add(new Owed(address, byteSize, device));
