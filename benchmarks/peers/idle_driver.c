@@ -72,10 +72,12 @@ int cuMemAllocFromPoolAsync(u64 *a, size_t bytes, u64 pool, u64 stream) {
 int cuMemAllocAsync(u64 *a, size_t bytes, u64 stream) { return cuMemAllocFromPoolAsync(a, bytes, 0, stream); }
 int cuMemFreeAsync(u64 a, u64 stream) { return work(); }
 int cuLaunchKernel() { return work(); }
+int cuMemHostAlloc(void **p, size_t bytes, unsigned flags) { return posix_memalign(p, 4096, bytes); }
+int cuMemFreeHost(void *p) { free(p); return 0; }
 
 #define NOTHING(name) int name() { return 0; }
 NOTHING(cuDeviceGetUuid_v2) NOTHING(cuDevicePrimaryCtxRelease_v2) NOTHING(cuCtxSynchronize) NOTHING(cuMemAlloc_v2)
-NOTHING(cuMemFree_v2) NOTHING(cuMemGetAddressRange_v2) NOTHING(cuMemHostAlloc) NOTHING(cuMemFreeHost)
+NOTHING(cuMemFree_v2) NOTHING(cuMemGetAddressRange_v2)
 NOTHING(cuMemHostRegister_v2) NOTHING(cuMemHostUnregister) NOTHING(cuMemHostGetDevicePointer_v2)
 NOTHING(cuPointerGetAttribute) NOTHING(cuMemPoolDestroy) NOTHING(cuMemPoolTrimTo) NOTHING(cuMemPoolSetAttribute)
 NOTHING(cuMemPoolSetAccess) NOTHING(cuMemPoolGetAccess) NOTHING(cuDeviceSetMemPool) NOTHING(cuMemAddressReserve)

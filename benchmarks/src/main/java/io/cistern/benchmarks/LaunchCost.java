@@ -52,7 +52,7 @@ public final class LaunchCost {
             Object[] boxed = {address, 1L, 0};
             compare(
                     n -> inC.launches(write.handle(), address, 1, 0, stream.handle(), n),
-                    new Way("function", () -> write.launch(1, 1, stream, buffer, 1L, 0)),
+                    new Way("buffers", () -> write.launch(1, 1, stream, buffer, 1L, 0)),
                     new Way(
                             "driver",
                             () -> open.driver().modules().launch(0, write.handle(), grid, stream.handle(), boxed)));
@@ -93,13 +93,15 @@ public final class LaunchCost {
     }
 
     private static void print(String by, double[] nanos, double[] inC) {
+        double median = median(nanos);
         System.out.printf(
                 Locale.ROOT,
-                "{\"measured\":\"launch\",\"by\":\"%s\",\"nanos\":%.1f,\"fastest\":%.1f,\"overC\":%.3f}%n",
+                "{\"measured\":\"launch\",\"allocator\":\"%s\",\"micros\":%.4f,\"fastestMicros\":%.4f,"
+                        + "\"faster\":%.3f}%n",
                 by,
-                median(nanos),
-                nanos[0],
-                median(nanos) / median(inC));
+                median / 1000,
+                nanos[0] / 1000,
+                median(inC) / median);
     }
 
     private static double median(double[] values) {
