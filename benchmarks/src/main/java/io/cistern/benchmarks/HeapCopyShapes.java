@@ -100,15 +100,13 @@ public final class HeapCopyShapes {
                         n -> toDevice
                                 ? inC.copies(0, address, pageable, byteSize, handle, n)
                                 : inC.copies(1, pageable, address, byteSize, handle, n)));
-                ways.add(new Way(
-                        "buffers",
-                        timed(() -> {
-                            if (toDevice) {
-                                device.copyFrom(array, handle, CopyMode.NON_BLOCKING);
-                            } else {
-                                device.copyTo(array);
-                            }
-                        })));
+                ways.add(new Way("buffers", timed(() -> {
+                    if (toDevice) {
+                        device.copyFrom(array, handle, CopyMode.NON_BLOCKING);
+                    } else {
+                        device.copyTo(array);
+                    }
+                })));
                 for (Shape shape : shapes(byteSize)) {
                     ways.add(new Way(shape.toString(), staged(shape, toDevice, address, array)));
                 }

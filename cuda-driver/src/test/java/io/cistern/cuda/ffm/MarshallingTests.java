@@ -221,6 +221,19 @@ final class MarshallingTests extends OverFakeLibrary {
     }
 
     @Test
+    void batchesOfCopies() {
+        List<Copies.Piece> pieces = List.of(
+                new Copies.Piece(ADDRESS, ADDRESS + 16, SIZE),
+                new Copies.Piece(1, 2, 3),
+                new Copies.Piece(ADDRESS + 32, ADDRESS + 48, 8));
+        assertThat(driver.copies().takesBatches()).isTrue();
+        driver.copies().batch(1, pieces, STREAM);
+        assertCalls(
+                "cuMemcpyBatchAsync_v2(7f1234567800 <- 7f1234567810 * 123456789, 7f1234567820 <- 7f1234567830 * 8, 3,"
+                        + " 01000000" + "00".repeat(20) + " from 0, 1, 500000007)");
+    }
+
+    @Test
     void copiesAndFillsOfNothingAreNotPassedOn() {
         Copies copies = driver.copies();
         copies.toDevice(0, 0, MemorySegment.NULL, 0, STREAM);
