@@ -37,9 +37,7 @@ final class IndependentCopies {
         if (piece.byteSize() == 0) {
             return;
         }
-        if (pieces.size() == MOST
-                || !isApart(piece)
-                || copies.getLast().device().device() != copy.device().device()) {
+        if (pieces.size() == MOST || !isApart(piece) || !isOnTheirDevice(copy)) {
             submit();
         }
         copies.add(copy);
@@ -65,6 +63,11 @@ final class IndependentCopies {
         return stream > Streams.PER_THREAD_DEFAULT
                 && driver.copies().takesBatches()
                 && !driver.graphs().isSheltered(buffer.device());
+    }
+
+    private boolean isOnTheirDevice(CopyBatch.Copy next) {
+        return copies.isEmpty()
+                || copies.getLast().device().device() == next.device().device();
     }
 
     private boolean isApart(Piece next) {

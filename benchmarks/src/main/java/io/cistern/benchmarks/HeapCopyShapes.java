@@ -236,7 +236,7 @@ public final class HeapCopyShapes {
             double ofWay = median(nanos[way]);
             System.out.printf(
                     Locale.ROOT,
-                    "{\"measured\":\"%s, %d B\",\"allocator\":\"%s\",\"micros\":%.1f,\"faster\":%.3f,"
+                    "{\"measured\":\"%s, %d B\",\"way\":\"%s\",\"micros\":%.1f,\"faster\":%.3f,"
                             + "\"gigabytesPerSecond\":%.1f}%n",
                     what,
                     byteSize,

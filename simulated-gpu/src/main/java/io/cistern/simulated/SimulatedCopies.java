@@ -189,7 +189,8 @@ final class SimulatedCopies implements Copies {
     /// In reverse, since whoever relies on the order of the pieces is to see it. What runs together is charged as if
     /// it ran one by one, less the latency of all but one.
     @Override
-    public void batch(int device, List<Piece> pieces, long stream) {
+    public void batch(int device, List<Piece> given, long stream) {
+        List<Piece> pieces = List.copyOf(given);
         DriverCall call = DriverCall.MEMCPY_BATCH_ASYNC;
         machine.run(call, device, () -> pieces + ", stream=0x" + Long.toHexString(stream), () -> {
             require(!pieces.isEmpty() && stream > Streams.PER_THREAD_DEFAULT);
