@@ -1,11 +1,11 @@
-// A libcuda.so that does next to nothing: what is left of a pair of `async` is what Java adds to the same loop in C.
+// A libcuda.so that does next to nothing: what is left of a pair of `async`, or of a launch, is what Java adds to the same loop in C.
 //
 //   gcc -O2 -shared -fPIC -o libidle_driver.so idle_driver.c -lpthread
 //   gcc -O3 -shared -fPIC -o libasync_pair.so async_pair.c -ldl -lpthread
 //   BENCHMARKS_JAVA_OPTS=-Dcistern.cuda.library=$PWD/libidle_driver.so benchmarks/java \
 //       io.cistern.benchmarks.AsyncPair $PWD/libasync_pair.so 5 2
 //
-// IDLE_DRIVER_STEPS (0): turns of a loop in each allocation and each free, under a lock that all threads share, as the
+// IDLE_DRIVER_STEPS (0): turns of a loop in each allocation, free and launch, under a lock that all threads share, as the
 // driver has one.  IDLE_DRIVER_TOUCHED (0): cache lines that each call reads, so that its caller's are gone.
 // IDLE_DRIVER_STRICT: pairs are refused unless the context is current.
 #include <pthread.h>
@@ -71,22 +71,25 @@ int cuMemAllocFromPoolAsync(u64 *a, size_t bytes, u64 pool, u64 stream) {
 }
 int cuMemAllocAsync(u64 *a, size_t bytes, u64 stream) { return cuMemAllocFromPoolAsync(a, bytes, 0, stream); }
 int cuMemFreeAsync(u64 a, u64 stream) { return work(); }
+int cuLaunchKernel() { return work(); }
+int cuMemHostAlloc(void **p, size_t bytes, unsigned flags) { return posix_memalign(p, 4096, bytes); }
+int cuMemFreeHost(void *p) { free(p); return 0; }
 
 #define NOTHING(name) int name() { return 0; }
 NOTHING(cuDeviceGetUuid_v2) NOTHING(cuDevicePrimaryCtxRelease_v2) NOTHING(cuCtxSynchronize) NOTHING(cuMemAlloc_v2)
-NOTHING(cuMemFree_v2) NOTHING(cuMemGetAddressRange_v2) NOTHING(cuMemHostAlloc) NOTHING(cuMemFreeHost)
+NOTHING(cuMemFree_v2) NOTHING(cuMemGetAddressRange_v2)
 NOTHING(cuMemHostRegister_v2) NOTHING(cuMemHostUnregister) NOTHING(cuMemHostGetDevicePointer_v2)
 NOTHING(cuPointerGetAttribute) NOTHING(cuMemPoolDestroy) NOTHING(cuMemPoolTrimTo) NOTHING(cuMemPoolSetAttribute)
 NOTHING(cuMemPoolSetAccess) NOTHING(cuMemPoolGetAccess) NOTHING(cuDeviceSetMemPool) NOTHING(cuMemAddressReserve)
 NOTHING(cuMemAddressFree) NOTHING(cuMemCreate) NOTHING(cuMemRelease) NOTHING(cuMemMap) NOTHING(cuMemUnmap)
 NOTHING(cuMemSetAccess) NOTHING(cuMemGetAccess) NOTHING(cuMemRetainAllocationHandle)
 NOTHING(cuMemGetAllocationGranularity) NOTHING(cuMemcpyHtoDAsync_v2) NOTHING(cuMemcpyDtoHAsync_v2)
-NOTHING(cuMemcpyDtoDAsync_v2) NOTHING(cuMemcpyPeerAsync) NOTHING(cuMemsetD8Async) NOTHING(cuMemsetD32Async)
+NOTHING(cuMemcpyDtoDAsync_v2) NOTHING(cuMemcpy2DAsync_v2) NOTHING(cuMemcpyPeerAsync) NOTHING(cuMemsetD8Async) NOTHING(cuMemsetD32Async)
 NOTHING(cuStreamDestroy_v2) NOTHING(cuStreamSynchronize) NOTHING(cuStreamQuery) NOTHING(cuStreamWaitEvent)
 NOTHING(cuStreamGetId) NOTHING(cuLaunchHostFunc) NOTHING(cuCtxRecordEvent) NOTHING(cuCtxGetStreamPriorityRange)
 NOTHING(cuEventCreate) NOTHING(cuEventRecord) NOTHING(cuEventQuery) NOTHING(cuEventSynchronize)
 NOTHING(cuEventElapsedTime) NOTHING(cuEventDestroy_v2) NOTHING(cuModuleLoadData) NOTHING(cuModuleUnload)
-NOTHING(cuModuleGetFunction) NOTHING(cuLaunchKernel) NOTHING(cuDeviceCanAccessPeer) NOTHING(cuCtxEnablePeerAccess)
+NOTHING(cuModuleGetFunction) NOTHING(cuDeviceCanAccessPeer) NOTHING(cuCtxEnablePeerAccess)
 NOTHING(cuCtxDisablePeerAccess) NOTHING(cuMemPoolExportToShareableHandle) NOTHING(cuMemPoolImportFromShareableHandle)
 NOTHING(cuMemPoolExportPointer) NOTHING(cuMemPoolImportPointer) NOTHING(cuIpcGetEventHandle)
 NOTHING(cuIpcOpenEventHandle) NOTHING(cuIpcGetMemHandle)

@@ -9,6 +9,7 @@ module io.cistern.api {
     exports io.cistern;
     exports io.cistern.spi;
     exports io.cistern.internal.names to
+            io.cistern.caching,
             io.cistern.cli,
             io.cistern.loader;
     exports io.cistern.internal.options to

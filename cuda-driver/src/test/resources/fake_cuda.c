@@ -174,6 +174,12 @@ result cuMemcpyDtoHAsync_v2(void *t, u64 s, size_t n, u64 stream) { SAY("%p, %ll
 result cuMemcpyDtoDAsync_v2(u64 t, u64 s, size_t n, u64 stream) { SAY("%llx, %llx, %zx, %llx", t, s, n, stream); }
 typedef struct { size_t sx, sy; int st; const void *sh; u64 sd; void *sa; size_t sp, tx, ty; int tt; void *th; u64 td; void *ta; size_t tp, width, height; } rows;
 result cuMemcpy2DAsync_v2(const rows *c, u64 stream) { SAY("%d %llx +%zx, %d %llx +%zx, %zx * %zd, %llx", c->tt, c->td, c->tp, c->st, c->sd, c->sp, c->width, c->height, stream); }
+#ifndef WITHOUT_POOLS
+// The first and the last piece; attributes as bytes.
+result cuMemcpyBatchAsync_v2(u64 *t, u64 *s, size_t *n, size_t count, const void *a, size_t *first, size_t kinds, u64 stream) {
+    SAY("%llx <- %llx * %zx, %llx <- %llx * %zx, %zd, %s from %zd, %zd, %llx", t[0], s[0], n[0], t[count - 1], s[count - 1], n[count - 1], count, bytes(a, 24), first[0], kinds, stream);
+}
+#endif
 result cuMemcpyPeerAsync(u64 t, u64 tc, u64 s, u64 sc, size_t n, u64 stream) { SAY("%llx, %llx, %llx, %llx, %zx, %llx", t, tc, s, sc, n, stream); }
 result cuMemsetD8Async(u64 t, unsigned char v, size_t n, u64 stream) { SAY("%llx, %x, %zx, %llx", t, v, n, stream); }
 result cuMemsetD32Async(u64 t, unsigned v, size_t n, u64 stream) { SAY("%llx, %x, %zx, %llx", t, v, n, stream); }
@@ -275,7 +281,7 @@ result cuModuleUnload(u64 m) { SAY("%llx", m); }
 result cuModuleGetFunction(u64 *f, u64 m, const char *name) { GIVE(f, 0x3002); SAY("%llx, %s", m, name); }
 // Reads the parameters as those of the test's kernel: long, int, float, double, short, byte.
 result cuLaunchKernel(u64 f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, u64 stream, void **p, void **extra) {
-    SAY("%llx, %u %u %u, %u %u %u, %u, %llx, %llx %x %.2f %.2f %x %x, %p", f, gx, gy, gz, bx, by, bz, shared, stream,
+    SAY_IN_CONTEXT("%llx, %u %u %u, %u %u %u, %u, %llx, %llx %x %.2f %.2f %x %x, %p", f, gx, gy, gz, bx, by, bz, shared, stream,
         *(u64 *)p[0], *(unsigned *)p[1], *(float *)p[2], *(double *)p[3], *(unsigned short *)p[4], *(unsigned char *)p[5], (void *)extra);
 }
 result cuDeviceCanAccessPeer(int *can, int d, int p) { GIVE(can, d != p); SAY("%d, %d", d, p); }

@@ -2,24 +2,14 @@ package io.cistern;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Events;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /// An event: a mark in a stream that others can wait for. It may be recorded again and again; who was told to wait
 /// waits for what it had recorded then.
 ///
 /// **Threads.** Any thread may call any method at any time.
-public final class CudaEvent implements AutoCloseable {
-    private final DeviceMemory memory;
-    private final int device;
-    private final long handle;
-    private final boolean own;
-    private final AtomicBoolean closed = new AtomicBoolean();
-
+public final class CudaEvent extends DriverHandle implements AutoCloseable {
     private CudaEvent(DeviceMemory memory, int device, long handle, boolean own) {
-        this.memory = memory;
-        this.device = device;
-        this.handle = handle;
-        this.own = own;
+        super(memory, device, handle, own);
     }
 
     /// Creates an event that takes no time, the cheap kind.
@@ -41,21 +31,6 @@ public final class CudaEvent implements AutoCloseable {
     /// @param handle a `CUevent`
     public static CudaEvent ofForeign(DeviceMemory memory, int device, long handle) {
         return new CudaEvent(memory, device, handle, false);
-    }
-
-    /// The `CUevent`.
-    ///
-    /// @throws IllegalStateException if it is closed
-    public long handle() {
-        if (closed.get()) {
-            throw new IllegalStateException(this + " is closed");
-        }
-        return handle;
-    }
-
-    /// The device it belongs to.
-    public int device() {
-        return device;
     }
 
     /// Marks the present end of a stream of its device.
@@ -98,18 +73,12 @@ public final class CudaEvent implements AutoCloseable {
     /// @throws CudaException if the driver refuses
     @Override
     public void close() {
-        if (own && !closed.getAndSet(true)) {
-            events().destroy(device, handle);
+        if (own && end()) {
+            events().destroy(device, raw);
         }
     }
 
     private Events events() {
         return memory.driver().events();
-    }
-
-    /// Handle and device.
-    @Override
-    public String toString() {
-        return "CudaEvent[0x" + Long.toHexString(handle) + ", device " + device + (own ? "" : ", foreign") + "]";
     }
 }

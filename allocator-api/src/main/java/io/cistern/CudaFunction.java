@@ -21,6 +21,7 @@ public final class CudaFunction {
     private final int device;
     private final long handle;
     private final String name;
+    private Grid last = Grid.of(1, 1);
 
     CudaFunction(CudaModule module, DeviceMemory memory, int device, long handle, String name) {
         this.module = module;
@@ -49,7 +50,17 @@ public final class CudaFunction {
     /// @throws IllegalStateException if the stream, the module or a buffer is closed
     /// @throws CudaException if the driver refuses
     public void launch(int blocks, int threads, CudaStream stream, Object... arguments) {
-        launch(Grid.of(blocks, threads), stream.handle(), arguments);
+        launch(grid(blocks, threads), stream.handle(), arguments);
+    }
+
+    /// The last one again where it is the same: most kernels are launched in one shape.
+    private Grid grid(int blocks, int threads) {
+        Grid grid = last;
+        if (grid.blocks().x() != blocks || grid.threads().x() != threads) {
+            grid = Grid.of(blocks, threads);
+            last = grid;
+        }
+        return grid;
     }
 
     /// Launches with blocks of up to three dimensions.

@@ -2,7 +2,6 @@ package io.cistern;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /// A stream of a device as an object, whose end is announced to all allocators ([DeviceMemory#streamClosing]) before
 /// it is destroyed.
@@ -20,18 +19,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 ///
 /// **Threads.** Any thread may call any method at any time, but for a foreign handle of the per-thread default
 /// stream, which is another stream on each thread.
-public final class CudaStream implements AutoCloseable {
-    private final DeviceMemory memory;
-    private final int device;
-    private final long handle;
-    private final boolean own;
-    private final AtomicBoolean closed = new AtomicBoolean();
-
+public final class CudaStream extends DriverHandle implements AutoCloseable {
     private CudaStream(DeviceMemory memory, int device, long handle, boolean own) {
-        this.memory = memory;
-        this.device = device;
-        this.handle = handle;
-        this.own = own;
+        super(memory, device, handle, own);
     }
 
     /// Creates a stream that does not wait for the legacy default stream, on device 0 of the process's own device
@@ -64,21 +54,6 @@ public final class CudaStream implements AutoCloseable {
     /// @param handle a `CUstream`; 0 and 1 for the legacy default stream, 2 for the per-thread one
     public static CudaStream ofForeign(DeviceMemory memory, int device, long handle) {
         return new CudaStream(memory, device, handle, false);
-    }
-
-    /// The `CUstream`.
-    ///
-    /// @throws IllegalStateException if it is closed
-    public long handle() {
-        if (closed.get()) {
-            throw new IllegalStateException(this + " is closed");
-        }
-        return handle;
-    }
-
-    /// The device it belongs to.
-    public int device() {
-        return device;
     }
 
     /// The device memory whose allocators hear of its end.
@@ -128,8 +103,8 @@ public final class CudaStream implements AutoCloseable {
         if (own) {
             throw new IllegalStateException(this + " is not foreign: close announces its end");
         }
-        if (!closed.getAndSet(true)) {
-            memory.streamClosing(device, handle);
+        if (end()) {
+            memory.streamClosing(device, raw);
         }
     }
 
@@ -139,19 +114,13 @@ public final class CudaStream implements AutoCloseable {
     /// @throws CudaException if the driver refuses
     @Override
     public void close() {
-        if (own && !closed.getAndSet(true)) {
-            memory.streamClosing(device, handle);
-            streams().destroy(device, handle);
+        if (own && end()) {
+            memory.streamClosing(device, raw);
+            streams().destroy(device, raw);
         }
     }
 
     private Streams streams() {
         return memory.driver().streams();
-    }
-
-    /// Handle and device.
-    @Override
-    public String toString() {
-        return "CudaStream[0x" + Long.toHexString(handle) + ", device " + device + (own ? "" : ", foreign") + "]";
     }
 }

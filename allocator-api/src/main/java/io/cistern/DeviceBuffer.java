@@ -1,10 +1,7 @@
 package io.cistern;
 
-import io.cistern.cuda.CudaException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.lang.ref.Reference;
 import java.nio.Buffer;
 import java.util.Objects;
@@ -42,34 +39,10 @@ import org.jspecify.annotations.Nullable;
 /// default stream is another one on each thread: a buffer made for it is closed where it was made.
 ///
 /// **Size.** One object of 48 bytes.
-public final class DeviceBuffer implements AutoCloseable {
-    /// Below 0 are no addresses: its states are kept here, so that the object stays at 48 bytes.
-    private static final long CLOSED = -1;
-
-    /// A thread is replacing the lifetime.
-    private static final long BUSY = -2;
-
-    private static final VarHandle ADDRESS = addressHandle();
-
-    private final DeviceMemory memory;
-    private final long byteSize;
-    private final long stream;
-    private final int device;
-
-    /// Or a state.
-    private volatile long address;
-
-    /// Written while the address is [#BUSY].
-    private @Nullable Lifetime lifetime;
-
+public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     DeviceBuffer(
             DeviceMemory memory, long address, long byteSize, int device, long stream, @Nullable Lifetime lifetime) {
-        this.memory = memory;
-        this.byteSize = byteSize;
-        this.device = device;
-        this.stream = stream;
-        this.lifetime = lifetime;
-        ADDRESS.setRelease(this, address);
+        super(memory, address, byteSize, device, stream, lifetime);
     }
 
     /// Allocates on device 0 from the current allocator of the process.
@@ -140,36 +113,6 @@ public final class DeviceBuffer implements AutoCloseable {
         return of(memory, memory.foreign().register(address, byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// The address of the first byte; 0 for a buffer of 0 bytes. It is good until the buffer is closed: enqueue the
-    /// work that uses it before.
-    ///
-    /// @throws IllegalStateException if the buffer is closed, or its parent or arena ended
-    /// @throws MemoryAsleepException if its pool is [asleep][MemoryPool#sleep], as whatever else uses the memory
-    public long address() {
-        long present = address;
-        if (present < 0) {
-            return addressOfState();
-        }
-        Lifetime depends = lifetime;
-        if (depends != null && depends.isOver()) {
-            throw new IllegalStateException(this + " can't be used: " + depends.whatEnded());
-        }
-        if (memory.anyAsleep) {
-            memory.requireAwake(depends == null ? present : depends.block(present));
-        }
-        return present;
-    }
-
-    private long addressOfState() {
-        while (address == BUSY) {
-            Thread.onSpinWait();
-        }
-        if (address == CLOSED) {
-            throw new IllegalStateException(this + " is closed");
-        }
-        return address();
-    }
-
     /// Hands the address to code, and keeps the buffer reachable until that returns.
     ///
     /// @throws IllegalStateException if the buffer is closed
@@ -201,15 +144,6 @@ public final class DeviceBuffer implements AutoCloseable {
         return memory;
     }
 
-    /// Whether it can't be used any more.
-    public boolean isClosed() {
-        if (address == CLOSED) {
-            return true;
-        }
-        Lifetime depends = lifetime;
-        return depends != null && depends.isOver();
-    }
-
     /// A part of the buffer, as a view: it needs no close, and ends with its parent, which it keeps reachable.
     ///
     /// @throws IndexOutOfBoundsException if the part is not inside
@@ -229,39 +163,7 @@ public final class DeviceBuffer implements AutoCloseable {
     ///     it does not own
     public DeviceBuffer retainedSlice(long offset, long size) {
         Objects.checkFromIndexSize(offset, size, byteSize);
-        long start = beginChange();
-        try {
-            lifetime = shared(start);
-        } finally {
-            address = start;
-        }
-        return new DeviceBuffer(memory, size == 0 ? 0 : start + offset, size, device, stream, lifetime);
-    }
-
-    private SharedBlock shared(long start) {
-        SharedBlock block = switch (lifetime) {
-            case SharedBlock already -> already;
-            case Leaks.BufferWatch watch -> {
-                watch.end();
-                yield new SharedBlock(start);
-            }
-            case null -> new SharedBlock(start);
-            default ->
-                throw new UnsupportedOperationException(
-                        this + " does not own its memory: take the slice of the buffer that does");
-        };
-        block.retain();
-        return block;
-    }
-
-    /// Keeps closes and changes of others out until the address is written again.
-    private long beginChange() {
-        while (true) {
-            long present = address();
-            if (ADDRESS.compareAndSet(this, present, BUSY)) {
-                return present;
-            }
-        }
+        return retained(offset, size);
     }
 
     /// The buffer as elements of one type.
@@ -281,33 +183,6 @@ public final class DeviceBuffer implements AutoCloseable {
     /// @throws IllegalArgumentException if rows overlap
     public DeviceRows rows(long offset, long pitch, long rowBytes, long rows) {
         return new DeviceRows(this, offset, pitch, rowBytes, rows);
-    }
-
-    /// Says that the buffer is also used on another stream, by work enqueued there until it is closed: see
-    /// [DeviceMemory#recordUse]. For a part of a block it is said of the whole.
-    ///
-    /// @param stream a stream of the buffer's device
-    /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
-    public void recordUse(long stream) {
-        memory.recordUse(block(), stream);
-        usedOnAnotherStream();
-    }
-
-    void usedOnAnotherStream() {
-        Lifetime depends = lifetime;
-        if (depends != null) {
-            depends.usedOnAnotherStream();
-        }
-    }
-
-    /// The address for work on a stream, whose use is recorded if it is not the buffer's own.
-    long addressOn(long workStream) {
-        long present = address();
-        if (workStream != stream && present != 0) {
-            recordUse(workStream);
-        }
-        return present;
     }
 
     /// Copies host memory to the beginning of the buffer, on its stream, and waits until it is there.
@@ -414,84 +289,9 @@ public final class DeviceBuffer implements AutoCloseable {
         memory.driver().copies().fillBytes(device, addressOn(stream), value, byteSize, stream);
     }
 
-    /// Frees the memory in the order of the buffer's stream, which still exists. Closing twice does nothing.
-    ///
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is still
-    ///     open then
-    /// @throws UnknownAddressException if the block was freed by its address before; the buffer is closed then
-    @Override
-    public void close() {
-        long taken = take();
-        if (taken == CLOSED) {
-            return;
-        }
-        Lifetime depends = lifetime;
-        try {
-            if (depends == null) {
-                memory.free(taken, stream);
-            } else {
-                depends.close(this, taken);
-            }
-        } catch (UnusableStreamException refused) {
-            address = taken;
-            throw refused;
-        }
-    }
-
-    /// Frees the memory after an event of the program, as [DeviceMemory#freeAfter] does, instead of [#close()].
-    /// Closing twice does nothing.
-    ///
-    /// @param event a `CUevent`, recorded after the last use
-    /// @throws CudaException if the driver refuses the event; the buffer is still open then
-    /// @throws UnknownAddressException if the block was freed by its address before; the buffer is closed then
-    public void closeAfter(long event) {
-        long taken = take();
-        if (taken == CLOSED) {
-            return;
-        }
-        Lifetime depends = lifetime;
-        try {
-            if (depends == null) {
-                memory.freeAfter(taken, event);
-            } else {
-                depends.closeAfter(this, taken, event);
-            }
-        } catch (CudaException refused) {
-            address = taken;
-            throw refused;
-        }
-    }
-
-    private long take() {
-        while (true) {
-            long taken = address;
-            if (taken == CLOSED || (taken != BUSY && ADDRESS.compareAndSet(this, taken, CLOSED))) {
-                return taken;
-            }
-            Thread.onSpinWait();
-        }
-    }
-
-    /// The address of the block that the buffer lies in.
-    ///
-    /// @throws IllegalStateException if the buffer is closed
-    long block() {
-        long present = address();
-        Lifetime depends = lifetime;
-        return depends == null ? present : depends.block(present);
-    }
-
     /// Size, device and stream.
     @Override
     public String toString() {
         return "DeviceBuffer[" + byteSize + " bytes, device " + device + ", stream 0x" + Long.toHexString(stream) + "]";
-    }
-
-    private static VarHandle addressHandle() {
-        try {
-            return MethodHandles.lookup().findVarHandle(DeviceBuffer.class, "address", long.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
     }
 }

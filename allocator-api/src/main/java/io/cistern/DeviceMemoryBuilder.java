@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** One thread at a time.
 public final class DeviceMemoryBuilder {
     final CudaDriver driver;
-    Catalog catalog = Catalog.of(List.of(), List.of());
+    private @Nullable Catalog catalog;
     private final Settings settings = Settings.ofProcess();
     Set<LadderStep> ladder = EnumSet.allOf(LadderStep.class);
     Duration longestWait = Duration.ZERO;
@@ -30,6 +30,11 @@ public final class DeviceMemoryBuilder {
 
     DeviceMemoryBuilder(CudaDriver driver) {
         this.driver = driver;
+    }
+
+    /// What can be opened by name.
+    Catalog catalog() {
+        return catalog != null ? catalog : Catalog.of(List.of(), List.of());
     }
 
     private boolean isSet(Setting setting) {

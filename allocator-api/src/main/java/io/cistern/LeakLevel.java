@@ -37,8 +37,6 @@ public enum LeakLevel {
     /// As `sites`, with the whole stack and the thread's name.
     ALL;
 
-    private static final System.Logger LOG = System.getLogger(LeakLevel.class.getName());
-
     /// What the settings say; a name that is no level is `off`, with a warning, since a diagnostic never throws.
     static LeakLevel configured(Settings settings) {
         Optional<Settings.Value> set = settings.get(Setting.LEAKS);
@@ -48,11 +46,12 @@ public enum LeakLevel {
                 return level;
             }
         }
-        LOG.log(
-                System.Logger.Level.WARNING,
-                "{0} is {1}, which is none of off, sampled, sites, all; taken as off",
-                set.orElseThrow().source(),
-                name);
+        System.getLogger(LeakLevel.class.getName())
+                .log(
+                        System.Logger.Level.WARNING,
+                        "{0} is {1}, which is none of off, sampled, sites, all; taken as off",
+                        set.orElseThrow().source(),
+                        name);
         return OFF;
     }
 }

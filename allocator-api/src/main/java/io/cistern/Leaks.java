@@ -20,8 +20,6 @@ import org.jspecify.annotations.Nullable;
 /// Tells which blocks of one device memory are alive, at the moments that its [LeakLevel] names. Nothing here
 /// throws.
 final class Leaks {
-    private static final System.Logger LOG = System.getLogger(Leaks.class.getName());
-
     /// Those that report at the end of the process.
     private static final Set<Leaks> ENDING =
             Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap<>()));
@@ -76,10 +74,10 @@ final class Leaks {
         try {
             List<LiveBlock> blocks = blocks(its);
             if (!blocks.isEmpty()) {
-                LOG.log(Level.WARNING, LeakReport.text("allocator " + allocator + " closes", blocks));
+                log().log(Level.WARNING, LeakReport.text("allocator " + allocator + " closes", blocks));
             }
         } catch (RuntimeException failure) {
-            LOG.log(Level.WARNING, "the report of live blocks failed", failure);
+            log().log(Level.WARNING, "the report of live blocks failed", failure);
         }
     }
 
@@ -112,7 +110,7 @@ final class Leaks {
                 blocks.add(block(at, byteSize, route));
             }
         });
-        LOG.log(Level.WARNING, LeakReport.text("a buffer was dropped without close", blocks));
+        log().log(Level.WARNING, LeakReport.text("a buffer was dropped without close", blocks));
     }
 
     /// Runs when a buffer was closed, or when it is found to be unreachable.
@@ -206,5 +204,9 @@ final class Leaks {
                 }
             }
         }
+    }
+
+    private static System.Logger log() {
+        return System.getLogger(Leaks.class.getName());
     }
 }

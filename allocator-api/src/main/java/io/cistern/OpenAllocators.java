@@ -48,7 +48,7 @@ abstract sealed class OpenAllocators permits DeviceMemory {
 
     OpenAllocators(DeviceMemoryBuilder builder) {
         driver = builder.driver;
-        catalog = builder.catalog;
+        catalog = builder.catalog();
         leaks = new Leaks(router, builder.leakLevel);
         environment = new DriverEnvironment(driver);
         budgets = new Budgets[environment.deviceCount()];

@@ -3,6 +3,7 @@ package io.cistern;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.PointerAttribute;
+import io.cistern.internal.names.OwnCode;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
@@ -11,12 +12,6 @@ import java.util.concurrent.ConcurrentHashMap;
 /// Reports copies that a program wants to go on beside other work but that can't, since their host memory is not
 /// pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`. Never throws.
 final class PageableCopies {
-    private static final System.Logger LOG = System.getLogger("io.cistern.copies");
-
-    /// What a copy goes through before it is looked at.
-    private static final Set<Class<?>> OWN =
-            Set.of(PageableCopies.class, HostCopies.class, CopyBatch.class, DeviceElements.class, DeviceBuffer.class);
-
     private final CudaDriver driver;
     private final boolean on;
     private final Set<StackTraceElement> seen = ConcurrentHashMap.newKeySet();
@@ -42,17 +37,18 @@ final class PageableCopies {
     }
 
     private void report(long byteSize) {
-        StackTraceElement place = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE)
-                .walk(frames -> frames.filter(
-                                frame -> !OWN.contains(frame.getDeclaringClass().getNestHost()))
+        StackTraceElement place = StackWalker.getInstance()
+                .walk(frames -> frames.dropWhile(frame -> OwnCode.contains(frame.getClassName()))
                         .findFirst()
                         .map(StackWalker.StackFrame::toStackTraceElement)
                         .orElse(new StackTraceElement("unknown", "unknown", null, -1)));
         if (seen.add(place)) {
-            LOG.log(
-                    Level.WARNING,
-                    "a non-blocking copy of " + byteSize + " bytes waits for the driver, since its host memory is not"
-                            + " pinned: copy from a PinnedBuffer instead; at " + place);
+            System.getLogger("io.cistern.copies")
+                    .log(
+                            Level.WARNING,
+                            "a non-blocking copy of " + byteSize
+                                    + " bytes waits for the driver, since its host memory is not"
+                                    + " pinned: copy from a PinnedBuffer instead; at " + place);
         }
     }
 }

@@ -28,9 +28,8 @@ final class StagedCopy implements AutoCloseable {
         this.stream = stream;
         this.byteSize = byteSize;
         try {
-            for (int turn = 0; turn < 2; turn++) {
-                staging[turn] = memory.pinned().allocate(turn < pieces() ? Math.min(byteSize, PIECE_BYTES) : 0);
-                events[turn] = driver.events().create(device);
+            for (int turn = 0; turn < Math.min(2, pieces()); turn++) {
+                staging[turn] = memory.pinned().allocate(Math.min(byteSize, PIECE_BYTES));
             }
         } catch (CudaException refused) {
             close();
@@ -55,10 +54,14 @@ final class StagedCopy implements AutoCloseable {
             int turn = (int) (piece % 2);
             long at = piece * PIECE_BYTES;
             MemorySegment bytes = staging(turn).segment();
-            driver.events().synchronize(device, events[turn]); // no wait before it is first recorded
+            if (piece >= 2) {
+                driver.events().synchronize(device, events[turn]);
+            }
             MemorySegment.copy(source, at, bytes, 0, lengthOf(piece));
             driver.copies().toDevice(device, target + at, bytes, lengthOf(piece), stream);
-            driver.events().record(device, events[turn], stream);
+            if (piece + 2 < pieces()) {
+                recordEvent(turn);
+            }
             staging(turn).recordUse(device, stream);
         }
     }
@@ -77,6 +80,14 @@ final class StagedCopy implements AutoCloseable {
     private void send(long source, long piece) {
         int turn = (int) (piece % 2);
         driver.copies().toHost(device, staging(turn).segment(), source + piece * PIECE_BYTES, lengthOf(piece), stream);
+        recordEvent(turn);
+    }
+
+    /// Made when it is first recorded: a copy of one or two pieces to the device needs none.
+    private void recordEvent(int turn) {
+        if (events[turn] == 0) {
+            events[turn] = driver.events().create(device);
+        }
         driver.events().record(device, events[turn], stream);
     }
 

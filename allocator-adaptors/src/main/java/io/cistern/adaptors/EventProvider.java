@@ -8,8 +8,6 @@ import io.cistern.spi.DeviceAllocator;
 /// Options: `threshold`, live bytes of a device; `upstream`, a spec. More thresholds by nesting, other listeners in
 /// code.
 public final class EventProvider extends AdaptorProvider {
-    private static final System.Logger LOG = System.getLogger(EventProvider.class.getName());
-
     /// For [java.util.ServiceLoader].
     public EventProvider() {}
 
@@ -24,7 +22,10 @@ public final class EventProvider extends AdaptorProvider {
         return new EventAllocator(context.upstream(upstream), new Crossings(), threshold);
     }
 
+    /// Asks for the logger where it is needed: every program that has this JAR makes the provider.
     private static final class Crossings implements AllocationListener {
+        private static final System.Logger LOG = System.getLogger(EventProvider.class.getName());
+
         @Override
         public void rose(int device, long thresholdBytes, long liveBytes) {
             log("has reached", device, thresholdBytes, liveBytes);

@@ -36,7 +36,8 @@ public interface Catalog {
         return ofSource ? new AllocatorSpec("caching", Map.of("source", List.of(spec.text())), spec.text()) : spec;
     }
 
-    private boolean knows(Kind kind, String name) {
+    /// Whether there is a usable provider of this name.
+    default boolean knows(Kind kind, String name) {
         return entries().stream()
                 .anyMatch(entry -> entry.kind() == kind
                         && entry.name().equals(name)

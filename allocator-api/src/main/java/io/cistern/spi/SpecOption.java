@@ -15,6 +15,18 @@ public abstract class SpecOption<T> {
     /// What a yes or no takes.
     protected static final String FLAG = "`true`, `false`";
 
+    /// Readers of plain values.
+    protected static final Reader<String> TEXT = AllocatorOptions::text;
+
+    /// A number of bytes.
+    protected static final Reader<Long> BYTES = AllocatorOptions::bytes;
+
+    /// From 0 to 1.
+    protected static final Reader<Double> FRACTION = AllocatorOptions::fraction;
+
+    /// Yes or no.
+    protected static final Reader<Boolean> YES_OR_NO = AllocatorOptions::flag;
+
     private final String owner;
     private final String key;
     private final String legal;

@@ -72,7 +72,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "the driver's own limit",
             "the most that each pool reserves; the driver rounds it up to whole pages (32 MiB on an H200). A limit on"
                     + " what programs ask for is the framework's, and exact",
-            (options, key) -> options.bytes(key),
+            BYTES,
             SpecOption::text);
 
     /// How memory can be handed to other processes.
@@ -108,7 +108,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "no such pool",
             "blocks up to this size come from a second pool: so small ones that live long can't keep the pages of large"
                     + " ones, which then go back whole when memory runs out",
-            (options, key) -> options.bytes(key),
+            BYTES,
             SpecOption::text);
 
     /// What each pool obtains at once.
@@ -118,7 +118,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "nothing",
             "what each pool, but for that of small blocks, obtains when it is first used, and keeps as far as its"
                     + " release threshold lets it: the first allocation on a device waits for that",
-            (options, key) -> options.bytes(key),
+            BYTES,
             SpecOption::text);
 
     /// Whether the JVM is not told of calls.
@@ -161,7 +161,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
     }
 
     private static AsyncOption<Boolean> flag(String key, String legal, String usual, String meaning) {
-        return new AsyncOption<>(key, legal, usual, meaning, AllocatorOptions::flag, SpecOption::text);
+        return new AsyncOption<>(key, legal, usual, meaning, YES_OR_NO, SpecOption::text);
     }
 
     private static Optional<PoolChoice> pool(AllocatorOptions options, String key) {

@@ -1,25 +1,21 @@
 package io.cistern.benchmarks;
 
 import io.cistern.CopyMode;
-import io.cistern.CudaFunction;
-import io.cistern.CudaModule;
 import io.cistern.CudaStream;
 import io.cistern.DeviceBuffer;
 import io.cistern.PinnedBuffer;
-import io.cistern.cuda.kernels.MemoryKernels;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Locale;
 
-/// Copies and launches through buffers beside the same calls in C: in one process, on one stream, in rounds that take
+/// Copies through buffers beside the same calls in C: in one process, on one stream, in rounds that take
 /// turns. Beside them what pageable memory and arrays take, which C has no better way for.
 ///
 /// Arguments: the library made of `peers/buffer_peers.c`, rounds (9). Prints a line of JSON for each.
 public final class CopySpeed {
     private static final long[] BYTE_SIZES = {64 << 10, 1 << 20, 16 << 20, 256 << 20};
-    private static final int LAUNCHES = 2000;
 
     private final OpenMemory open = new OpenMemory("caching");
     private final CudaStream stream = CudaStream.open(open.memory(), 0);
@@ -38,7 +34,6 @@ public final class CopySpeed {
         for (long byteSize : BYTE_SIZES) {
             measurement.copies(byteSize);
         }
-        measurement.launches();
         measurement.stream.close();
         measurement.open.close();
     }
@@ -106,27 +101,6 @@ public final class CopySpeed {
             stream.synchronize();
             return System.nanoTime() - begin;
         };
-    }
-
-    private void launches() {
-        try (CudaModule module = CudaModule.load(open.memory(), 0, MemoryKernels.ptx());
-                DeviceBuffer buffer = DeviceBuffer.allocate(4096, stream)) {
-            CudaFunction write = module.function("cistern_write_sequence_u32");
-            compare(
-                    "launch",
-                    0,
-                    LAUNCHES,
-                    n -> inC.launches(write.handle(), buffer.address(), 1, 0, stream.handle(), n),
-                    count -> {
-                        long begin = System.nanoTime();
-                        for (long i = 0; i < count; i++) {
-                            write.launch(1, 1, stream, buffer, 1L, 0);
-                        }
-                        long taken = System.nanoTime() - begin;
-                        stream.synchronize();
-                        return taken;
-                    });
-        }
     }
 
     /// The first rounds are for the compiler, and for the pages of host memory.

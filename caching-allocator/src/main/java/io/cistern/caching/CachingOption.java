@@ -20,7 +20,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "the spec of a segment source",
             "`pages`; `linear` with `expandable_segments=false`, and on devices without virtual memory management",
             "where memory comes from",
-            (options, key) -> options.text(key));
+            TEXT);
 
     /// The size of every page.
     public static final CachingOption<Long> PAGE_SIZE = new CachingOption<>(
@@ -29,7 +29,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "2 MiB for small blocks; for large ones by `fit`, up to 512 MiB, or to `large_segment_size_mb` if that is"
                     + " given",
             "the size of every page of physical memory",
-            (options, key) -> options.bytes(key));
+            BYTES);
 
     /// How closely pages follow what is live.
     public static final CachingOption<PageFit> FIT = new CachingOption<>(
@@ -57,7 +57,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "0.05; 0 with `fit=tight`",
             "how much more than the peak of live bytes may be reserved so that fewer pages need to move, as a share of"
                     + " that peak",
-            (options, key) -> options.fraction(key));
+            FRACTION);
 
     /// Whether a virtual page keeps its physical page for life.
     public static final CachingOption<Boolean> STABLE_MAPPING = new CachingOption<>(
@@ -65,15 +65,11 @@ public final class CachingOption<T> extends SpecOption<T> {
             "`true`, `false`",
             "`false`",
             "whether a virtual page keeps its physical page for life; then no page moves",
-            (options, key) -> options.flag(key));
+            YES_OR_NO);
 
     /// What all addresses are multiples of.
     public static final CachingOption<Long> ALIGNMENT = new CachingOption<>(
-            "alignment",
-            "a power of two from 256 to 2MiB",
-            "256",
-            "what all addresses are multiples of",
-            (options, key) -> options.bytes(key));
+            "alignment", "a power of two from 256 to 2MiB", "256", "what all addresses are multiples of", BYTES);
 
     /// Whether blocks are cut for smaller requests.
     public static final CachingOption<Boolean> SPLITS = new CachingOption<>(
@@ -82,7 +78,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "`true`",
             "whether blocks are cut for smaller requests; if not, each is a segment of its own, of one handle where"
                     + " the source has handles",
-            (options, key) -> options.flag(key));
+            YES_OR_NO);
 
     /// Whether threads keep blocks.
     public static final CachingOption<Boolean> LANES = new CachingOption<>(
@@ -91,7 +87,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "`true`",
             "whether each thread keeps some of the blocks that it freed; not where `alignment` is more than 512,"
                     + " `splits` is `false` or `roundup_power2_divisions` rounds",
-            (options, key) -> options.flag(key));
+            YES_OR_NO);
 
     /// How much of small blocks a thread keeps.
     public static final CachingOption<Long> LANE_BYTES = new CachingOption<>(
@@ -99,7 +95,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "from 1MiB to 1GiB",
             "96 KiB while memory is obtained, then up to 32 MiB",
             "how much of small blocks each thread keeps at most",
-            (options, key) -> options.bytes(key));
+            BYTES);
 
     /// How much is checked.
     public static final CachingOption<CheckLevel> CHECK = new CachingOption<>(
@@ -144,7 +140,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "none",
             "above this share of the memory allowed, idle memory goes back before more is obtained: segments idle for"
                     + " longer than the average first, then pages",
-            (options, key) -> options.fraction(key));
+            FRACTION);
 
     /// The size of a segment that large blocks share, and of the largest page.
     public static final CachingOption<Long> LARGE_SEGMENT_SIZE_MB = new CachingOption<>(
@@ -160,7 +156,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "`true`, `false`",
             "`true` where the source has pages",
             "whether memory grows by pages in large address ranges, or by plain segments",
-            (options, key) -> options.flag(key));
+            YES_OR_NO);
 
     /// The most that may be reserved, as a share of the device's memory.
     public static final CachingOption<Double> PER_PROCESS_MEMORY_FRACTION = new CachingOption<>(
@@ -168,7 +164,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "a fraction from 0 to 1",
             "`1`: what the driver gives",
             "the most that this allocator reserves of a device's memory",
-            (options, key) -> options.fraction(key));
+            FRACTION);
 
     /// Whether reaching the fraction is an error at once.
     public static final CachingOption<Boolean> THROW_ON_CUDAMALLOC_OOM = new CachingOption<>(
@@ -177,7 +173,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "`false`",
             "whether a request that would pass `per_process_memory_fraction` fails at once, with nothing given back or"
                     + " waited for",
-            (options, key) -> options.flag(key));
+            YES_OR_NO);
 
     /// A whole PyTorch string.
     static final String PYTORCH_STRING = "pytorch";

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.internal.names.OwnCode;
 import java.lang.StackWalker.StackFrame;
 import java.util.List;
 import java.util.Set;
@@ -10,19 +11,12 @@ final class CallSite {
 
     private static final StackWalker WALKER = StackWalker.getInstance();
 
-    /// The framework's calls on the way to an allocator, which say nothing to its user.
+    /// Layers of this allocator, beside those of the framework.
     private static final Set<String> OWN = Set.of(
-            "io.cistern.Allocator",
-            "io.cistern.Allocators",
-            "io.cistern.DeviceBuffer",
-            "io.cistern.DeviceMemory",
-            "io.cistern.MemoryPool",
             CallSite.class.getName(),
             CheckedAllocator.class.getName(),
             CheckedBlocks.class.getName(),
             ParanoidAllocator.class.getName());
-
-    private static final String OWN_PACKAGES = "io.cistern.internal.";
 
     private CallSite() {}
 
@@ -33,6 +27,6 @@ final class CallSite {
 
     private static boolean isOwn(StackFrame frame) {
         String name = frame.getClassName();
-        return name.startsWith(OWN_PACKAGES) || OWN.contains(name);
+        return OwnCode.contains(name) || OWN.contains(name);
     }
 }

@@ -19,8 +19,6 @@ import org.jspecify.annotations.Nullable;
 /// is at home elsewhere; a hole has no mappings. The table changes under the locks of the [PageTable] and of the
 /// arena's shard; either will do for reading.
 final class PageArena extends Region {
-    private static final System.Logger LOG = System.getLogger(PageArena.class.getName());
-
     private final PageTable table;
     final long slotBytes;
     private final int slotShift;
@@ -127,7 +125,8 @@ final class PageArena extends Region {
         try {
             table.pages.memory.freeReservation(table.pages.device, address, byteSize);
         } catch (CudaException failure) {
-            LOG.log(Level.WARNING, "{0} bytes of addresses stay reserved: {1}", byteSize, failure.getMessage());
+            System.getLogger(PageArena.class.getName())
+                    .log(Level.WARNING, "{0} bytes of addresses stay reserved: {1}", byteSize, failure.getMessage());
         }
     }
 }

@@ -18,8 +18,6 @@ import org.jspecify.annotations.Nullable;
 /// page for large blocks is a [share][PageFit] of the most that was ever live at once, up to 512 MiB or what an
 /// option says; for small blocks 2 MiB.
 final class PhysicalPages {
-    private static final System.Logger LOG = System.getLogger(PhysicalPages.class.getName());
-
     private record Handle(long value, long byteSize) {}
 
     final int device;
@@ -100,7 +98,8 @@ final class PhysicalPages {
         Handle gone = new Handle(handle, byteSize);
         CudaException refusal = refusal(gone);
         if (refusal != null) {
-            LOG.log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
+            System.getLogger(PhysicalPages.class.getName())
+                    .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
             refused.add(gone);
         }
     }

@@ -7,8 +7,6 @@ import java.util.function.BooleanSupplier;
 /// The part of a shard that gives memory back to the driver: idle blocks are claimed, given back without the lock, and
 /// what the driver refuses is free as before.
 abstract sealed class ShardReturns extends ShardPages permits StreamShard {
-    private static final System.Logger LOG = System.getLogger(StreamShard.class.getName());
-
     /// One warning is enough. Guarded by the driver lock.
     private boolean refusalLogged;
 
@@ -62,7 +60,8 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         }
         if (!refusalLogged) {
             refusalLogged = true;
-            LOG.log(Level.WARNING, "idle memory stays reserved for now: {0}", refusal.getMessage());
+            System.getLogger(StreamShard.class.getName())
+                    .log(Level.WARNING, "idle memory stays reserved for now: {0}", refusal.getMessage());
         }
     }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.Allocator;
 import io.cistern.BlockHistory;
+import io.cistern.DeviceArena;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryMisuseException;
 import io.cistern.MemoryMisuseException.Fault;
@@ -42,6 +43,22 @@ class CheckLevelTest extends PoolFixture {
             assertThat(history.freedAt().getFirst().getMethodName()).isEqualTo("freeHere");
             assertThat(error).hasMessageContainingAll("freed before", "allocateHere", "freeHere");
         }
+    }
+
+    @Test
+    void aBlockOfAnArenaIsToldWithThePlaceThatUsesTheArena() {
+        try (Allocator caching = memory.open("caching:check=checked");
+                DeviceArena arena = DeviceArena.builder(memory).from(caching).open(0, stream)) {
+            long inside = allocateIn(arena) + 256;
+            UnknownAddressException error =
+                    catchThrowableOfType(UnknownAddressException.class, () -> memory.free(inside, stream));
+            assertThat(error.block().orElseThrow().allocatedAt().getFirst().getMethodName())
+                    .isEqualTo("allocateIn");
+        }
+    }
+
+    private static long allocateIn(DeviceArena arena) {
+        return arena.allocate(KIB);
     }
 
     @Test

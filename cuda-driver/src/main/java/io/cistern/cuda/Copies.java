@@ -1,6 +1,7 @@
 package io.cistern.cuda;
 
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /// Copies and fills, in stream order. Zero bytes do nothing.
 ///
@@ -36,6 +37,25 @@ public interface Copies {
             long rowBytes,
             long rows,
             long stream);
+
+    /// One copy of a [batch][#batch].
+    ///
+    /// @param target device memory, or pinned host memory
+    /// @param source device memory, or pinned host memory
+    /// @param byteSize more than 0
+    record Piece(long target, long source, long byteSize) {}
+
+    /// Whether the driver has [#batch]: from CUDA 13.0 on.
+    boolean takesBatches();
+
+    /// Copies that the device makes in whatever order, all of them in stream order (`cuMemcpyBatchAsync_v2`). Not
+    /// while the stream is captured.
+    ///
+    /// @param pieces one or more; no target overlaps another piece
+    /// @param stream not a default stream
+    /// @throws CudaException [CudaResult#NOT_SUPPORTED] from a driver that [lacks][#takesBatches] the call,
+    ///     [CudaResult#INVALID_VALUE] for a default stream
+    void batch(int device, List<Piece> pieces, long stream);
 
     /// Sets every byte (`cuMemsetD8Async`).
     void fillBytes(int device, long target, byte value, long byteSize, long stream);

@@ -1,7 +1,6 @@
 package io.cistern.cuda;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.ServiceLoader;
@@ -14,12 +13,17 @@ public final class CudaDrivers {
     ///
     /// @throws java.util.ServiceConfigurationError if one is declared but can't be made
     public static List<CudaDriverProvider> providers() {
-        return ServiceLoader.load(CudaDriverProvider.class).stream()
-                .map(ServiceLoader.Provider::get)
-                .sorted(Comparator.comparingInt(CudaDriverProvider::priority)
-                        .reversed()
-                        .thenComparing(CudaDriverProvider::name))
-                .toList();
+        List<CudaDriverProvider> found = new ArrayList<>();
+        for (CudaDriverProvider provider : ServiceLoader.load(CudaDriverProvider.class)) {
+            found.add(provider);
+        }
+        found.sort(CudaDrivers::byPriority);
+        return List.copyOf(found);
+    }
+
+    private static int byPriority(CudaDriverProvider one, CudaDriverProvider other) {
+        int highestFirst = Integer.compare(other.priority(), one.priority());
+        return highestFirst != 0 ? highestFirst : one.name().compareTo(other.name());
     }
 
     /// Opens the driver of the highest priority that is available; the caller closes it.

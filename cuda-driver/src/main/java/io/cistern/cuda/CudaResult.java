@@ -1,9 +1,7 @@
 package io.cistern.cuda;
 
+import java.util.HashMap;
 import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /// The `CUresult` codes that memory code meets, by their names in `cuda.h` without the `CUDA_` and `CUDA_ERROR_`
 /// prefix.
@@ -59,8 +57,13 @@ public enum CudaResult {
     GRAPH_EXEC_UPDATE_FAILURE(910),
     UNKNOWN(999);
 
-    private static final Map<Integer, CudaResult> BY_CODE =
-            Stream.of(values()).collect(Collectors.toUnmodifiableMap(CudaResult::code, Function.identity()));
+    private static final Map<Integer, CudaResult> BY_CODE = new HashMap<>();
+
+    static {
+        for (CudaResult result : values()) {
+            BY_CODE.put(result.code, result);
+        }
+    }
 
     private final int code;
 

@@ -28,6 +28,17 @@ public record MemoryLocation(Type type, int id) {
         }
     }
 
+    /// Written out, as [#equals] is: a record's own makes classes when it is first called, in the first allocation.
+    @Override
+    public int hashCode() {
+        return 31 * type.code + id;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof MemoryLocation location && type == location.type && id == location.id;
+    }
+
     /// A device's own memory.
     public static MemoryLocation device(int device) {
         return new MemoryLocation(Type.DEVICE, device);

@@ -55,7 +55,9 @@ public interface VirtualMemory {
     /// @param accessors at least one
     default void setAccess(
             int device, long address, long byteSize, List<MemoryLocation> accessors, AccessRights rights) {
-        accessors.forEach(accessor -> setAccess(device, address, byteSize, accessor, rights));
+        for (MemoryLocation accessor : accessors) {
+            setAccess(device, address, byteSize, accessor, rights);
+        }
     }
 
     /// What a place may do with the memory at an address (`cuMemGetAccess`).

@@ -57,12 +57,13 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
         return new AllowedDigests(source, Set.copyOf(digests), Optional.empty());
     }
 
-    /// Why contents of this digest are refused, if they are.
-    Optional<String> refuses(String digest) {
-        if (problem.isPresent()) {
+    /// Why contents are refused, if they are.
+    Optional<String> refuses(byte[] contents) {
+        if (problem.isPresent() || digests == null) {
             return problem;
         }
-        return digests == null || digests.contains(digest)
+        String digest = of(contents);
+        return digests.contains(digest)
                 ? Optional.empty()
                 : Optional.of("is not allowed: its SHA-256 is " + digest + ", which is not in " + source);
     }

@@ -23,7 +23,7 @@ final class Definitions {
         }
         for (PluginDirectory.Library library : libraries) {
             String spec = "library:path=\"" + quoted(library.file().toString()) + "\",sha256=" + library.digest();
-            found.add(defined(library.name(), spec, Plugin.origin(library.file().toString(), library.digest())));
+            found.add(defined(library.name(), spec, Digest.origin(library.file().toString(), library.digest())));
         }
         return found;
     }
@@ -36,7 +36,7 @@ final class Definitions {
         String className = DefinedAllocator.class.getName();
         try {
             AllocatorProvider provider = new DefinedAllocator(name, AllocatorSpec.parse(spec));
-            return Found.sound(Kind.ALLOCATOR, className, origin, name, 0, provider, Service.ALLOCATORS.checks());
+            return Found.sound(Service.ALLOCATORS, className, origin, name, 0, provider);
         } catch (ConfigurationException e) {
             return Found.broken(
                     Kind.ALLOCATOR, className, origin, Optional.of(name), 0, String.valueOf(e.getMessage()));

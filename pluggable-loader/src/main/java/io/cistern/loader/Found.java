@@ -3,7 +3,6 @@ package io.cistern.loader;
 import io.cistern.spi.Catalog.Entry;
 import io.cistern.spi.Catalog.Kind;
 import java.util.Optional;
-import java.util.function.BiFunction;
 
 /// One provider that was found, sound or not. Immutable.
 ///
@@ -12,7 +11,8 @@ import java.util.function.BiFunction;
 /// @param <P> the provider's type
 /// @param kind what it provides
 /// @param className its class, or the services file that should have named one
-/// @param origin the JAR, folder or module it came from
+/// @param place the JAR, folder or module it came from
+/// @param digest of that, if it is a plug-in
 /// @param claim the name it claims, empty if it could not say
 /// @param priority its priority
 /// @param provider what to ask for memory
@@ -20,34 +20,39 @@ import java.util.function.BiFunction;
 record Found<P>(
         Kind kind,
         String className,
-        String origin,
+        String place,
+        Optional<Digest> digest,
         Optional<String> claim,
         int priority,
         Optional<P> provider,
         Optional<String> problem) {
-    /// @param raw the provider, which gets `checks` before it
-    static <P> Found<P> sound(
-            Kind kind,
-            String className,
-            String origin,
-            String name,
-            int priority,
-            P raw,
-            BiFunction<P, Found<P>, P> checks) {
-        Found<P> self =
-                new Found<>(kind, className, origin, Optional.of(name), priority, Optional.empty(), Optional.empty());
-        P checked = checks.apply(raw, self);
-        return new Found<>(kind, className, origin, self.claim, priority, Optional.of(checked), Optional.empty());
+    /// @param raw the provider, which gets its service's checks before it
+    static <P> Found<P> sound(Service<P> service, String className, String place, String name, int priority, P raw) {
+        Found<P> self = new Found<>(
+                service.kind(),
+                className,
+                place,
+                Optional.empty(),
+                Optional.of(name),
+                priority,
+                Optional.empty(),
+                Optional.empty());
+        return self.with(Optional.empty(), Optional.of(service.checked(raw, self)), Optional.empty());
     }
 
     static <P> Found<P> broken(
-            Kind kind, String className, String origin, Optional<String> claim, int priority, String problem) {
-        return new Found<>(kind, className, origin, claim, priority, Optional.empty(), Optional.of(problem));
+            Kind kind, String className, String place, Optional<String> claim, int priority, String problem) {
+        return new Found<>(
+                kind, className, place, Optional.empty(), claim, priority, Optional.empty(), Optional.of(problem));
+    }
+
+    private Found<P> with(Optional<Digest> digestThen, Optional<P> providerThen, Optional<String> problemThen) {
+        return new Found<>(kind, className, place, digestThen, claim, priority, providerThen, problemThen);
     }
 
     /// This one with a problem that shows only beside others; a problem of its own stays.
     Found<P> refused(String why) {
-        return problem.isPresent() ? this : broken(kind, className, origin, claim, priority, why);
+        return problem.isPresent() ? this : with(digest, Optional.empty(), Optional.of(why));
     }
 
     /// Whether a class is Cistern's own.
@@ -55,9 +60,14 @@ record Found<P>(
         return className.startsWith("io.cistern.");
     }
 
-    /// This one with another origin.
-    Found<P> from(String otherOrigin) {
-        return new Found<>(kind, className, otherOrigin, claim, priority, provider, problem);
+    /// This one as a plug-in's of these contents.
+    Found<P> of(Digest contents) {
+        return with(Optional.of(contents), provider, problem);
+    }
+
+    /// Where it came from, for people: a plug-in's place with its digest.
+    String origin() {
+        return digest.isPresent() ? Digest.origin(place, digest.get().hex()) : place;
     }
 
     /// Its name, or its class's name if it could not say.
@@ -67,10 +77,10 @@ record Found<P>(
 
     /// For people: class and place.
     String who() {
-        return className + " of " + origin;
+        return className + " of " + origin();
     }
 
     Entry entry() {
-        return new Entry(kind, name(), origin, priority, problem);
+        return new Entry(kind, name(), origin(), priority, problem);
     }
 }

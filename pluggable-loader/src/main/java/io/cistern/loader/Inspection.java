@@ -63,15 +63,14 @@ final class Inspection<P> {
     private Found<P> asked() {
         try {
             P provider = made();
-            int version = answer("spiVersion()", () -> service.spiVersion().applyAsInt(provider));
+            int version = answer("spiVersion()", () -> service.spiVersion(provider));
             if (version > AllocatorProvider.SPI_VERSION) {
                 claim = nameIfItCan(provider);
             }
             requireKnown(version);
             claim = Optional.of(name(provider));
-            int priority = answer("priority()", () -> service.priority().applyAsInt(provider));
-            return Found.sound(
-                    service.kind(), className, origin, claim.orElseThrow(), priority, provider, service.checks());
+            int priority = answer("priority()", () -> service.priority(provider));
+            return Found.sound(service, className, origin, claim.orElseThrow(), priority, provider);
         } catch (Refusal refusal) {
             return Found.broken(service.kind(), className, origin, claim, 0, refusal.problem);
         }
@@ -104,7 +103,7 @@ final class Inspection<P> {
     }
 
     private String name(P provider) throws Refusal {
-        String name = answer("name()", () -> service.name().apply(provider));
+        String name = answer("name()", () -> service.name(provider));
         if (!NAME.matcher(name).matches()) {
             throw new Refusal("calls itself '" + name + "'; a name is lower-case letters, digits, '-' and '_'");
         }

@@ -37,6 +37,11 @@ record LoaderCatalog(
     }
 
     @Override
+    public boolean knows(Kind kind, String name) {
+        return (kind == Kind.SOURCE ? sources : allocators).knows(name);
+    }
+
+    @Override
     public Choice choose(DeviceEnvironment environment) {
         return startup.choose(environment, this);
     }

@@ -4,8 +4,8 @@ import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.cuda.settings.WritableByOthers;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 
 /// Reads a directory of plug-ins:
 ///
@@ -117,11 +116,14 @@ final class PluginDirectory {
     }
 
     private static List<Path> children(Path directory) throws IOException {
-        try (Stream<Path> files = Files.list(directory)) {
-            return files.sorted().toList();
-        } catch (UncheckedIOException e) {
+        List<Path> children = new ArrayList<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
+            files.forEach(children::add);
+        } catch (DirectoryIteratorException e) {
             throw e.getCause();
         }
+        children.sort(null);
+        return children;
     }
 
     private void load(Path place, List<Path> jars) throws IOException, Refusal {
@@ -129,21 +131,23 @@ final class PluginDirectory {
             return;
         }
         List<PluginImage> images = new ArrayList<>();
-        StringBuilder digests = new StringBuilder();
+        List<byte[]> contents = new ArrayList<>();
         for (Path jar : jars) {
             byte[] bytes = checked(jar);
-            digests.append(AllowedDigests.of(bytes));
+            contents.add(bytes);
             images.add(image(jar, bytes));
         }
-        String digest = jars.size() == 1
-                ? digests.toString()
-                : AllowedDigests.of(digests.toString().getBytes(StandardCharsets.US_ASCII));
-        Optional<Plugin> same =
-                known.stream().filter(plugin -> plugin.sameAs(place, digest)).findFirst();
-        plugins.add(same.isPresent() ? same.get() : define(place, digest, images));
+        Digest digest = new Digest(contents);
+        for (Plugin plugin : known) {
+            if (plugin.sameAs(place, digest)) {
+                plugins.add(plugin);
+                return;
+            }
+        }
+        plugins.add(define(place, digest, images));
     }
 
-    private static Plugin define(Path place, String digest, List<PluginImage> images) throws Refusal {
+    private static Plugin define(Path place, Digest digest, List<PluginImage> images) throws Refusal {
         PluginClassLoader loader = new PluginClassLoader(place.getFileName().toString(), images);
         try {
             PluginLayer.define(loader, images);
@@ -165,7 +169,7 @@ final class PluginDirectory {
     private byte[] checked(Path file) throws IOException, Refusal {
         requireOwn(file);
         byte[] bytes = Files.readAllBytes(file);
-        Optional<String> why = allowed.refuses(AllowedDigests.of(bytes));
+        Optional<String> why = allowed.refuses(bytes);
         if (why.isPresent()) {
             throw new Refusal(file.getFileName() + " " + why.get());
         }

@@ -26,13 +26,11 @@ final class Providers<P> {
         this.what = what;
         Map<String, List<Found<P>>> claims = new LinkedHashMap<>();
         for (Found<P> one : found) {
-            one.claim()
-                    .ifPresentOrElse(
-                            name -> claims.computeIfAbsent(name, ignored -> new ArrayList<>())
-                                    .add(one),
-                            () -> nameless.add(one));
+            (one.claim().isPresent() ? claims.computeIfAbsent(one.name(), _ -> new ArrayList<>()) : nameless).add(one);
         }
-        claims.forEach((name, claimants) -> named.put(name, withoutRivals(claimants)));
+        for (Map.Entry<String, List<Found<P>>> claim : claims.entrySet()) {
+            named.put(claim.getKey(), withoutRivals(claim.getValue()));
+        }
         nameless.sort(Comparator.comparing(Found::who));
     }
 
@@ -49,9 +47,23 @@ final class Providers<P> {
                         + one.problem().orElseThrow()));
     }
 
+    /// Whether a provider of this name can be used.
+    boolean knows(String name) {
+        List<Found<P>> claimants = named.get(name);
+        return claimants != null && claimants.getFirst().provider().isPresent();
+    }
+
     /// Those that can be used, by name.
     List<Found<P>> sound() {
-        return all().filter(one -> one.provider().isPresent()).toList();
+        List<Found<P>> sound = new ArrayList<>();
+        for (List<Found<P>> claimants : named.values()) {
+            for (Found<P> one : claimants) {
+                if (one.provider().isPresent()) {
+                    sound.add(one);
+                }
+            }
+        }
+        return sound;
     }
 
     /// How many were found that can't be used.
@@ -79,11 +91,11 @@ final class Providers<P> {
     }
 
     private static <P> List<Found<P>> withoutRivals(List<Found<P>> claimants) {
+        if (claimants.size() == 1) {
+            return claimants;
+        }
         List<Found<P>> sorted =
                 claimants.stream().sorted(Comparator.comparing(Found::who)).toList();
-        if (sorted.size() == 1) {
-            return sorted;
-        }
         return sorted.stream().map(one -> one.refused(sharedName(one, sorted))).toList();
     }
 

@@ -53,9 +53,7 @@ record Search(
                 continue;
             }
             new Discovery<>(service, plugin.loader(), patience)
-                    .found().stream()
-                            .map(one -> one.from(Plugin.origin(one.origin(), plugin.digest())))
-                            .forEach(found::add);
+                    .found().stream().map(one -> one.of(plugin.digest())).forEach(found::add);
         }
         own.forEach(provider -> found.add(Inspection.ofProgram(service, provider)));
         return found;

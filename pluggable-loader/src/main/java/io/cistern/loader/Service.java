@@ -3,39 +3,91 @@ package io.cistern.loader;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog.Kind;
 import io.cistern.spi.SegmentSourceProvider;
-import java.util.function.BiFunction;
-import java.util.function.Function;
-import java.util.function.ToIntFunction;
 
 /// What discovery asks of a provider, the same for allocators and for segment sources.
 ///
 /// @param <P> the provider's type
-/// @param type the service
-/// @param kind what it provides
-/// @param spiVersion the SPI it was built for
-/// @param name its name
-/// @param priority its priority
-/// @param checks what stands before the provider once it is found to be sound
-record Service<P>(
-        Class<P> type,
-        Kind kind,
-        ToIntFunction<P> spiVersion,
-        Function<P, String> name,
-        ToIntFunction<P> priority,
-        BiFunction<P, Found<P>, P> checks) {
-    static final Service<AllocatorProvider> ALLOCATORS = new Service<>(
-            AllocatorProvider.class,
-            Kind.ALLOCATOR,
-            AllocatorProvider::spiVersion,
-            AllocatorProvider::name,
-            AllocatorProvider::priority,
-            CheckedAllocatorProvider::new);
+abstract sealed class Service<P> {
+    static final Service<AllocatorProvider> ALLOCATORS = new OfAllocators();
+    static final Service<SegmentSourceProvider> SOURCES = new OfSources();
 
-    static final Service<SegmentSourceProvider> SOURCES = new Service<>(
-            SegmentSourceProvider.class,
-            Kind.SOURCE,
-            SegmentSourceProvider::spiVersion,
-            SegmentSourceProvider::name,
-            source -> 0,
-            CheckedSourceProvider::new);
+    private final Class<P> type;
+    private final Kind kind;
+
+    private Service(Class<P> type, Kind kind) {
+        this.type = type;
+        this.kind = kind;
+    }
+
+    /// The service.
+    Class<P> type() {
+        return type;
+    }
+
+    /// What it provides.
+    Kind kind() {
+        return kind;
+    }
+
+    /// The SPI that a provider was built for.
+    abstract int spiVersion(P provider);
+
+    abstract String name(P provider);
+
+    abstract int priority(P provider);
+
+    /// What stands before a provider that was found to be sound.
+    abstract P checked(P provider, Found<P> found);
+
+    private static final class OfAllocators extends Service<AllocatorProvider> {
+        OfAllocators() {
+            super(AllocatorProvider.class, Kind.ALLOCATOR);
+        }
+
+        @Override
+        int spiVersion(AllocatorProvider provider) {
+            return provider.spiVersion();
+        }
+
+        @Override
+        String name(AllocatorProvider provider) {
+            return provider.name();
+        }
+
+        @Override
+        int priority(AllocatorProvider provider) {
+            return provider.priority();
+        }
+
+        @Override
+        AllocatorProvider checked(AllocatorProvider provider, Found<AllocatorProvider> found) {
+            return new CheckedAllocatorProvider(provider, found);
+        }
+    }
+
+    private static final class OfSources extends Service<SegmentSourceProvider> {
+        OfSources() {
+            super(SegmentSourceProvider.class, Kind.SOURCE);
+        }
+
+        @Override
+        int spiVersion(SegmentSourceProvider provider) {
+            return provider.spiVersion();
+        }
+
+        @Override
+        String name(SegmentSourceProvider provider) {
+            return provider.name();
+        }
+
+        @Override
+        int priority(SegmentSourceProvider provider) {
+            return 0;
+        }
+
+        @Override
+        SegmentSourceProvider checked(SegmentSourceProvider provider, Found<SegmentSourceProvider> found) {
+            return new CheckedSourceProvider(provider, found);
+        }
+    }
 }

@@ -9,6 +9,7 @@ import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Enumeration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -36,10 +37,10 @@ final class ServicesFiles {
         this.resource = "META-INF/services/" + service.getName();
         this.loader = loader;
         try {
-            for (URL file : loader.resources(resource).toList()) {
-                read(file);
+            for (Enumeration<URL> all = loader.getResources(resource); all.hasMoreElements(); ) {
+                read(all.nextElement());
             }
-        } catch (UncheckedIOException e) {
+        } catch (IOException | UncheckedIOException e) {
             // The service loader meets the same error and reports it.
         }
     }
@@ -101,10 +102,12 @@ final class ServicesFiles {
             connection.setUseCaches(false); // a cached JAR would stay open
             try (BufferedReader lines =
                     new BufferedReader(new InputStreamReader(connection.getInputStream(), StandardCharsets.UTF_8))) {
-                lines.lines()
-                        .map(line -> line.split("#", 2)[0].strip())
-                        .filter(s -> !s.isEmpty())
-                        .forEach(names::add);
+                for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                    String name = line.split("#", 2)[0].strip();
+                    if (!name.isEmpty()) {
+                        names.add(name);
+                    }
+                }
             }
         } catch (IOException | UncheckedIOException e) {
             // The service loader meets the same error and reports it.

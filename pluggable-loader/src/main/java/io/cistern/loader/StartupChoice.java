@@ -10,6 +10,7 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.Catalog.Choice;
 import io.cistern.spi.DeviceEnvironment;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
@@ -76,10 +77,12 @@ final class StartupChoice {
     }
 
     private Choice highest(DeviceEnvironment environment) {
-        List<Candidate> candidates = allocators.sound().stream()
-                .filter(one -> one.priority() > 0)
-                .map(one -> new Candidate(one, one.provider().orElseThrow().availability(environment)))
-                .toList();
+        List<Candidate> candidates = new ArrayList<>();
+        for (Found<AllocatorProvider> one : allocators.sound()) {
+            if (one.priority() > 0) {
+                candidates.add(new Candidate(one, one.provider().orElseThrow().availability(environment)));
+            }
+        }
         List<Found<AllocatorProvider>> best = best(candidates);
         if (best.isEmpty()) {
             throw new ConfigurationException("no allocator can be current: " + why(candidates) + "; " + HOW);
@@ -95,12 +98,19 @@ final class StartupChoice {
 
     /// All that share the highest priority of those available.
     private static List<Found<AllocatorProvider>> best(List<Candidate> candidates) {
-        List<Found<AllocatorProvider>> available = candidates.stream()
-                .filter(one -> one.availability().available())
-                .map(Candidate::found)
-                .toList();
-        int highest = available.stream().mapToInt(Found::priority).max().orElse(0);
-        return available.stream().filter(one -> one.priority() == highest).toList();
+        List<Found<AllocatorProvider>> best = new ArrayList<>();
+        for (Candidate one : candidates) {
+            int above = best.isEmpty()
+                    ? 1
+                    : Integer.compare(one.found().priority(), best.getFirst().priority());
+            if (one.availability().available() && above >= 0) {
+                if (above > 0) {
+                    best.clear();
+                }
+                best.add(one.found());
+            }
+        }
+        return best;
     }
 
     private static String why(List<Candidate> candidates) {

@@ -225,14 +225,8 @@ class StartupChoiceTests {
 
     private void add(String name, int priority, Supplier<Availability> availability) {
         String origin = "/" + name + (found.stream().anyMatch(one -> one.name().equals(name)) ? "-2.jar" : ".jar");
-        found.add(Found.sound(
-                Kind.ALLOCATOR,
-                "test." + name,
-                origin,
-                name,
-                priority,
-                new Fixed(name, availability),
-                CheckedAllocatorProvider::new));
+        found.add(
+                Found.sound(Service.ALLOCATORS, "test." + name, origin, name, priority, new Fixed(name, availability)));
     }
 
     private Choice choose() {

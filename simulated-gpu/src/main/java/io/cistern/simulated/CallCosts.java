@@ -52,7 +52,7 @@ public record CallCosts(
         memory(calls);
         virtualMemory(calls);
         order(calls);
-        put(calls, 3_500, DriverCall.MEMCPY_DTOD_ASYNC, DriverCall.MEMCPY_PEER_ASYNC);
+        put(calls, 3_500, DriverCall.MEMCPY_DTOD_ASYNC, DriverCall.MEMCPY_PEER_ASYNC, DriverCall.MEMCPY_BATCH_ASYNC);
         put(calls, 2_000, DriverCall.MEMCPY_HTOD_ASYNC, DriverCall.MEMCPY_DTOH_ASYNC, DriverCall.MEMCPY_2D_ASYNC);
         put(calls, 1_300, DriverCall.MEMSET_D8_ASYNC, DriverCall.MEMSET_D32_ASYNC);
         put(calls, 2_900, DriverCall.LAUNCH_KERNEL);

@@ -1,6 +1,5 @@
 package io.cistern.simulated;
 
-import java.util.Comparator;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -11,8 +10,7 @@ import org.jspecify.annotations.Nullable;
 /// Invariant: ranges neither overlap nor touch, and `bySize` holds the same ranges as `byAddress`.
 final class FreeRanges {
     private final TreeMap<Long, Long> byAddress = new TreeMap<>();
-    private final TreeSet<Range> bySize =
-            new TreeSet<>(Comparator.comparingLong(Range::byteSize).thenComparingLong(Range::address));
+    private final TreeSet<Range> bySize = new TreeSet<>();
 
     /// The smallest range that holds so many bytes, or null.
     @Nullable
@@ -98,7 +96,14 @@ final class FreeRanges {
         return bySize.size() == byAddress.size();
     }
 
-    record Range(long address, long byteSize) {
+    /// The smallest comes first, of equals that with the lowest address.
+    record Range(long address, long byteSize) implements Comparable<Range> {
+        @Override
+        public int compareTo(Range other) {
+            int smallestFirst = Long.compare(byteSize, other.byteSize);
+            return smallestFirst != 0 ? smallestFirst : Long.compare(address, other.address);
+        }
+
         long end() {
             return address + byteSize;
         }

@@ -5,8 +5,10 @@ import static io.cistern.simulated.DriverFailure.require;
 import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Streams;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 
 /// [Copies] over the model.
 ///
@@ -175,6 +177,42 @@ final class SimulatedCopies implements Copies {
                         view.copy(view, source + row * sourcePitch, target + row * targetPitch, rowBytes);
                     }
                 });
+            });
+        });
+    }
+
+    @Override
+    public boolean takesBatches() {
+        return true;
+    }
+
+    /// In reverse, since whoever relies on the order of the pieces is to see it. What runs together is charged as if
+    /// it ran one by one, less the latency of all but one.
+    @Override
+    public void batch(int device, List<Piece> given, long stream) {
+        List<Piece> pieces = List.copyOf(given);
+        DriverCall call = DriverCall.MEMCPY_BATCH_ASYNC;
+        machine.run(call, device, () -> pieces + ", stream=0x" + Long.toHexString(stream), () -> {
+            require(!pieces.isEmpty() && stream > Streams.PER_THREAD_DEFAULT);
+            StreamQueue queue = machine.streams().find(call, device, stream);
+            CaptureTable.refuseCaptured(queue);
+            for (Piece piece : pieces) {
+                require(piece.byteSize() > 0);
+                machine.checkRange(call, queue, piece.source(), piece.byteSize(), false);
+                machine.checkRange(call, queue, piece.target(), piece.byteSize(), true);
+            }
+            DeviceView view = machine.view(call, device);
+            long nanos = machine.costs().deviceLatencyNanos();
+            for (Piece piece : pieces) {
+                machine.use(call, queue, piece.source(), piece.byteSize());
+                machine.use(call, queue, piece.target(), piece.byteSize());
+                nanos += rowNanos(piece.target(), piece.source(), piece.byteSize())
+                        - machine.costs().deviceLatencyNanos();
+            }
+            enqueue(machine, queue, nanos, () -> {
+                for (Piece piece : pieces.reversed()) {
+                    view.copy(view, piece.source(), piece.target(), piece.byteSize());
+                }
             });
         });
     }

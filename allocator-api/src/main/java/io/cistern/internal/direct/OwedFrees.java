@@ -11,8 +11,6 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /// Not owed are blocks of a dead context, which took its memory with it, and addresses that the driver does not
 /// know: to try those again would be to free whatever is put there next.
 final class OwedFrees {
-    private static final System.Logger LOG = System.getLogger(OwedFrees.class.getName());
-
     private record Owed(long address, long byteSize, int device) {}
 
     private final CudaDriver driver;
@@ -28,7 +26,8 @@ final class OwedFrees {
             driver.memory().free(device, address);
         } catch (CudaException failure) {
             if (!failure.result().endsContext()) {
-                LOG.log(Level.WARNING, "{0} bytes stay allocated for now: {1}", byteSize, failure.getMessage());
+                System.getLogger(OwedFrees.class.getName())
+                        .log(Level.WARNING, "{0} bytes stay allocated for now: {1}", byteSize, failure.getMessage());
             }
             if (worthAnotherTry(failure)) {
                 owed.add(new Owed(address, byteSize, device));

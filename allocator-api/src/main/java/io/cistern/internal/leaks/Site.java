@@ -1,11 +1,11 @@
 package io.cistern.internal.leaks;
 
+import io.cistern.internal.names.OwnCode;
 import java.io.Serial;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 
 /// Who asked for a block, when, and for which stream.
 ///
@@ -13,18 +13,6 @@ import java.util.Set;
 /// quarter of the time of a [StackWalker], which must resolve each frame at once, even where it looks at 8 only.
 public final class Site {
     private static final int FEW_FRAMES = 8;
-
-    /// The framework's own calls on the way to an allocator, which say nothing to its user.
-    private static final Set<String> OWN = Set.of(
-            "io.cistern.Allocator",
-            "io.cistern.Allocators",
-            "io.cistern.DeviceArena",
-            "io.cistern.DeviceBuffer",
-            "io.cistern.DeviceMemory",
-            "io.cistern.ForeignMemory",
-            "io.cistern.MemoryPool");
-
-    private static final String OWN_PACKAGES = "io.cistern.internal.";
 
     private final long stream;
     private final long madeAtNanos = System.nanoTime();
@@ -58,11 +46,6 @@ public final class Site {
                 : new Site(stream, FEW_FRAMES, Optional.empty());
     }
 
-    private static boolean isOwn(StackTraceElement frame) {
-        String name = frame.getClassName();
-        return name.startsWith(OWN_PACKAGES) || OWN.contains(name);
-    }
-
     /// The stream the block was made for.
     public long stream() {
         return stream;
@@ -76,7 +59,7 @@ public final class Site {
     /// The frames, the innermost first.
     public List<StackTraceElement> frames() {
         return Arrays.stream(stack.getStackTrace())
-                .dropWhile(Site::isOwn)
+                .dropWhile(frame -> OwnCode.contains(frame.getClassName()))
                 .limit(mostFrames)
                 .toList();
     }

@@ -83,17 +83,19 @@ public final class SpecOptions implements AllocatorOptions {
 
     @Override
     public Optional<Long> number(String key, long least, long most) {
-        return single(key, value -> {
-            try {
-                long number = Long.parseLong(value);
-                if (number >= least && number <= most) {
-                    return number;
-                }
-            } catch (NumberFormatException e) {
-                // The same answer as to a number out of range.
+        String value = text(key).orElse(null);
+        if (value == null) {
+            return Optional.empty();
+        }
+        try {
+            long number = Long.parseLong(value);
+            if (number >= least && number <= most) {
+                return Optional.of(number);
             }
-            throw bad(key, "'" + value + "' is not a whole number from " + least + " to " + most);
-        });
+        } catch (NumberFormatException e) {
+            // The same answer as to a number out of range.
+        }
+        throw bad(key, "'" + value + "' is not a whole number from " + least + " to " + most);
     }
 
     @Override

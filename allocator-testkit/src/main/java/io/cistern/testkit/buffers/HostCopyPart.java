@@ -4,12 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.CopyBatch;
 import io.cistern.CopyMode;
 import io.cistern.CudaStream;
 import io.cistern.DeviceBuffer;
 import io.cistern.PinnedBuffer;
+import io.cistern.cuda.DriverCall;
 import io.cistern.testkit.StreamLatch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -202,6 +204,42 @@ abstract class HostCopyPart extends BufferFixture {
         assertThat(batch.count()).isZero();
         assertThatExceptionOfType(IndexOutOfBoundsException.class)
                 .isThrownBy(() -> batch.onDevice(one.slice(0, 50), two));
+    }
+
+    /// Copies that depend on each other between some that don't, from pinned memory that is closed at once.
+    @Test
+    void aBatchIsAsIfInOrder() {
+        DeviceBuffer[] buffers = new DeviceBuffer[100];
+        CopyBatch batch = new CopyBatch();
+        try (PinnedBuffer sent = memory.pinned().allocate(1000);
+                PinnedBuffer received = memory.pinned().allocate(1000)) {
+            sent.segment().copyFrom(MemorySegment.ofArray(filled(1000, 3)));
+            for (int i = 0; i < buffers.length; i++) {
+                buffers[i] = buffer(1000);
+                if (i % 10 == 0) {
+                    batch.toDevice(buffers[i], sent);
+                } else {
+                    batch.onDevice(buffers[i], buffers[i - 1 - i % 3 / 2]);
+                }
+            }
+            batch.toHost(received, buffers[buffers.length - 1]).submit(stream.handle(), CopyMode.BLOCKING);
+            assertThat(received.segment().toArray(ValueLayout.JAVA_BYTE)).containsOnly(3);
+        }
+        for (DeviceBuffer buffer : buffers) {
+            assertThat(contents(buffer)).containsOnly(3);
+        }
+    }
+
+    @Test
+    void aBatchNeedsFewerCallsThanItHasCopies() {
+        assumeTrue(memory.driver().copies().takesBatches(), "this driver has no batches of copies");
+        CopyBatch batch = new CopyBatch();
+        for (int i = 0; i < 50; i++) {
+            batch.onDevice(buffer(1000), bufferOf(filled(1000, i)));
+        }
+        long before = memory.driver().calls().of(DriverCall.MEMCPY_BATCH_ASYNC);
+        batch.submit(stream.handle(), CopyMode.BLOCKING);
+        assertThat(memory.driver().calls().of(DriverCall.MEMCPY_BATCH_ASYNC)).isEqualTo(before + 1);
     }
 
     @Test

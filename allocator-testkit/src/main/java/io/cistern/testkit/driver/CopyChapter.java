@@ -1,13 +1,16 @@
 package io.cistern.testkit.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cistern.cuda.Copies.Piece;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.testkit.StreamLatch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -167,6 +170,43 @@ abstract class CopyChapter extends DriverChapter {
                 () -> driver.copies().rows(DEVICE, image, 32, other, 64, 64, 4, stream),
                 DriverCall.MEMCPY_2D_ASYNC,
                 CudaResult.INVALID_VALUE);
+    }
+
+    @Test
+    void piecesOfABatchAreCopiedInStreamOrder() {
+        assumeTrue(driver.copies().takesBatches(), "this driver has no batches of copies");
+        long stream = stream();
+        HostBytes sent = host(3000).withRandomContents(new Random(11));
+        HostBytes received = host(3000);
+        long first = linear(3000);
+        long second = linear(3000);
+        long there = sent.segment().address();
+        driver.copies()
+                .batch(
+                        DEVICE,
+                        List.of(
+                                new Piece(first + 1, there + 1, 999),
+                                new Piece(first, there, 1),
+                                new Piece(first + 1000, there + 1000, 2000)),
+                        stream);
+        driver.copies().batch(DEVICE, List.of(new Piece(second, first, 3000)), stream);
+        driver.copies()
+                .batch(
+                        DEVICE,
+                        List.of(
+                                new Piece(received.segment().address(), second, 1500),
+                                new Piece(received.segment().address() + 1500, second + 1500, 1500)),
+                        stream);
+        synchronize(stream);
+        assertThat(received.bytes()).isEqualTo(sent.bytes());
+    }
+
+    @Test
+    void defaultStreamsTakeNoBatches() {
+        assumeTrue(driver.copies().takesBatches(), "this driver has no batches of copies");
+        List<Piece> one = List.of(new Piece(linear(64), linear(64), 64));
+        assertFails(
+                () -> driver.copies().batch(DEVICE, one, 0), DriverCall.MEMCPY_BATCH_ASYNC, CudaResult.INVALID_VALUE);
     }
 
     @Test

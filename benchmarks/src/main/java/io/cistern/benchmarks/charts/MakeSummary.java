@@ -181,6 +181,18 @@ public final class MakeSummary {
                 row -> row.text("measured"),
                 row -> number(row, "micros", "%.2f") + " (" + number(row, "faster", "%.2f") + ")");
         table(
+                "Array copies: us (times as fast as in C)",
+                Rows.json(raw, "heap-copies.jsonl"),
+                row -> row.text("way"),
+                row -> row.text("measured"),
+                row -> number(row, "micros", "%.1f") + " (" + number(row, "faster", "%.2f") + ")");
+        table(
+                "Start-up: ms over an empty main",
+                Rows.json(raw, "startup.jsonl"),
+                row -> row.text("started"),
+                _ -> "median",
+                row -> number(row, "overEmpty", "%.0f"));
+        table(
                 "Replay through buffers: host ns an operation",
                 Rows.json(raw, "buffers-replay.jsonl"),
                 row -> row.text("trace") + ' ' + row.text("layer"),
@@ -189,19 +201,26 @@ public final class MakeSummary {
 
     private void jmh() throws IOException {
         List<String[]> cells = new ArrayList<>();
+        Map<String, JmhLog> logs = new LinkedHashMap<>();
         for (Rows.Row row : Rows.csv(raw, "jmh-*.csv")) {
             if (!row.text("Benchmark").contains(":")) {
+                if (!logs.containsKey(row.file())) {
+                    logs.put(row.file(), new JmhLog(raw.resolve(row.file() + ".txt")));
+                }
+                List<Double> iterations = logs.get(row.file()).next();
                 cells.add(new String[] {
                     row.file() + ' ' + benchmark(row),
                     number(row, "Score", "%.2f"),
                     number(row, "Score Error (99.9%)", "%.2f"),
+                    iterations.isEmpty() ? NONE : "%.2f".formatted(iterations.get(iterations.size() / 2)),
+                    iterations.isEmpty() ? NONE : "%.2f".formatted(iterations.getFirst()),
                     NONE
                 });
             } else if (row.text("Benchmark").endsWith(GARBAGE)) { // After the row that it belongs to.
-                cells.getLast()[3] = number(row, "Score", "%.2f");
+                cells.getLast()[5] = number(row, "Score", "%.2f");
             }
         }
-        print("JMH", List.of("", "ns/op", "+-", "garbage, B/op"), cells);
+        print("JMH", List.of("", "ns/op", "+-", "median", "lowest", "garbage, B/op"), cells);
     }
 
     private static String benchmark(Rows.Row row) {
@@ -232,19 +251,27 @@ public final class MakeSummary {
     /// A table with a column an allocator; of several rows for one cell the last counts.
     private void table(
             String title, List<Rows.Row> rows, Function<Rows.Row, String> line, Function<Rows.Row, String> cell) {
-        Set<String> allocators = new LinkedHashSet<>();
+        table(title, rows, line, row -> row.text("allocator"), cell);
+    }
+
+    private void table(
+            String title,
+            List<Rows.Row> rows,
+            Function<Rows.Row, String> line,
+            Function<Rows.Row, String> column,
+            Function<Rows.Row, String> cell) {
+        Set<String> columns = new LinkedHashSet<>();
         Map<String, Map<String, String>> lines = new LinkedHashMap<>();
         for (Rows.Row row : rows) {
-            allocators.add(row.text("allocator"));
-            lines.computeIfAbsent(line.apply(row), _ -> new LinkedHashMap<>())
-                    .put(row.text("allocator"), cell.apply(row));
+            columns.add(column.apply(row));
+            lines.computeIfAbsent(line.apply(row), _ -> new LinkedHashMap<>()).put(column.apply(row), cell.apply(row));
         }
         List<String> heads = new ArrayList<>(List.of(""));
-        heads.addAll(allocators);
+        heads.addAll(columns);
         List<String[]> cells = new ArrayList<>();
         lines.forEach((name, own) -> {
             List<String> all = new ArrayList<>(List.of(name));
-            allocators.forEach(allocator -> all.add(own.getOrDefault(allocator, NONE)));
+            columns.forEach(one -> all.add(own.getOrDefault(one, NONE)));
             cells.add(all.toArray(String[]::new));
         });
         print(title, heads, cells);

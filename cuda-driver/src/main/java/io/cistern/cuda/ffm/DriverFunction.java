@@ -42,6 +42,7 @@ final class DriverFunction {
     private static final MethodHandle LLLLL = handle("LLLLL");
     private static final MethodHandle LLLLLL = handle("LLLLLL");
     private static final MethodHandle LLLLLLL = handle("LLLLLLL");
+    private static final MethodHandle LLLLLLLL = handle("LLLLLLLL");
     private static final MethodHandle IIL = handle("IIL");
     private static final MethodHandle LLII = handle("LLII");
     private static final MethodHandle LLLII = handle("LLLII");
@@ -229,6 +230,15 @@ final class DriverFunction {
         assert shape.equals("LLLLLLL") : this;
         try {
             return counted((int) LLLLLLL.invokeExact(address, a, b, c, d, e, f, g));
+        } catch (Throwable t) {
+            throw notCalled(t);
+        }
+    }
+
+    int call(long a, long b, long c, long d, long e, long f, long g, long h) {
+        assert shape.equals("LLLLLLLL") : this;
+        try {
+            return counted((int) LLLLLLLL.invokeExact(address, a, b, c, d, e, f, g, h));
         } catch (Throwable t) {
             throw notCalled(t);
         }

@@ -59,8 +59,12 @@ final class Frame implements AutoCloseable {
 
     private @Nullable CallCounts countersOf;
 
+    /// The pointers stay as they are: a launch writes its values alone.
     private Frame(int slot) {
         this.slot = slot;
+        for (int i = 0; i < MOST_ARGUMENTS; i++) {
+            memory.set(JAVA_LONG, POINTERS + 8L * i, address + VALUES + 8L * i);
+        }
     }
 
     /// A frame for a call that needs no context.
@@ -187,8 +191,13 @@ final class Frame implements AutoCloseable {
         return memory.asSlice(LOCATION, Structs.LOCATION.byteSize());
     }
 
-    /// Memory for the pointers to the arguments of a launch, and the arguments.
-    MemorySegment arguments() {
-        return memory.asSlice(POINTERS);
+    /// The address of an array of pointers, one to each value of a launch.
+    long arguments() {
+        return address + POINTERS;
+    }
+
+    /// Sets a value of a launch; of one that is shorter, the first bytes count.
+    void setArgument(int index, long bits) {
+        memory.set(JAVA_LONG, VALUES + 8L * index, bits);
     }
 }

@@ -1,18 +1,28 @@
 package io.cistern.cuda.ffm;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
 import io.cistern.cuda.Copies;
 import io.cistern.cuda.DriverCall;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /// Copies and fills. Those of zero bytes are not passed on: drivers differ in what they say to an address of
 /// nothing.
 final class NativeCopies implements Copies {
+    /// `CU_MEMCPY_SRC_ACCESS_ORDER_STREAM`: sources are read when the stream gets there.
+    static final int STREAM_ORDER = 1;
+
     private final Contexts contexts;
     private final DriverFunction toDevice;
     private final DriverFunction toHost;
     private final DriverFunction onDevice;
     private final DriverFunction betweenDevices;
     private final DriverFunction rows;
+    private final DriverFunction batch;
+    private final boolean takesBatches;
     private final DriverFunction fillBytes;
     private final DriverFunction fillWords;
 
@@ -23,6 +33,8 @@ final class NativeCopies implements Copies {
         onDevice = library.function(DriverCall.MEMCPY_DTOD_ASYNC, "LLLL");
         betweenDevices = library.function(DriverCall.MEMCPY_PEER_ASYNC, "LLLLLL");
         rows = library.function(DriverCall.MEMCPY_2D_ASYNC, "LL");
+        batch = library.function(DriverCall.MEMCPY_BATCH_ASYNC, "LLLLLLLL");
+        takesBatches = batch.present();
         fillBytes = library.function(DriverCall.MEMSET_D8_ASYNC, "LILL");
         fillWords = library.function(DriverCall.MEMSET_D32_ASYNC, "LILL");
     }
@@ -96,6 +108,43 @@ final class NativeCopies implements Copies {
                         Arguments.text("device, target, source, stream", device, target, source, stream)
                                 + ", rowBytes=" + rowBytes + ", rows=" + rows + ", pitches " + targetPitch + " and "
                                 + sourcePitch);
+            }
+        }
+    }
+
+    @Override
+    public boolean takesBatches() {
+        return takesBatches;
+    }
+
+    @Override
+    public void batch(int device, List<Piece> pieces, long stream) {
+        int count = pieces.size();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment targets = arena.allocate(JAVA_LONG, count);
+            MemorySegment sources = arena.allocate(JAVA_LONG, count);
+            MemorySegment byteSizes = arena.allocate(JAVA_LONG, count);
+            for (int i = 0; i < count; i++) {
+                Piece piece = pieces.get(i);
+                targets.setAtIndex(JAVA_LONG, i, piece.target());
+                sources.setAtIndex(JAVA_LONG, i, piece.source());
+                byteSizes.setAtIndex(JAVA_LONG, i, piece.byteSize());
+            }
+            // One set of attributes, from piece 0 on.
+            MemorySegment attributes = arena.allocate(Structs.COPY_ATTRIBUTES);
+            attributes.set(JAVA_INT, 0, STREAM_ORDER);
+            MemorySegment firstPiece = arena.allocate(JAVA_LONG);
+            try (Frame _ = contexts.enter(batch, device)) {
+                int code = batch.call(
+                        targets.address(),
+                        sources.address(),
+                        byteSizes.address(),
+                        count,
+                        attributes.address(),
+                        firstPiece.address(),
+                        1,
+                        stream);
+                batch.check(code, "device, count, stream", device, count, stream);
             }
         }
     }

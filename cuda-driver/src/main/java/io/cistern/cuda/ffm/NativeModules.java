@@ -5,7 +5,6 @@ import io.cistern.cuda.Modules;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import org.jspecify.annotations.Nullable;
 
 /// Modules from PTX text, and launches.
 final class NativeModules implements Modules {
@@ -58,54 +57,70 @@ final class NativeModules implements Modules {
         }
     }
 
+    /// A stream names its context, and so does the function: the context is asked for only if the launch fails.
     @Override
     public void launch(int device, long function, Grid grid, long stream, Object... arguments) {
         if (arguments.length > Frame.MOST_ARGUMENTS) {
-            try (Arena arena = Arena.ofConfined()) {
-                launch(device, function, grid, stream, arguments, arena.allocate(16L * arguments.length, Long.BYTES));
-            }
-        } else {
-            launch(device, function, grid, stream, arguments, null);
+            launchWithMany(device, function, grid, stream, arguments);
+            return;
         }
-    }
-
-    /// @param memory for the arguments; null for the frame's
-    private void launch(
-            int device, long function, Grid grid, long stream, Object[] arguments, @Nullable MemorySegment memory) {
+        if (contexts.isNamedBy(stream, device)) {
+            try (Frame frame = Frame.acquire()) {
+                int code = launch.launch(frame, function, grid, stream, inFrame(frame, arguments));
+                if (code == 0 || contexts.isCurrent(frame, device)) {
+                    launched(code, device, function, grid, stream);
+                    return;
+                }
+            }
+        }
         try (Frame frame = contexts.enter(launch, device)) {
-            long parameters = parameters(memory != null ? memory : frame.arguments(), arguments);
-            int code = launch.launch(frame, function, grid, stream, parameters);
-            if (code != 0) {
-                throw launch.failed(code, describe(device, function, grid, stream));
+            int code = launch.launch(frame, function, grid, stream, inFrame(frame, arguments));
+            launched(code, device, function, grid, stream);
+        }
+    }
+
+    private void launchWithMany(int device, long function, Grid grid, long stream, Object[] arguments) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment values = arena.allocate(ValueLayout.JAVA_LONG, arguments.length);
+            MemorySegment pointers = arena.allocate(ValueLayout.JAVA_LONG, arguments.length);
+            for (int i = 0; i < arguments.length; i++) {
+                values.setAtIndex(ValueLayout.JAVA_LONG, i, bits(arguments[i]));
+                pointers.setAtIndex(ValueLayout.JAVA_LONG, i, values.address() + 8L * i);
+            }
+            try (Frame frame = contexts.enter(launch, device)) {
+                int code = launch.launch(frame, function, grid, stream, pointers.address());
+                launched(code, device, function, grid, stream);
             }
         }
     }
 
-    private static String describe(int device, long function, Grid grid, long stream) {
-        return Arguments.text("device, function, stream", device, function, stream) + ", " + grid;
-    }
-
-    /// The address of an array of pointers, one to each value behind it.
-    private static long parameters(MemorySegment memory, Object[] arguments) {
-        long values = memory.byteSize() / 2;
-        for (int i = 0; i < arguments.length; i++) {
-            memory.setAtIndex(ValueLayout.JAVA_LONG, i, memory.address() + values + 8L * i);
-            put(memory, values + 8L * i, arguments[i]);
+    private void launched(int code, int device, long function, Grid grid, long stream) {
+        if (code != 0) {
+            throw launch.failed(
+                    code, Arguments.text("device, function, stream", device, function, stream) + ", " + grid);
         }
-        return memory.address();
     }
 
-    private static void put(MemorySegment memory, long offset, Object argument) {
-        switch (argument) {
-            case Long v -> memory.set(ValueLayout.JAVA_LONG, offset, v);
-            case Integer v -> memory.set(ValueLayout.JAVA_INT, offset, v);
-            case Float v -> memory.set(ValueLayout.JAVA_FLOAT, offset, v);
-            case Double v -> memory.set(ValueLayout.JAVA_DOUBLE, offset, v);
-            case Short v -> memory.set(ValueLayout.JAVA_SHORT, offset, v);
-            case Byte v -> memory.set(ValueLayout.JAVA_BYTE, offset, v);
+    private static long inFrame(Frame frame, Object[] arguments) {
+        for (int i = 0; i < arguments.length; i++) {
+            frame.setArgument(i, bits(arguments[i]));
+        }
+        return frame.arguments();
+    }
+
+    /// As 64 bits, of which the driver reads as many as the kernel's parameter has: on all processors that it knows
+    /// the lowest come first.
+    private static long bits(Object argument) {
+        return switch (argument) {
+            case Long v -> v;
+            case Integer v -> v;
+            case Float v -> Float.floatToRawIntBits(v);
+            case Double v -> Double.doubleToRawLongBits(v);
+            case Short v -> v;
+            case Byte v -> v;
             default ->
                 throw new IllegalArgumentException(
                         "a kernel takes no " + argument.getClass().getName());
-        }
+        };
     }
 }

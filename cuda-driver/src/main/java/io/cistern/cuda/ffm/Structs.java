@@ -78,6 +78,13 @@ final class Structs {
                     JAVA_LONG.withName("Height"))
             .withName("CUDA_MEMCPY2D");
 
+    static final StructLayout COPY_ATTRIBUTES = MemoryLayout.structLayout(
+                    JAVA_INT.withName("srcAccessOrder"),
+                    LOCATION.withName("srcLocHint"),
+                    LOCATION.withName("dstLocHint"),
+                    JAVA_INT.withName("flags"))
+            .withName("CUmemcpyAttributes");
+
     /// `CU_MEMORYTYPE_UNIFIED`: whatever the address says.
     static final int UNIFIED = 4;
 

@@ -30,13 +30,12 @@ enum SystemCall {
     GETEUID(107, 175),
     EVENTFD2(290, 19),
     MEMFD_CREATE(319, 279),
+    MEMBARRIER(324, 283),
     PIDFD_OPEN(434, 434),
     PIDFD_GETFD(438, 438);
 
     private static final int EINTR = 4;
     private static final int ARGUMENTS = 5;
-    private static final StructLayout STATE = Linker.Option.captureStateLayout();
-    private static final VarHandle ERRNO = STATE.varHandle(PathElement.groupElement("errno"));
 
     private final long onX86;
     private final long elsewhere;
@@ -48,6 +47,8 @@ enum SystemCall {
 
     /// Bound at the first call, so that nothing is looked up where no call is made.
     private static final class Bound {
+        static final StructLayout STATE = Linker.Option.captureStateLayout();
+        static final VarHandle ERRNO = STATE.varHandle(PathElement.groupElement("errno"));
         static final MethodHandle SYSCALL = bind();
 
         @SuppressWarnings("restricted")
@@ -73,13 +74,13 @@ enum SystemCall {
         }
         long[] all = java.util.Arrays.copyOf(arguments, ARGUMENTS);
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment state = arena.allocate(STATE);
+            MemorySegment state = arena.allocate(Bound.STATE);
             while (true) {
                 long result = (long) Bound.SYSCALL.invokeExact(state, number(), all[0], all[1], all[2], all[3], all[4]);
                 if (result != -1) {
                     return result;
                 }
-                int errno = (int) ERRNO.get(state, 0L);
+                int errno = (int) Bound.ERRNO.get(state, 0L);
                 // Linux has closed the descriptor even when a signal came.
                 if (errno != EINTR || this == CLOSE) {
                     throw new SystemCallException(this, errno);
@@ -96,6 +97,14 @@ enum SystemCall {
         return switch (System.getProperty("os.arch", "")) {
             case "amd64", "x86_64" -> onX86;
             default -> elsewhere;
+        };
+    }
+
+    /// Whether the numbers are those of this processor.
+    static boolean isNumbered() {
+        return switch (System.getProperty("os.arch", "")) {
+            case "amd64", "x86_64", "aarch64", "riscv64" -> true;
+            default -> false;
         };
     }
 

@@ -7,6 +7,7 @@ import static org.assertj.core.api.InstanceOfAssertFactories.type;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Modules;
 import io.cistern.cuda.Streams;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -146,6 +147,23 @@ final class ContextTests {
         library.setContext(0);
         driver.pools().free(0, 0xb00000000L, STREAM);
         assertThat(library.context()).isEqualTo(0xc0);
+    }
+
+    @Test
+    void aLaunchAsksForTheContextOnlyIfTheDriverWantsIt() {
+        driver.devices().primaryContext(0);
+        Object[] arguments = {1L, 2, 0.5f, 0.25, (short) 3, (byte) 4};
+        library.setContext(FOREIGN);
+        library.record(true);
+        driver.modules().launch(0, 1, Modules.Grid.of(1, 1), STREAM, arguments);
+        assertThat(library.calls()).singleElement().asString().startsWith("[f0] cuLaunchKernel(");
+        library.strict(true);
+        library.record(true);
+        driver.modules().launch(0, 1, Modules.Grid.of(1, 1), STREAM, arguments);
+        assertThat(library.calls())
+                .anyMatch(call -> call.startsWith("[c0] cuLaunchKernel("))
+                .last()
+                .isEqualTo("[c0] cuCtxSetCurrent(f0)");
     }
 
     @Test

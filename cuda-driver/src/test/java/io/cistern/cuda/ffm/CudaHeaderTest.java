@@ -132,7 +132,8 @@ final class CudaHeaderTest {
                 Structs.ALLOCATION_NODE,
                 Structs.FILL_NODE,
                 Structs.HANDLE,
-                Structs.COPY_OF_ROWS)) {
+                Structs.COPY_OF_ROWS,
+                Structs.COPY_ATTRIBUTES)) {
             String name = struct.name().orElseThrow();
             layouts.put(name, struct.byteSize());
             addMembers(layouts, name, struct, struct, List.of());
@@ -210,6 +211,7 @@ final class CudaHeaderTest {
         names.put("CU_USER_OBJECT_NO_DESTRUCTOR_SYNC", (long) NativeGraphs.NO_DESTRUCTOR_SYNC);
         names.put("CU_GRAPH_USER_OBJECT_MOVE", (long) NativeGraphs.MOVE);
         names.put("sizeof(CUgraphExecUpdateResultInfo)", NativeGraphs.UPDATE_RESULT_BYTES);
+        names.put("CU_MEMCPY_SRC_ACCESS_ORDER_STREAM", (long) NativeCopies.STREAM_ORDER);
         names.put("CU_EVENT_DISABLE_TIMING", (long) NativeEvents.DISABLE_TIMING);
         return names;
     }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.ThreadMXBean;
 import io.cistern.cuda.MemoryPools;
+import io.cistern.cuda.Modules;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -17,8 +18,11 @@ final class GarbageTests {
     /// What the measurement itself may allocate; one object a call would be 1.6 million bytes.
     private static final long NOISE_BYTES = 20_000;
 
+    private static final Modules.Grid GRID = Modules.Grid.of(1, 1);
+    private static final Object[] ARGUMENTS = {1L, 2, 0.5f, 0.25, (short) 3, (byte) 4};
+
     @Test
-    void allocateFreeFillRecordQueryAndWaitAllocateNothing(@TempDir Path folder) {
+    void allocateFreeFillRecordQueryWaitAndLaunchAllocateNothing(@TempDir Path folder) {
         FakeLibrary library = new FakeLibrary(folder);
         library.setContext(0);
         try (NativeDriver driver = library.open()) {
@@ -49,6 +53,7 @@ final class GarbageTests {
             driver.pools().free(0, driver.pools().allocateFrom(0, 0xd0, 256, 0x10), 0x10);
             brief.free(0, brief.allocateFrom(0, 0xd0, 256, 0x10), 0x10);
             driver.memory().free(0, driver.memory().allocate(0, 512));
+            driver.modules().launch(0, 1, GRID, 0x10, ARGUMENTS);
         }
     }
 }

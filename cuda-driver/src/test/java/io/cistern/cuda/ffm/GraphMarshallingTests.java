@@ -8,58 +8,29 @@ import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.Graphs;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInstance;
-import org.junit.jupiter.api.io.TempDir;
 
 /// Graphs: what arrives in C, and what comes back. Numbers have bits above the 32nd.
-@TestInstance(TestInstance.Lifecycle.PER_CLASS)
-final class GraphMarshallingTests {
-    private static final long STREAM = 0x5_0000_0007L;
+final class GraphMarshallingTests extends OverFakeLibrary {
     private static final long CAPTURED = 0xca97;
     private static final long GRAPH = 0x9_0000_0001L;
     private static final List<Long> NODES = List.of(0x7_0000_0001L, 0x7_0000_0002L);
 
-    private FakeLibrary library;
-    private NativeDriver driver;
     private Graphs graphs;
 
     @BeforeAll
-    void open(@TempDir Path folder) {
-        library = new FakeLibrary(folder);
-        driver = library.open();
+    void openGraphs() {
         graphs = driver.graphs();
-        driver.devices().primaryContext(0);
-        driver.devices().primaryContext(1);
-    }
-
-    @AfterAll
-    void close() {
-        driver.close();
-    }
-
-    @BeforeEach
-    void record() {
-        library.record(true);
     }
 
     @AfterEach
-    void failNoMore() {
-        library.fail("", 0);
+    void noHostFunctionWaits() {
         assertThat(HostFunctions.waiting()).isZero();
-    }
-
-    private void assertCalls(String... expected) {
-        assertThat(library.callsWithoutContexts()).containsExactly(expected);
-        library.record(true);
     }
 
     @Test

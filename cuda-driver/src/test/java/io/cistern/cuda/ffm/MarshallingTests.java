@@ -24,56 +24,14 @@ import io.cistern.cuda.VirtualMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInstance;
-import org.junit.jupiter.api.io.TempDir;
 
 /// Every method of every facet: what arrives in C, and what comes back. Numbers have bits above the 32nd.
-@TestInstance(TestInstance.Lifecycle.PER_CLASS)
-final class MarshallingTests {
-    private static final long ADDRESS = 0x7f1234567800L;
+final class MarshallingTests extends OverFakeLibrary {
     private static final long SIZE = 0x1_2345_6789L;
-    private static final long STREAM = 0x5_0000_0007L;
-    private static final long EVENT = 0x4_0000_0009L;
-    private static final long POOL = 0xd_0000_0005L;
-
-    private FakeLibrary library;
-    private NativeDriver driver;
-
-    @BeforeAll
-    void open(@TempDir Path folder) {
-        library = new FakeLibrary(folder);
-        driver = library.open();
-        driver.devices().primaryContext(0);
-        driver.devices().primaryContext(1);
-    }
-
-    @AfterAll
-    void close() {
-        driver.close();
-    }
-
-    @BeforeEach
-    void record() {
-        library.record(true);
-    }
-
-    @AfterEach
-    void failNoMore() {
-        library.fail("", 0);
-    }
-
-    private void assertCalls(String... expected) {
-        assertThat(library.callsWithoutContexts()).containsExactly(expected);
-        library.record(true);
-    }
 
     @Test
     void devices() {
@@ -276,6 +234,19 @@ final class MarshallingTests {
     }
 
     @Test
+    void batchesOfCopies() {
+        List<Copies.Piece> pieces = List.of(
+                new Copies.Piece(ADDRESS, ADDRESS + 16, SIZE),
+                new Copies.Piece(1, 2, 3),
+                new Copies.Piece(ADDRESS + 32, ADDRESS + 48, 8));
+        assertThat(driver.copies().takesBatches()).isTrue();
+        driver.copies().batch(1, pieces, STREAM);
+        assertCalls(
+                "cuMemcpyBatchAsync_v2(7f1234567800 <- 7f1234567810 * 123456789, 7f1234567820 <- 7f1234567830 * 8, 3,"
+                        + " 01000000" + "00".repeat(20) + " from 0, 1, 500000007)");
+    }
+
+    @Test
     void copiesAndFillsOfNothingAreNotPassedOn() {
         Copies copies = driver.copies();
         copies.toDevice(0, 0, MemorySegment.NULL, 0, STREAM);
@@ -400,6 +371,19 @@ final class MarshallingTests {
                 "cuLaunchKernel(300000002, 7 3 1, 256 2 1, 1024, 500000007,"
                         + " 123456789 fffffffe 0.50 0.25 fffd fc, (nil))",
                 "cuModuleUnload(3001)");
+    }
+
+    @Test
+    void aKernelMayTakeMoreArgumentsThanAFrameHolds() {
+        Object[] arguments = new Object[Frame.MOST_ARGUMENTS + 1];
+        Arrays.fill(arguments, (byte) -4);
+        arguments[0] = SIZE;
+        arguments[1] = -2;
+        arguments[2] = 0.5f;
+        arguments[3] = 0.25;
+        arguments[4] = (short) -3;
+        driver.modules().launch(0, 1, Modules.Grid.of(1, 1), STREAM, arguments);
+        assertCalls("cuLaunchKernel(1, 1 1 1, 1 1 1, 0, 500000007, 123456789 fffffffe 0.50 0.25 fffd fc, (nil))");
     }
 
     @Test

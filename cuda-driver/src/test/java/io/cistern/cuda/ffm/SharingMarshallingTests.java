@@ -10,50 +10,17 @@ import io.cistern.cuda.process.Descriptor;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInstance;
-import org.junit.jupiter.api.io.TempDir;
 
 /// What of [Sharing] arrives in C, and what comes back.
-@TestInstance(TestInstance.Lifecycle.PER_CLASS)
-final class SharingMarshallingTests {
-    private static final long POOL = 0xd_0000_0005L;
-    private static final long ADDRESS = 0x7f1234567800L;
-    private static final long EVENT = 0x4_0000_0009L;
+final class SharingMarshallingTests extends OverFakeLibrary {
 
-    private FakeLibrary library;
-    private NativeDriver driver;
     private Sharing sharing;
 
     @BeforeAll
-    void open(@TempDir Path folder) {
-        library = new FakeLibrary(folder);
-        driver = library.open();
-        driver.devices().primaryContext(1);
+    void openSharing() {
         sharing = driver.sharing();
-    }
-
-    @AfterAll
-    void close() {
-        driver.close();
-    }
-
-    @BeforeEach
-    void record() {
-        library.record(true);
-    }
-
-    @AfterEach
-    void failNoMore() {
-        library.fail("", 0);
-    }
-
-    private void assertCalls(String... expected) {
-        assertThat(library.callsWithoutContexts()).containsExactly(expected);
     }
 
     private static byte[] handle(int value) {

@@ -3,6 +3,7 @@ package io.cistern.cuda.ffm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -10,6 +11,7 @@ import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverFeature;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import org.assertj.core.api.InstanceOfAssertFactories;
@@ -152,6 +154,10 @@ final class StartupTests {
                     .asInstanceOf(InstanceOfAssertFactories.type(CudaException.class))
                     .returns(CudaResult.NOT_SUPPORTED, CudaException::result);
             assertThat(driver.memory().allocate(0, 1)).isEqualTo(0xc0);
+            assertThat(driver.copies().takesBatches()).isFalse();
+            assertThatThrownBy(() -> driver.copies().batch(0, List.of(new Copies.Piece(1, 2, 3)), 16))
+                    .asInstanceOf(InstanceOfAssertFactories.type(CudaException.class))
+                    .returns(CudaResult.NOT_SUPPORTED, CudaException::result);
         }
     }
 

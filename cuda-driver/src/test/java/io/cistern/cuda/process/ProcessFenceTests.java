@@ -22,12 +22,20 @@ class ProcessFenceTests {
         ProcessFence.everywhere();
     }
 
-    /// Each side writes its word and reads the other's: without a fence both may read 0, here one must see the
-    /// other.
     @Test
     @EnabledOnOs(OS.LINUX)
     void oneSideFencesForBoth() throws InterruptedException {
-        int rounds = 100_000;
+        oneSideFencesForBoth(ProcessFence::everywhere, 100_000);
+    }
+
+    @Test
+    void stoppingAllThreadsFencesForBoth() throws InterruptedException {
+        oneSideFencesForBoth(ProcessFence::stopAll, 10_000);
+    }
+
+    /// Each side writes its word and reads the other's: without a fence both may read 0, here one must see the
+    /// other.
+    private void oneSideFencesForBoth(Runnable fence, int rounds) throws InterruptedException {
         int[] seenByHot = new int[rounds];
         int[] seenByRare = new int[rounds];
         java.util.concurrent.Phaser phaser = new java.util.concurrent.Phaser(2);
@@ -42,7 +50,7 @@ class ProcessFenceTests {
         for (int i = 0; i < rounds; i++) {
             phaser.arriveAndAwaitAdvance();
             RARE.setOpaque(this, i + 1);
-            ProcessFence.everywhere();
+            fence.run();
             seenByRare[i] = (int) HOT.getOpaque(this);
         }
         other.join();

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 @Param(name = "block", gen = IntGen.class, conf = "0:1")
 public class BudgetModelTests {
     static {
-        ProcessFence.isSupported(); // binds it before the model checker looks on
+        ProcessFence.everywhere(); // links it before the model checker looks on
     }
 
     /// The small one is leased for; with any block beside it, the others fit to the last byte or not at all.

@@ -1,0 +1,35 @@
+package io.cistern.internal.names;
+
+import java.util.Set;
+
+/// The framework's own code on the way from a program to an allocator or a copy: who reads of a leak or a misuse wants
+/// to see the code that called it.
+public final class OwnCode {
+    private static final Set<String> LAYERS = Set.of(
+            "io.cistern.Allocator",
+            "io.cistern.Allocators",
+            "io.cistern.ArenaChunk",
+            "io.cistern.CopyBatch",
+            "io.cistern.DeviceArena",
+            "io.cistern.DeviceBuffer",
+            "io.cistern.DeviceCopies",
+            "io.cistern.DeviceElements",
+            "io.cistern.DeviceMemory",
+            "io.cistern.ForeignMemory",
+            "io.cistern.HostCopies",
+            "io.cistern.HostRows",
+            "io.cistern.MemoryPool",
+            "io.cistern.PageableCopies",
+            "io.cistern.StagedCopy");
+
+    private static final String PACKAGES = "io.cistern.internal.";
+
+    private OwnCode() {}
+
+    /// Whether a class is one of these, or nested in one.
+    public static boolean contains(String className) {
+        int nested = className.indexOf('$');
+        return className.startsWith(PACKAGES)
+                || LAYERS.contains(nested < 0 ? className : className.substring(0, nested));
+    }
+}

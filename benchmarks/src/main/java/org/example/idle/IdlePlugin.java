@@ -1,0 +1,31 @@
+package org.example.idle;
+
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.DeviceAllocator;
+
+/// What each plug-in of `StartUp` provides: found, asked, and never opened. Its package is not Cistern's, so that each
+/// plug-in's loader has a class of its own; its name is that of its JAR.
+public final class IdlePlugin implements AllocatorProvider {
+    @Override
+    public int spiVersion() {
+        return SPI_VERSION;
+    }
+
+    @Override
+    public String name() {
+        String loader = IdlePlugin.class.getClassLoader().getName();
+        return loader.substring(loader.lastIndexOf(' ') + 1, loader.lastIndexOf('.'));
+    }
+
+    /// Below Cistern's own.
+    @Override
+    public int priority() {
+        return -1000;
+    }
+
+    @Override
+    public DeviceAllocator open(AllocatorContext context) {
+        throw new UnsupportedOperationException("idle");
+    }
+}

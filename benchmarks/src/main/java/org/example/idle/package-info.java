@@ -1,0 +1,2 @@
+/// What `StartUp` puts into JARs: a plug-in, and the two programs that it times.
+package org.example.idle;

@@ -1,0 +1,42 @@
+package io.cistern.loader;
+
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// The SHA-256 of a plug-in's contents, worked out when it is first asked for: the first digest of a process takes
+/// Java 10 ms, and a program that starts without a list of allowed ones asks for none.
+///
+/// Any thread may ask.
+final class Digest {
+    /// Enough to tell versions apart.
+    private static final int SHOWN = 12;
+
+    /// Until they are digested.
+    private List<byte[]> jars;
+
+    private @Nullable String hex;
+
+    /// @param jars the contents of one JAR or several, which nobody changes
+    Digest(List<byte[]> jars) {
+        this.jars = List.copyOf(jars);
+    }
+
+    /// In lower-case hexadecimal: of several JARs, the digest of their digests.
+    synchronized String hex() {
+        if (hex == null) {
+            StringBuilder digests = new StringBuilder();
+            jars.forEach(jar -> digests.append(AllowedDigests.of(jar)));
+            hex = jars.size() == 1
+                    ? digests.toString()
+                    : AllowedDigests.of(digests.toString().getBytes(StandardCharsets.US_ASCII));
+            jars = List.of();
+        }
+        return hex;
+    }
+
+    /// A place with the digest of what lies there, so that another version is another origin.
+    static String origin(String place, String hex) {
+        return place + ", sha256 " + hex.substring(0, SHOWN);
+    }
+}
