@@ -44,6 +44,7 @@ final class DriverFunction {
     private static final MethodHandle IIL = handle("IIL");
     private static final MethodHandle LLII = handle("LLII");
     private static final MethodHandle LLLII = handle("LLLII");
+    private static final MethodHandle ILLL = handle("ILLL");
     private static final MethodHandle LAUNCH = handle("LIIIIIIILLL");
 
     /// Without the change of thread state that other calls make, which costs more than reading the current
@@ -168,6 +169,15 @@ final class DriverFunction {
         assert shape.equals("LLL") : this;
         try {
             return counted((int) LLL.invokeExact(address, a, b, c));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    int call(int a, long b, long c, long d) {
+        assert shape.equals("ILLL") : this;
+        try {
+            return counted((int) ILLL.invokeExact(address, a, b, c, d));
         } catch (Throwable e) {
             throw notCalled(e);
         }

@@ -77,7 +77,9 @@ final class DriverLibrary {
             DriverCall.DEVICE_GET_GRAPH_MEM_ATTRIBUTE,
             DriverCall.DEVICE_SET_GRAPH_MEM_ATTRIBUTE,
             DriverCall.DEVICE_GRAPH_MEM_TRIM,
-            // 11.4, 12.0 and 12.5
+            // 11.4, 12.0, 12.4 and 12.5
+            DriverCall.DEVICE_REGISTER_ASYNC_NOTIFICATION,
+            DriverCall.DEVICE_UNREGISTER_ASYNC_NOTIFICATION,
             DriverCall.DEVICE_GET_UUID,
             DriverCall.STREAM_GET_ID,
             DriverCall.CONTEXT_RECORD_EVENT);
