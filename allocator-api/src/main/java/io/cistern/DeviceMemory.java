@@ -371,8 +371,18 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     ///
     /// @return ends that
     public Runnable onMemoryPressure(MemoryPressureListener listener) {
-        ladder.add(listener);
-        return () -> ladder.remove(listener);
+        return onMemoryPressure(LadderStep.CALLBACKS, listener);
+    }
+
+    /// As the other, in a step of the listener's choice.
+    ///
+    /// @param step [LadderStep#CALLBACKS] for what the program can spare; [LadderStep#SPILL] for what is only put
+    ///     elsewhere and will be wanted again: asked when idle memory of all others did not do, by one thread a device at
+    ///     a time
+    /// @return ends that
+    /// @throws IllegalArgumentException for another step
+    public Runnable onMemoryPressure(LadderStep step, MemoryPressureListener listener) {
+        return ladder.add(step, listener);
     }
 
     /// Has a listener called when what is in use on a device rises above a threshold, by all allocators and pools
