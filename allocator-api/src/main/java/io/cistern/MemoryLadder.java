@@ -36,6 +36,7 @@ final class MemoryLadder {
     private final Router router;
     private final Pools pools;
     private final CudaDriver driver;
+    private final ReportMaker reports;
     private final Set<LadderStep> steps;
     private final Duration longestWait;
     private final List<MemoryPressureListener> listeners = new CopyOnWriteArrayList<>();
@@ -50,6 +51,7 @@ final class MemoryLadder {
         this.router = memory.router();
         this.pools = memory.lenders();
         this.driver = memory.driver();
+        this.reports = new ReportMaker(memory);
         this.steps = Set.copyOf(steps);
         this.longestWait = longestWait;
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
@@ -90,7 +92,7 @@ final class MemoryLadder {
         if (address != 0) {
             return address;
         }
-        throw climb.last.with(new ReportMaker(memory).report(refusing, stream, climb.last, climb.tried));
+        throw climb.last.with(reports.report(refusing, stream, climb.last, climb.tried));
     }
 
     /// One request's way.

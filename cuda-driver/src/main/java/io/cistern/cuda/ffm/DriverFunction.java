@@ -237,6 +237,15 @@ final class DriverFunction {
         }
     }
 
+    int call(Frame frame, long a, long b, long c, long d, long e, long f, long g) {
+        assert shape.equals("LLLLLLL") : this;
+        try {
+            return counted(frame, (int) LLLLLLL.invokeExact(address, a, b, c, d, e, f, g));
+        } catch (Throwable t) {
+            throw notCalled(t);
+        }
+    }
+
     int call(int a, int b, long c) {
         assert shape.equals("IIL") : this;
         try {
