@@ -118,6 +118,11 @@ public final class CaptureOrder implements StreamOrder {
     }
 
     @Override
+    public boolean awaitable(int device, long fence) {
+        return fence >= FIRST_POINT ? others.awaitable(device, fence) : passed(device, fence);
+    }
+
+    @Override
     public void await(int device, long stream, long fence) {
         if (fence >= FIRST_POINT) {
             others.await(device, stream, fence);

@@ -85,6 +85,11 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     }
 
     @Override
+    public boolean awaitable(int device, long fence) {
+        return held.isAwaitable(device, fence);
+    }
+
+    @Override
     public void await(int device, long stream, long fence) {
         driver.streams().await(device, stream, held.requireEventOf(device, fence));
     }
