@@ -47,18 +47,30 @@ public final class OrderMonteCarlo {
     static void run(Catalog catalog, String spec, long first, long count) throws InterruptedException {
         OrderCounts counts = new OrderCounts();
         long begun = System.nanoTime();
-        try (ExecutorService threads = Executors.newCachedThreadPool(
-                Thread.ofPlatform().daemon().name("order-", 0).factory())) {
-            for (long seed = first; seed < first + count; seed += BATCH) {
-                try (OrderBatch batch =
-                        new OrderBatch(catalog, memory -> memory.setCurrent(spec), counts, threads)) {
-                    run(batch, spec, seed, Math.min(seed + BATCH, first + count));
-                }
-                long done = Math.min(seed + BATCH - first, count);
-                if (done % PROGRESS == 0 || done == count) {
-                    print(spec, first, done, counts, begun);
-                }
+        for (long seed = first; seed < first + count; seed += BATCH) {
+            runBatch(catalog, spec, counts, seed, Math.min(seed + BATCH, first + count));
+            long done = Math.min(seed + BATCH - first, count);
+            if (done % PROGRESS == 0 || done == count) {
+                print(spec, first, done, counts, begun);
             }
+        }
+    }
+
+    /// Threads that end with it: what they keep of a device memory goes with them.
+    private static void runBatch(Catalog catalog, String spec, OrderCounts counts, long from, long to)
+            throws InterruptedException {
+        try (ExecutorService threads = Executors.newFixedThreadPool(
+                2, Thread.ofPlatform().daemon().name("order-", 0).factory())) {
+            threads.submit(() -> {
+                        try (OrderBatch batch =
+                                new OrderBatch(catalog, memory -> memory.setCurrent(spec), counts, threads)) {
+                            run(batch, spec, from, to);
+                        }
+                        return true;
+                    })
+                    .get();
+        } catch (ExecutionException failed) {
+            throw new AssertionError(failed.getCause().getMessage(), failed.getCause());
         }
     }
 
