@@ -44,7 +44,7 @@ public final class OrderMonteCarlo {
     /// Runs some, and tells of them.
     ///
     /// @throws AssertionError if one fails
-    static void run(Catalog catalog, String spec, long first, long count) throws InterruptedException {
+    public static void run(Catalog catalog, String spec, long first, long count) throws InterruptedException {
         OrderCounts counts = new OrderCounts();
         long begun = System.nanoTime();
         for (long seed = first; seed < first + count; seed += BATCH) {

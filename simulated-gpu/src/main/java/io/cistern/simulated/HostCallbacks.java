@@ -43,6 +43,7 @@ final class HostCallbacks implements AutoCloseable {
     }
 
     /// Until something is to be done, or some time has passed. Holding the lock of this.
+    @SuppressWarnings("WaitNotInLoop") // who calls it looks again whatever woke it
     private void pause(long millis) {
         try {
             wait(millis);
