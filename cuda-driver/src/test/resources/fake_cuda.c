@@ -91,6 +91,30 @@ result cuDeviceGetAttribute(int *v, int a, int d) {
 }
 result cuDevicePrimaryCtxRetain(u64 *c, int d) { retained[d]++; GIVE(c, 0xc0 + d); SAY("%d", d); }
 result cuDevicePrimaryCtxRelease_v2(int d) { retained[d]--; SAY("%d", d); }
+#ifndef WITHOUT_POOLS
+// Whoever registers is told on another thread: first of something unknown, then of 4 GiB over the budget.
+struct notification { int type; u64 over; };
+struct listener { void (*function)(struct notification *, u64, u64); u64 data; };
+static void *notify(void *argument) {
+    struct listener *listener = argument;
+    listener->function(&(struct notification){2, 7}, listener->data, 0x120000000ull);
+    listener->function(&(struct notification){1, 0x100000000ull}, listener->data, 0x120000000ull);
+    free(listener);
+    return NULL;
+}
+result cuDeviceRegisterAsyncNotification(int d, void (*function)(struct notification *, u64, u64), u64 data, u64 *handle) {
+    result code = call(__func__, "%d", d);
+    if (code) return code;
+    GIVE(handle, 0x120000000ull);
+    struct listener *listener = malloc(sizeof *listener);
+    *listener = (struct listener){function, data};
+    pthread_t thread;
+    pthread_create(&thread, NULL, notify, listener);
+    pthread_detach(thread);
+    return 0;
+}
+result cuDeviceUnregisterAsyncNotification(int d, u64 handle) { SAY("%d, %llx", d, handle); }
+#endif
 result cuCtxSetCurrent(u64 c) { result code = call(__func__, "%llx", c); if (!code) current = c; return code; }
 result cuCtxGetCurrent(u64 *c) { GIVE(c, current); SAY(""); }
 result cuCtxSynchronize(void) { SAY(""); }

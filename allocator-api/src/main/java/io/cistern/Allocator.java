@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.routing.Region;
+import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
@@ -51,6 +52,7 @@ public final class Allocator implements AutoCloseable {
             AllocatorSpec spec,
             DeviceAllocator maker,
             OpenAllocators memory,
+            ReservedBytes reserved,
             @Nullable MemoryLimit limit,
             Runnable whenClosed) {
         this.leaks = memory.leakRecords();
@@ -67,7 +69,8 @@ public final class Allocator implements AutoCloseable {
         this.undrained = new AtomicInteger(routes.length);
         this.atReset = new AtomicReferenceArray<>(routes.length);
         for (int device = 0; device < routes.length; device++) {
-            routes[device] = router.open(spec.text(), device, maker, memory.budgets(device, limit), this::drained);
+            routes[device] = router.open(
+                    spec.text(), device, maker, reserved, memory.budgets(device, limit), this::drained);
             atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
         }
         this.limited = new LimitedRoutes(router, routes, device -> memory.budgets(device, limit), this::drained);
@@ -284,6 +287,16 @@ public final class Allocator implements AutoCloseable {
 
     private Optional<DetailedStatistics> detail() {
         return maker.extension(DetailedStatistics.class);
+    }
+
+    /// Has a listener called when what this allocator has in use on a device rises above a threshold: see
+    /// [DeviceMemory#onThreshold].
+    ///
+    /// @return ends that
+    /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Runnable onThreshold(int device, MemoryMeasure measure, long byteSize, ThresholdListener listener) {
+        return memory.notices().onThreshold(device, measure, byteSize, route(device), listener);
     }
 
     /// Asks for an optional ability of the allocator, such as [ReservedPeak].

@@ -132,6 +132,17 @@ final class Captures implements CaptureRoutes {
         return false;
     }
 
+    /// Whether a route leads to memory that all captures under way on its device share, so that it does not matter in
+    /// which of them a stream is.
+    private boolean isOfAll(Route route) {
+        for (StreamCapture capture : underWay) {
+            if (capture.device == route.device() && !capture.memory.owns(route)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     private void suspend(Route route) {
         route.suspend(new CaptureExit(route, route.usualExit()));
     }
@@ -296,7 +307,7 @@ final class Captures implements CaptureRoutes {
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {
-            StreamCapture capture = isCaptured(device, stream) ? find(device, stream) : null;
+            StreamCapture capture = isOfAll(route) ? null : find(device, stream);
             if (capture == null || capture.memory.owns(route)) {
                 usual.free(address, byteSize, device, stream);
             } else {

@@ -43,6 +43,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     private final Map<String, ArenaSizes> arenaSizes = new ConcurrentHashMap<>();
     private final Captures captures;
     private final MemoryLadder ladder;
+    private final PressureNotices notices;
     private final @Nullable ScopeWatch watch;
 
     DeviceMemory(DeviceMemoryBuilder builder) {
@@ -54,6 +55,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
         foreign = new ForeignMemory(allocator -> open(ForeignMemory.NAME, allocator));
         captures = new Captures(this, eventStreams);
         ladder = new MemoryLadder(this, builder.ladder, builder.longestWait);
+        notices = new PressureNotices(driver(), router);
         watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
         if (watch != null) {
             router.watch(watch);
@@ -385,8 +387,48 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     ///
     /// @return ends that
     public Runnable onMemoryPressure(MemoryPressureListener listener) {
-        ladder.add(listener);
-        return () -> ladder.remove(listener);
+        return onMemoryPressure(LadderStep.CALLBACKS, listener);
+    }
+
+    /// As the other, in a step of the listener's choice.
+    ///
+    /// @param step [LadderStep#CALLBACKS] for what the program can spare; [LadderStep#SPILL] for what is only put
+    ///     elsewhere and will be wanted again: asked when idle memory of all others did not do, by one thread a device at
+    ///     a time
+    /// @return ends that
+    /// @throws IllegalArgumentException for another step
+    public Runnable onMemoryPressure(LadderStep step, MemoryPressureListener listener) {
+        return ladder.add(step, listener);
+    }
+
+    /// Has a listener called when what is in use on a device rises above a threshold, by all allocators and pools
+    /// together: once each time, again after it was at or below. It is told at once if it is above already. Crossings
+    /// while a call is due or under way are told by one more call.
+    ///
+    /// It is looked at where a thread's credit with the meter ends, which is some MiB apart, or memory is obtained or goes
+    /// back: so the path of most allocations knows nothing of it.
+    ///
+    /// @param byteSize the threshold, at least 0
+    /// @return ends that; a call that has begun may go on
+    /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Runnable onThreshold(int device, MemoryMeasure measure, long byteSize, ThresholdListener listener) {
+        return notices.onThreshold(checked(device), measure, byteSize, null, listener);
+    }
+
+    /// Has a listener called when the driver says that this process uses more memory of a device than its budget
+    /// (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). Whether there are budgets is the system's business.
+    ///
+    /// @return ends that; a call that has begun may go on
+    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver can't tell, as
+    ///     [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] says with the reason
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Runnable onOverBudget(int device, OverBudgetListener listener) {
+        return notices.onOverBudget(checked(device), listener);
+    }
+
+    PressureNotices notices() {
+        return notices;
     }
 
     /// What is tried when there is no memory for a request.
@@ -474,6 +516,7 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// are [kept][GraphMemory] for graphs that still exist stay. Closing twice does nothing.
     @Override
     public void close() {
+        notices.close();
         captures.close();
         for (Allocator allocator : allocators.reversed()) {
             allocator.close();

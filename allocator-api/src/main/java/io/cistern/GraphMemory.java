@@ -35,6 +35,14 @@ public final class GraphMemory {
     /// By the usual allocator, the private one.
     private final Map<Allocator, Allocator> pools = new LinkedHashMap<>();
 
+    /// The private ones again, for readers without the lock.
+    private volatile Allocator[] own = {};
+
+    /// Where a usual route's requests went last.
+    private volatile @Nullable Served last;
+
+    private record Served(Route usual, Route pool) {}
+
     /// The ways of usual allocators' blocks that are kept here.
     private final Map<Source, Route> keeping = new HashMap<>();
 
@@ -102,24 +110,32 @@ public final class GraphMemory {
     ///
     /// @param usual where it would be served without the capture
     long allocate(Route usual, long byteSize, long stream) {
+        Served served = last;
+        if (served != null && served.usual == usual) {
+            return allocateThrough(served.pool, byteSize, stream);
+        }
         Allocator allocator = captures.memory().ownerOf(usual);
-        Allocator pool = poolOf(allocator);
-        if (pool == null) {
+        if (!allocator.servesGraphs()) {
             return allocateKept(allocator, usual.device(), byteSize, stream);
         }
+        Route pool = poolOf(allocator).route(usual.device());
+        last = new Served(usual, pool);
+        return allocateThrough(pool, byteSize, stream);
+    }
+
+    private long allocateThrough(Route pool, long byteSize, long stream) {
         order.asksFor(stream);
         try {
-            return captures.router().allocateThrough(pool.route(usual.device()), byteSize, stream);
+            return captures.router().allocateThrough(pool, byteSize, stream);
         } finally {
             order.asksNoMore();
         }
     }
 
-    private synchronized @Nullable Allocator poolOf(Allocator usual) {
-        if (!usual.servesGraphs()) {
-            return null;
-        }
-        return pools.computeIfAbsent(usual, each -> captures.memory().openForGraphs(each, order));
+    private synchronized Allocator poolOf(Allocator usual) {
+        Allocator pool = pools.computeIfAbsent(usual, each -> captures.memory().openForGraphs(each, order));
+        own = pools.values().toArray(Allocator[]::new);
+        return pool;
     }
 
     /// Serves a captured stream with a block of the usual allocator, which is idle when the graph is launched,
@@ -150,8 +166,13 @@ public final class GraphMemory {
     }
 
     /// Whether blocks of a route are freed here as everywhere.
-    synchronized boolean owns(Route route) {
-        return pools.values().stream().anyMatch(pool -> pool.leads(route));
+    boolean owns(Route route) {
+        for (Allocator pool : own) {
+            if (pool.leads(route)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /// Keeps a block of another allocator that is freed on a captured stream.

@@ -14,25 +14,33 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /// What the framework tries when an allocator has no memory for a request, after the allocator's own steps: graphs
-/// that are gone → callbacks → pools that lend → other allocators' idle memory → frees of other threads, for a while.
-/// After each that gave something the allocator is asked again.
+/// that are gone → callbacks → pools that lend → other allocators' idle memory → spilling → frees of other threads, for
+/// a while. After each that gave something the allocator is asked again.
 ///
-/// Steps that take memory from others are taken by one thread a device at a time, and who had to wait for that asks
-/// again first: threads that fail together would else give back what the others have just obtained. A request that a
-/// limit refused gets only the steps after which less is charged to it.
+/// **No livelock.** Steps that take memory from others are taken by one thread a device at a time, and who had to wait for
+/// that asks again first: threads that fail together would else give back what the others have just obtained. Each is
+/// taken once; only who waits for frees takes from others again, when there were some, and after each attempt in vain
+/// waits twice as long: so those who wait leave those who go on more and more time.
+///
+/// A request that a limit refused gets only the steps after which less is charged to it.
 ///
 /// **Threads.** Any.
 final class MemoryLadder {
-    /// Between two looks at what other threads have freed.
+    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver take.
     private static final long PAUSE_NANOS = 100_000;
+
+    /// At last: still short for people.
+    private static final long LONGEST_PAUSE_NANOS = 10_000_000;
 
     private final DeviceMemory memory;
     private final Router router;
     private final Pools pools;
     private final CudaDriver driver;
+    private final ReportMaker reports;
     private final Set<LadderStep> steps;
     private final Duration longestWait;
     private final List<MemoryPressureListener> listeners = new CopyOnWriteArrayList<>();
+    private final List<MemoryPressureListener> stores = new CopyOnWriteArrayList<>();
     private final List<ReentrantLock> climbing = new ArrayList<>();
 
     @SuppressWarnings("ThreadLocalUsage") // a listener of one device memory may allocate from another
@@ -43,6 +51,7 @@ final class MemoryLadder {
         this.router = memory.router();
         this.pools = memory.lenders();
         this.driver = memory.driver();
+        this.reports = new ReportMaker(memory);
         this.steps = Set.copyOf(steps);
         this.longestWait = longestWait;
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
@@ -54,12 +63,18 @@ final class MemoryLadder {
         return steps;
     }
 
-    void add(MemoryPressureListener listener) {
-        listeners.add(listener);
-    }
-
-    void remove(MemoryPressureListener listener) {
-        listeners.remove(listener);
+    /// Asks a listener in a step from now on.
+    ///
+    /// @return ends that
+    /// @throws IllegalArgumentException if it is no step that asks listeners
+    Runnable add(LadderStep step, MemoryPressureListener listener) {
+        List<MemoryPressureListener> asked = switch (step) {
+            case CALLBACKS -> listeners;
+            case SPILL -> stores;
+            default -> throw new IllegalArgumentException("step " + step + " asks no listeners");
+        };
+        asked.add(listener);
+        return () -> asked.remove(listener);
     }
 
     /// Serves a request that a route could not.
@@ -77,7 +92,7 @@ final class MemoryLadder {
         if (address != 0) {
             return address;
         }
-        throw climb.last.with(new ReportMaker(memory).report(refusing, stream, climb.last, climb.tried));
+        throw climb.last.with(reports.report(refusing, stream, climb.last, climb.tried));
     }
 
     /// One request's way.
@@ -88,6 +103,9 @@ final class MemoryLadder {
         private final long stream;
         private final List<TriedStep> tried;
         private DeviceOutOfMemoryException last;
+
+        /// Whether what is tried is tried again.
+        private boolean waits;
 
         Climb(
                 Route route,
@@ -105,12 +123,17 @@ final class MemoryLadder {
 
         long run() {
             long address = alone(LadderStep.GRAPHS, this::collectGraphs);
-            address = address != 0 ? address : after(LadderStep.CALLBACKS, this::callBack);
-            address = address != 0 ? address : lend();
-            if (address == 0 && !last.isByLimit()) {
-                address = alone(LadderStep.OTHER_ALLOCATORS, this::giveBackOthers);
-            }
+            address = address != 0 ? address : after(LadderStep.CALLBACKS, () -> ask(listeners));
+            address = address != 0 ? address : takeFromOthers();
+            address = address != 0 ? address : alone(LadderStep.SPILL, () -> ask(stores));
             return address != 0 ? address : waitForFrees();
+        }
+
+        private long takeFromOthers() {
+            long address = lend();
+            return address != 0 || last.isByLimit()
+                    ? address
+                    : alone(LadderStep.OTHER_ALLOCATORS, this::giveBackOthers);
         }
 
         /// As [#after], one thread at a time; who had to wait for that asks again first.
@@ -135,8 +158,14 @@ final class MemoryLadder {
             }
             long begun = driver.nanoTime();
             long given = taking.getAsLong();
-            tried.add(new TriedStep(step, given, driver.nanoTime() - begun));
+            note(step, given, begun);
             return given > 0 ? again() : 0;
+        }
+
+        private void note(LadderStep step, long given, long begun) {
+            if (!waits) {
+                tried.add(new TriedStep(step, given, driver.nanoTime() - begun));
+            }
         }
 
         /// Asks the route again.
@@ -161,13 +190,13 @@ final class MemoryLadder {
             return driver.memory().freeBytes(route.device());
         }
 
-        private long callBack() {
+        private long ask(List<MemoryPressureListener> asked) {
             if (inCallback.get()) {
                 return 0;
             }
             inCallback.set(true);
             try {
-                return listeners.stream()
+                return asked.stream()
                         .mapToLong(listener -> listener.free(route.device(), byteSize))
                         .sum();
             } finally {
@@ -181,7 +210,7 @@ final class MemoryLadder {
             }
             long begun = driver.nanoTime();
             long address = pools.lend(route, limit, byteSize, stream);
-            tried.add(new TriedStep(LadderStep.LENDING, address == 0 ? 0 : byteSize, driver.nanoTime() - begun));
+            note(LadderStep.LENDING, address == 0 ? 0 : byteSize, begun);
             return address;
         }
 
@@ -204,17 +233,22 @@ final class MemoryLadder {
             }
             long begun = driver.nanoTime();
             long deadline = System.nanoTime() + longestWait.toNanos();
-            long seen = frees();
             long address = 0;
-            while (address == 0
-                    && System.nanoTime() < deadline
-                    && !Thread.currentThread().isInterrupted()) {
-                LockSupport.parkNanos(PAUSE_NANOS);
+            waits = true;
+            long pause = PAUSE_NANOS;
+            for (long seen = frees();
+                    address == 0 && System.nanoTime() < deadline && !Thread.currentThread().isInterrupted(); ) {
+                LockSupport.parkNanos(pause);
                 long now = frees();
-                address = now == seen ? 0 : again();
-                seen = now;
+                if (now != seen) {
+                    seen = now;
+                    address = again();
+                    address = address != 0 ? address : takeFromOthers();
+                    pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS);
+                }
             }
-            tried.add(new TriedStep(LadderStep.FREES, address == 0 ? 0 : byteSize, driver.nanoTime() - begun));
+            waits = false;
+            note(LadderStep.FREES, address == 0 ? 0 : byteSize, begun);
             return address;
         }
 

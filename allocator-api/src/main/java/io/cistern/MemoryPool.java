@@ -219,6 +219,16 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.reservedBytes(device);
     }
 
+    /// Has a listener called when what this pool has in use on a device rises above a threshold: see
+    /// [DeviceMemory#onThreshold].
+    ///
+    /// @return ends that
+    /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Runnable onThreshold(int device, MemoryMeasure measure, long byteSize, ThresholdListener listener) {
+        return allocator.onThreshold(device, measure, byteSize, listener);
+    }
+
     /// Asks for an optional ability of the pool's allocator or of its source.
     ///
     /// @return empty if it has not got it

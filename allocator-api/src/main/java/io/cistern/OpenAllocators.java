@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.context.DriverEnvironment;
 import io.cistern.internal.context.OpenContext;
 import io.cistern.internal.routing.Budgets;
+import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.AllocatorProvider;
@@ -82,7 +83,7 @@ abstract sealed class OpenAllocators permits DeviceMemory {
     private Allocator open(AllocatorSpec given, @Nullable MemoryLimit limit) {
         AllocatorSpec spec = catalog.complete(given);
         OpenContext context = context(spec, Map.of());
-        Allocator allocator = open(spec, openMaker(spec, context), limit, context::close);
+        Allocator allocator = open(spec, openMaker(spec, context), context.reserved(), limit, context::close);
         allocator.servesGraphs(catalog.allocator(spec.name()).servesGraphs());
         return allocator;
     }
@@ -96,7 +97,7 @@ abstract sealed class OpenAllocators permits DeviceMemory {
         AllocatorProvider provider = catalog.allocator(spec.name());
         DeviceAllocator maker = context.open(() -> provider.openForGraphs(context));
         AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), "graphs of " + spec.text());
-        return open(named, maker, usual.limit(), context::close);
+        return open(named, maker, context.reserved(), usual.limit(), context::close);
     }
 
     /// The allocator that a route leads to.
@@ -135,7 +136,7 @@ abstract sealed class OpenAllocators permits DeviceMemory {
             throw failure;
         }
         AllocatorSpec named = new AllocatorSpec(pool.spec().name(), pool.spec().options(), pool.toString());
-        return open(named, maker, limit, () -> {
+        return open(named, maker, context.reserved(), limit, () -> {
             pools.remove(pool);
             context.close();
             ownSource.values().forEach(SegmentSource::close);
@@ -150,20 +151,29 @@ abstract sealed class OpenAllocators permits DeviceMemory {
     ///
     /// @param name a name for statistics and messages
     public Allocator open(String name, DeviceAllocator allocator) {
-        return open(new AllocatorSpec(name, Map.of(), name), allocator, null, () -> {});
+        return openMade(name, allocator, null);
     }
 
     /// Opens an allocator that the program made itself, with a limit on the bytes of all its blocks.
     ///
     /// @param name a name for statistics and messages
     public Allocator open(String name, DeviceAllocator allocator, MemoryLimit limit) {
-        return open(new AllocatorSpec(name, Map.of(), name), allocator, limit, () -> {});
+        return openMade(name, allocator, limit);
+    }
+
+    private Allocator openMade(String name, DeviceAllocator allocator, @Nullable MemoryLimit limit) {
+        ReservedBytes nothingTold = new ReservedBytes(environment.deviceCount());
+        return open(new AllocatorSpec(name, Map.of(), name), allocator, nothingTold, limit, () -> {});
     }
 
     private Allocator open(
-            AllocatorSpec spec, DeviceAllocator maker, @Nullable MemoryLimit limit, Runnable whenClosed) {
+            AllocatorSpec spec,
+            DeviceAllocator maker,
+            ReservedBytes reserved,
+            @Nullable MemoryLimit limit,
+            Runnable whenClosed) {
         Allocator[] opened = new Allocator[1];
-        opened[0] = new Allocator(spec, leaks.sites().around(maker), this, limit, () -> {
+        opened[0] = new Allocator(spec, leaks.sites().around(maker), this, reserved, limit, () -> {
             allocators.remove(opened[0]);
             whenClosed.run();
         });

@@ -13,7 +13,8 @@ import java.util.OptionalLong;
 /// @param totalBytes of the device; empty if it could not be asked
 /// @param allocators the allocators and pools of this process, the one that was asked first
 /// @param steps what was tried
-/// @param processes other processes that hold memory of the device, if the system tells
+/// @param processes other processes that hold memory of the device, if the system tells. It was asked meanwhile, which
+///     takes it some time: who reads this list, the advice, or the text first waits for its answer
 /// @param advice what would help here
 public record OutOfMemoryReport(
         long byteSize,
@@ -28,12 +29,10 @@ public record OutOfMemoryReport(
     /// Streams and tags named in the text; the record has all.
     private static final int MOST_NAMED = 8;
 
-    /// Copies the lists.
+    /// Copies the lists but for the last two, which nobody changes and which may not be there yet.
     public OutOfMemoryReport {
         allocators = List.copyOf(allocators);
         steps = List.copyOf(steps);
-        processes = List.copyOf(processes);
-        advice = List.copyOf(advice);
     }
 
     /// What one allocator or pool holds.

@@ -2,45 +2,48 @@ package io.cistern;
 
 import io.cistern.OutOfMemoryReport.AllocatorMemory;
 import io.cistern.OutOfMemoryReport.ProcessMemory;
-import io.cistern.cuda.DeviceProcesses;
 import io.cistern.cuda.LinearMemory.MemoryInfo;
 import io.cistern.internal.routing.Route;
 import io.cistern.spi.DescribesMemory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.function.Supplier;
 
 /// Collects what is known when memory has run out. Never throws and allocates no device memory: what can't be found
 /// out is missing in the report.
 final class ReportMaker {
     private final DeviceMemory memory;
+    private final OtherProcesses system;
 
     ReportMaker(DeviceMemory memory) {
         this.memory = memory;
+        this.system = new OtherProcesses(memory.driver(), memory.environment().deviceCount());
     }
 
     OutOfMemoryReport report(Route refusing, long stream, DeviceOutOfMemoryException failure, List<TriedStep> tried) {
         int device = refusing.device();
-        List<AllocatorMemory> allocators = orElse(() -> allocators(refusing, device), List.of());
-        List<ProcessMemory> processes = orElse(() -> processes(device), List.of());
-        OptionalLong free = orElse(() -> OptionalLong.of(info(device).freeBytes()), OptionalLong.empty());
-        OptionalLong total = orElse(() -> OptionalLong.of(info(device).totalBytes()), OptionalLong.empty());
-        List<String> advice = orElse(() -> advice(failure, allocators, processes, total), List.of());
-        return new OutOfMemoryReport(
-                failure.byteSize(), device, stream, free, total, allocators, tried, processes, advice);
-    }
-
-    private static <T> T orElse(Supplier<T> known, T unknown) {
+        List<AllocatorMemory> allocators = List.of();
+        OptionalLong free = OptionalLong.empty();
+        OptionalLong total = OptionalLong.empty();
         try {
-            return known.get();
+            allocators = allocators(refusing, device);
+            MemoryInfo info = memory.driver().memory().info(device);
+            free = OptionalLong.of(info.freeBytes());
+            total = OptionalLong.of(info.totalBytes());
         } catch (RuntimeException unavailable) {
-            return unknown;
+            // What is not known by now is missing.
         }
-    }
-
-    private MemoryInfo info(int device) {
-        return memory.driver().memory().info(device);
+        List<ProcessMemory> processes = system.ask(device); // last, since its thread wants a processor too
+        return new OutOfMemoryReport(
+                failure.byteSize(),
+                device,
+                stream,
+                free,
+                total,
+                allocators,
+                tried,
+                processes,
+                new Advice(failure, allocators, total, processes));
     }
 
     private List<AllocatorMemory> allocators(Route refusing, int device) {
@@ -54,54 +57,65 @@ final class ReportMaker {
 
     private AllocatorMemory describe(Allocator allocator, int device) {
         AllocatorStatistics counted = allocator.statistics(device);
-        String tag = memory.pools().stream()
-                .filter(pool -> pool.allocator() == allocator)
-                .map(MemoryPool::tag)
-                .findFirst()
-                .orElse("");
+        DescribesMemory describes = allocator.extension(DescribesMemory.class).orElse(null);
         return new AllocatorMemory(
                 allocator.toString(),
-                tag,
+                tag(allocator),
                 counted.reservedBytes(),
                 counted.requestedBytes(),
                 counted.liveBlocks(),
-                allocator
-                        .extension(DescribesMemory.class)
-                        .map(describes -> describes.describe(device))
-                        .orElse(List.of()));
+                describes == null ? List.of() : describes.describe(device));
     }
 
-    private List<ProcessMemory> processes(int device) {
-        return DeviceProcesses.others(memory.driver(), device).stream()
-                .map(each -> new ProcessMemory(
-                        each.processId(),
-                        each.byteSize() < 0 ? OptionalLong.empty() : OptionalLong.of(each.byteSize())))
-                .toList();
+    private String tag(Allocator allocator) {
+        for (MemoryPool pool : memory.pools()) {
+            if (pool.allocator() == allocator) {
+                return pool.tag();
+            }
+        }
+        return "";
     }
 
-    /// Only what applies here.
-    private static List<String> advice(
-            DeviceOutOfMemoryException failure,
-            List<AllocatorMemory> allocators,
-            List<ProcessMemory> processes,
-            OptionalLong total) {
-        List<String> advice = new ArrayList<>();
-        if (failure.isByLimit()) {
-            advice.add("a limit refused it, not the device: raise the limit, or free what is charged to it");
+    /// Only what applies.
+    private static final class Advice extends LaterList<String> {
+        private final DeviceOutOfMemoryException failure;
+        private final List<AllocatorMemory> allocators;
+        private final OptionalLong total;
+        private final List<ProcessMemory> processes;
+
+        Advice(
+                DeviceOutOfMemoryException failure,
+                List<AllocatorMemory> allocators,
+                OptionalLong total,
+                List<ProcessMemory> processes) {
+            this.failure = failure;
+            this.allocators = allocators;
+            this.total = total;
+            this.processes = processes;
+        }
+
+        @Override
+        List<String> make() {
+            List<String> advice = new ArrayList<>();
+            if (failure.isByLimit()) {
+                advice.add("a limit refused it, not the device: raise the limit, or free what is charged to it");
+                return advice;
+            }
+            if (total.isPresent() && failure.byteSize() > total.getAsLong()) {
+                advice.add("the device has less than that in all: split the request");
+                return advice;
+            }
+            for (ProcessMemory each : processes) {
+                if (each.byteSize().orElse(0) >= failure.byteSize()) {
+                    advice.add("process " + each.processId() + " holds enough for it");
+                }
+            }
+            AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();
+            if (asked != null && asked.reservedBytes().orElse(0) - asked.requestedBytes() >= failure.byteSize()) {
+                advice.add(asked.name() + " has enough idle memory in pieces; memory in pages (caching without"
+                        + " expandable_segments=false, over a source of handles) can be put together");
+            }
             return advice;
         }
-        if (total.isPresent() && failure.byteSize() > total.getAsLong()) {
-            advice.add("the device has less than that in all: split the request");
-            return advice;
-        }
-        processes.stream()
-                .filter(each -> each.byteSize().orElse(0) >= failure.byteSize())
-                .forEach(each -> advice.add("process " + each.processId() + " holds enough for it"));
-        AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();
-        if (asked != null && asked.reservedBytes().orElse(0) - asked.requestedBytes() >= failure.byteSize()) {
-            advice.add(asked.name() + " has enough idle memory in pieces; memory in pages (caching without"
-                    + " expandable_segments=false, over a source of handles) can be put together");
-        }
-        return advice;
     }
 }

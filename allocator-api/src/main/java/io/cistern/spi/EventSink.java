@@ -9,6 +9,13 @@ public interface EventSink {
     /// A range went back to the driver, or pages were unmapped from one.
     void segmentReleased(int device, long address, long byteSize);
 
+    /// The bytes of a device that the allocator holds from the driver changed, as [DeviceAllocator#reservedBytes] has
+    /// them: it obtained memory, or gave it back. Without this nobody hears of [thresholds][io.cistern.MemoryMeasure]
+    /// on what it holds beyond what is requested.
+    ///
+    /// @param change bytes obtained; below 0 what went back
+    default void reservedChanged(int device, long change) {}
+
     /// The physical page at an address is used at another one from now on, where it was mapped now or before. The
     /// former address keeps its mapping, but nothing there is handed out while the page is used elsewhere.
     ///

@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.UnknownAddressException;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -185,23 +187,41 @@ final class BlockHeap {
     int[] claimIdle(long wanted) {
         IntStream.Builder claimed = IntStream.builder();
         long left = wanted;
-        for (int i = regions.size() - 1; i >= 0 && left > 0; i--) {
-            left -= claimIdle(regions.get(i), left, claimed);
+        for (int block : freeBlocks()) {
+            if (left <= 0) {
+                break;
+            }
+            left -= claimIdle(block, left, claimed);
         }
         return claimed.build().toArray();
     }
 
-    private long claimIdle(Region region, long wanted, IntStream.Builder claimed) {
+    /// The free blocks, those of the last region first, by address in each. Blocks in use are not looked at: there may be
+    /// a million of them.
+    private int[] freeBlocks() {
+        IntStream.Builder free = IntStream.builder();
+        gaps.forEachFree(0, free);
+        IdentityHashMap<Region, Integer> order = new IdentityHashMap<>();
+        for (Region region : regions) {
+            order.put(region, -order.size());
+        }
+        return free.build()
+                .boxed()
+                .sorted(Comparator.comparingInt((Integer block) -> order.get(blocks.region[block]))
+                        .thenComparingLong(block -> blocks.address[block]))
+                .mapToInt(Integer::intValue)
+                .toArray();
+    }
+
+    private long claimIdle(int block, long wanted, IntStream.Builder claimed) {
         long bytes = 0;
-        for (int block = region.firstBlock; block != Blocks.NONE && bytes < wanted; block = blocks.next[block]) {
-            while (bytes < wanted && blocks.state[block] == Blocks.FREE) {
-                Region.Range range = region.lastReturnable(blocks.address[block], blocks.end(block));
-                if (range == null) {
-                    break;
-                }
-                claimed.add(claimPart(block, range.from(), range.to()));
-                bytes += range.to() - range.from();
+        while (bytes < wanted && blocks.state[block] == Blocks.FREE) {
+            Region.Range range = blocks.region[block].lastReturnable(blocks.address[block], blocks.end(block));
+            if (range == null) {
+                break;
             }
+            claimed.add(claimPart(block, range.from(), range.to()));
+            bytes += range.to() - range.from();
         }
         return bytes;
     }
@@ -215,7 +235,7 @@ final class BlockHeap {
         long left = wanted;
         for (Region region : idle) {
             if (left > 0 && region.idleSince <= average) {
-                left -= claimIdle(region, left, claimed);
+                left -= claimIdle(region.firstBlock, left, claimed);
             }
         }
         return claimed.build().toArray();

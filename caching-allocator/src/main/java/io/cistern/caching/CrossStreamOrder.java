@@ -46,7 +46,8 @@ final class CrossStreamOrder {
         if (taker == giver) {
             return Long.MAX_VALUE;
         }
-        if (reuse == PageReuse.WAIT && (giver.closed || fences.recordable(giver.key))) {
+        if (reuse == PageReuse.WAIT
+                && (giver.closed ? fences.awaitable(giver.fence) : fences.recordable(giver.key))) {
             return Long.MAX_VALUE;
         }
         return coveredTime(taker, giver);
@@ -86,7 +87,7 @@ final class CrossStreamOrder {
         if (freedAt <= coveredTime(taker, giver)) {
             return;
         }
-        if (giver.fenceTime < freedAt) {
+        if (giver.fenceTime < freedAt || (!giver.closed && !fences.awaitable(giver.fence))) {
             record(giver);
         }
         poll(giver);

@@ -123,6 +123,11 @@ final class Fences {
         }
     }
 
+    /// Whether a stream can be made to wait for a fence.
+    boolean awaitable(long fence) {
+        return fence == PASSED || order.awaitable(device, fence);
+    }
+
     /// Makes later work of a stream wait for a fence, on the device. The stream is the calling thread's, if it
     /// has a default stream of its own.
     void await(long key, long fence) {

@@ -1,6 +1,8 @@
 package io.cistern.caching;
 
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import java.util.List;
 import java.util.Optional;
 
@@ -11,6 +13,9 @@ import java.util.Optional;
 /// eighth more, because blocks in use may leave gaps that no page lies under; one for small blocks has an
 /// eighth.
 final class PageGrowth implements Growth {
+    /// Captures that may begin between two looks: more come from something else.
+    private static final int MOST_REFUSED = 16;
+
     private final PageTable table;
     private final MissClock clock;
     private final CrossStreamOrder order;
@@ -33,13 +38,21 @@ final class PageGrowth implements Growth {
         if (byteSize > deviceBytes && table.pages.onDevice) {
             throw new DeviceOutOfMemoryException(byteSize, table.pages.device, "the device has " + deviceBytes);
         }
-        while (true) {
+        for (int refused = 0; ; ) {
             switch (findOrPlan(shard, byteSize, way)) {
                 case Block block -> {
                     return block.address;
                 }
                 case Plan plan -> {
-                    return plan.fill.fill(order, byteSize);
+                    try {
+                        return plan.fill.fill(order, byteSize);
+                    } catch (CudaException failure) {
+                        // A giver's capture began after the look; the next look sees it.
+                        if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MOST_REFUSED) {
+                            throw failure;
+                        }
+                        clock.advance();
+                    }
                 }
                 case NoWindow _ ->
                     table.enter(shard.addHole(PageArena.reserve(shard, reservation(shard, byteSize), table)));

@@ -73,6 +73,11 @@ final class PoisonedRanges implements EventSink {
     }
 
     @Override
+    public void reservedChanged(int device, long change) {
+        next.reservedChanged(device, change);
+    }
+
+    @Override
     public void pageMoved(int device, long formerAddress, long address, long byteSize) {
         take(formerAddress, byteSize);
         take(address, byteSize);

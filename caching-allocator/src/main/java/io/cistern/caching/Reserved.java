@@ -33,12 +33,18 @@ final class Reserved {
     private void add(long byteSize) {
         obtained.addAndGet(byteSize);
         peak.accumulate(bytes.addAndGet(byteSize));
+        events.reservedChanged(device, byteSize);
+    }
+
+    private void subtract(long byteSize) {
+        bytes.addAndGet(-byteSize);
+        events.reservedChanged(device, -byteSize);
     }
 
     /// A page is gone.
     void destroyed(long byteSize) {
         counters.count(CacheEvent.PAGE_RELEASED);
-        bytes.addAndGet(-byteSize);
+        subtract(byteSize);
     }
 
     /// A range became usable whose bytes were [created][#created].
@@ -66,7 +72,7 @@ final class Reserved {
 
     /// Both at once, for a segment that goes whole.
     void released(long address, long byteSize) {
-        bytes.addAndGet(-byteSize);
+        subtract(byteSize);
         events.segmentReleased(device, address, byteSize);
     }
 

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceMemoryBuilder;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.GraphCapture;
 import io.cistern.GraphMemory;
@@ -15,73 +14,13 @@ import io.cistern.MemoryPool;
 import io.cistern.OutOfMemoryReport;
 import io.cistern.TriedStep;
 import io.cistern.cuda.CaptureMode;
-import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
-import io.cistern.spi.SegmentSourceProvider;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.EnumSet;
-import java.util.List;
-import java.util.ServiceLoader;
-import java.util.Set;
 import java.util.concurrent.CountDownLatch;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /// Each step of the ladder where it alone helps: without it the request fails.
-final class FailureLadderTests {
-    private static final int DEVICE = 0;
-    private static final long MIB = 1 << 20;
-    private static final long MOST = 200 * MIB;
-
-    private final SimulatedGpu gpu =
-            SimulatedGpu.builder().devices(1).capacityBytes(256 * MIB).build();
-    private final long stream = gpu.streams().create(DEVICE);
-    private final long other = gpu.streams().create(DEVICE);
-    private final Deque<DeviceMemory> opened = new ArrayDeque<>();
-
-    @AfterEach
-    void close() {
-        opened.forEach(DeviceMemory::close);
-        assertThat(gpu.misuses()).isEmpty();
-    }
-
-    private DeviceMemory open(Set<LadderStep> steps) {
-        return open(DeviceMemory.builder(gpu).ladder(steps));
-    }
-
-    private DeviceMemory open(DeviceMemoryBuilder builder) {
-        List<AllocatorProvider> allocators = ServiceLoader.load(AllocatorProvider.class).stream()
-                .map(ServiceLoader.Provider::get)
-                .toList();
-        List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
-                .map(ServiceLoader.Provider::get)
-                .toList();
-        DeviceMemory memory = builder.catalog(Catalog.of(allocators, sources)).open();
-        opened.push(memory);
-        return memory;
-    }
-
-    private static Set<LadderStep> without(LadderStep step) {
-        return EnumSet.complementOf(EnumSet.of(step));
-    }
-
-    /// A request that a situation makes only one step serve.
-    private interface Request {
-        long in(DeviceMemory memory) throws InterruptedException;
-    }
-
-    private void assertOnly(LadderStep step, Request request) throws InterruptedException {
-        DeviceMemory lacking = open(without(step));
-        assertThatThrownBy(() -> request.in(lacking)).isInstanceOf(DeviceOutOfMemoryException.class);
-        close();
-        opened.clear();
-        DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
-        memory.free(request.in(memory), stream);
-    }
-
+final class FailureLadderTests extends LadderFixture {
     @Test
     void idleMemoryOfAnotherStreamIsGivenBack() throws InterruptedException {
         Request request = memory -> {
@@ -90,13 +29,8 @@ final class FailureLadderTests {
             gpu.streams().synchronize(DEVICE, other);
             return memory.allocate(MOST, DEVICE, stream);
         };
-        DeviceMemory lacking =
-                open(EnumSet.of(LadderStep.OTHER_LANES, LadderStep.PASSED_FENCES, LadderStep.IDLE_PAGES));
-        assertThatThrownBy(() -> request.in(lacking)).isInstanceOf(DeviceOutOfMemoryException.class);
-        close();
-        opened.clear();
-        DeviceMemory memory = open(EnumSet.of(LadderStep.TRIM));
-        memory.free(request.in(memory), stream);
+        assertFails(EnumSet.of(LadderStep.OTHER_LANES, LadderStep.PASSED_FENCES, LadderStep.IDLE_PAGES), request);
+        assertServes(EnumSet.of(LadderStep.TRIM), request);
     }
 
     @Test
@@ -175,7 +109,7 @@ final class FailureLadderTests {
 
     @Test
     void poolsLend() throws InterruptedException {
-        Request request = memory -> {
+        assertAlone(LadderStep.LENDING, memory -> {
             memory.setCurrent("direct");
             try (MemoryPool pool = MemoryPool.builder(memory)
                     .spec("caching:source=linear")
@@ -190,13 +124,7 @@ final class FailureLadderTests {
                     memory.free(live, stream);
                 }
             }
-        };
-        DeviceMemory lacking = open(Set.of());
-        assertThatThrownBy(() -> request.in(lacking)).isInstanceOf(DeviceOutOfMemoryException.class);
-        close();
-        opened.clear();
-        DeviceMemory memory = open(EnumSet.of(LadderStep.LENDING));
-        memory.free(request.in(memory), stream);
+        });
     }
 
     @Test
@@ -207,6 +135,39 @@ final class FailureLadderTests {
             memory.setCurrent("direct");
             return memory.allocate(MOST, DEVICE, stream);
         });
+    }
+
+    @Test
+    void whatCanBeSpilledIs() throws InterruptedException {
+        assertOnly(LadderStep.SPILL, memory -> {
+            memory.setCurrent("caching");
+            long[] block = {memory.allocate(MOST, DEVICE, stream)};
+            Runnable end = memory.onMemoryPressure(LadderStep.SPILL, (device, byteSize) -> {
+                memory.free(block[0], stream);
+                return MOST;
+            });
+            try {
+                return memory.allocate(MOST, DEVICE, stream);
+            } catch (DeviceOutOfMemoryException notAsked) {
+                memory.free(block[0], stream);
+                throw notAsked;
+            } finally {
+                end.run();
+            }
+        });
+    }
+
+    @Test
+    void onlyTwoStepsAskListeners() {
+        DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
+        for (LadderStep step : LadderStep.values()) {
+            if (step == LadderStep.CALLBACKS || step == LadderStep.SPILL) {
+                memory.onMemoryPressure(step, (_, _) -> 0).run();
+            } else {
+                assertThatThrownBy(() -> memory.onMemoryPressure(step, (_, _) -> 0))
+                        .isInstanceOf(IllegalArgumentException.class);
+            }
+        }
     }
 
     @Test
@@ -234,7 +195,6 @@ final class FailureLadderTests {
             }
             freeing.join();
             close();
-            opened.clear();
         }
     }
 
@@ -280,7 +240,8 @@ final class FailureLadderTests {
                         LadderStep.SYNCHRONIZE,
                         LadderStep.CALLBACKS,
                         LadderStep.LENDING,
-                        LadderStep.OTHER_ALLOCATORS);
+                        LadderStep.OTHER_ALLOCATORS,
+                        LadderStep.SPILL);
         assertThat(report.text()).contains("104857601 bytes were asked for", "tried synchronise", "2 live blocks");
         memory.free(block, stream);
         memory.free(second, other);

@@ -10,10 +10,12 @@ import io.cistern.GraphMemory;
 import io.cistern.MemoryLimit;
 import io.cistern.TrimMode;
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.PhysicalMemory;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -167,6 +169,29 @@ final class GraphMemoryTests extends PoolFixture {
             free(inside);
         }
         free(outside);
+    }
+
+    @Test
+    void aPairInACaptureAsksTheDriverOnceAndOneBesideItTwice() {
+        memory.setCurrent("caching");
+        long other = gpu.streams().create(DEVICE);
+        try (GraphCapture _ = capture()) {
+            for (long on : new long[] {stream, other}) {
+                memory.free(memory.allocate(64 << 10, DEVICE, on), on); // now there is memory for it
+                long before = calls();
+                long asked = gpu.calls().of(DriverCall.STREAM_GET_CAPTURE_INFO);
+                memory.free(memory.allocate(64 << 10, DEVICE, on), on);
+                assertThat(gpu.calls().of(DriverCall.STREAM_GET_CAPTURE_INFO) - asked)
+                        .isEqualTo(on == stream ? 1 : 2);
+                assertThat(calls() - before).isEqualTo(on == stream ? 1 : 2);
+            }
+        }
+    }
+
+    private long calls() {
+        return Arrays.stream(DriverCall.Kind.values())
+                .mapToLong(gpu.calls()::of)
+                .sum();
     }
 
     @Test

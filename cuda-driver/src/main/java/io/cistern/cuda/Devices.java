@@ -1,5 +1,7 @@
 package io.cistern.cuda;
 
+import java.util.function.LongConsumer;
+
 /// Devices and their primary contexts. Device ordinals run from 0 to [#count()] − 1.
 ///
 /// Every method that takes a device throws [CudaException] with [CudaResult#INVALID_DEVICE] for an ordinal out of
@@ -39,6 +41,20 @@ public interface Devices {
     ///
     /// @param before what [#enterContext] returned
     void leaveContext(int device, long before);
+
+    /// Has code called whenever the driver says that this process has more of a device's memory than its budget
+    /// (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). The code runs on a thread of the driver and is to hand over and
+    /// return: it must not call the driver. What it throws is swallowed.
+    ///
+    /// @param whenOver is given the bytes over the budget
+    /// @return what [#endOverBudget] takes
+    /// @throws CudaException [CudaResult#NOT_SUPPORTED] if this driver or system tells nobody
+    long onOverBudget(int device, LongConsumer whenOver);
+
+    /// Ends that (`cuDeviceUnregisterAsyncNotification`); a call that has begun may go on.
+    ///
+    /// @param registration what [#onOverBudget] returned
+    void endOverBudget(int device, long registration);
 
     /// Waits for all work of the device's primary context (`cuCtxSynchronize`).
     void synchronize(int device);

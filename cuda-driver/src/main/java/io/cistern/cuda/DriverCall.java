@@ -17,6 +17,8 @@ public enum DriverCall {
     DEVICE_GET_UUID("cuDeviceGetUuid_v2", OTHER),
     DEVICE_TOTAL_MEM("cuDeviceTotalMem_v2", OTHER),
     DEVICE_GET_ATTRIBUTE("cuDeviceGetAttribute", OTHER),
+    DEVICE_REGISTER_ASYNC_NOTIFICATION("cuDeviceRegisterAsyncNotification", OTHER),
+    DEVICE_UNREGISTER_ASYNC_NOTIFICATION("cuDeviceUnregisterAsyncNotification", OTHER),
     PRIMARY_CONTEXT_RETAIN("cuDevicePrimaryCtxRetain", OTHER),
     PRIMARY_CONTEXT_RELEASE("cuDevicePrimaryCtxRelease_v2", OTHER),
     CONTEXT_SET_CURRENT("cuCtxSetCurrent", OTHER),

@@ -25,5 +25,7 @@ public enum DriverFeature {
     /// NVLink multicast, which only NCCL uses.
     MULTICAST,
     /// `cuStreamGetId`.
-    STREAM_ID
+    STREAM_ID,
+    /// Being told that the process uses more memory than its budget; CUDA 12.4.
+    BUDGET_NOTIFICATION
 }

@@ -2,6 +2,7 @@ package io.cistern.pressure;
 
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.LadderStep;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import java.lang.foreign.MemorySegment;
@@ -24,23 +25,25 @@ import org.jspecify.annotations.Nullable;
 /// SpillableBuffer table = store.allocate(bytes, device, stream, priority);
 /// ```
 ///
-/// It spills when an allocation through its arbiter is refused, and when it is [told to][#spill], for example by
-/// a listener of live bytes that cross a threshold.
+/// It spills when an allocation through its arbiter is refused, when any other allocator has tried all but waiting
+/// ([LadderStep#SPILL]), and when it is [told to][#spill], for example by a listener of a
+/// [threshold][DeviceMemory#onThreshold].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class SpillStore implements RoomMaker, AutoCloseable {
     private static final System.Logger LOG = System.getLogger(SpillStore.class.getName());
 
     private final DeviceMemory memory;
-    private final TaskArbiter arbiter;
+    private final @Nullable TaskArbiter arbiter;
     private final HostMemory host;
     private final @Nullable Path directory;
     private final SpillCounts counts = new SpillCounts();
     private final Set<SpillableBuffer> buffers = ConcurrentHashMap.newKeySet();
     private final Map<Integer, Long> streams = new ConcurrentHashMap<>();
     private final AtomicLong clock = new AtomicLong();
+    private Runnable leaveLadder = () -> {};
 
-    private SpillStore(DeviceMemory memory, TaskArbiter arbiter, long hostBytes, @Nullable Path directory) {
+    private SpillStore(DeviceMemory memory, @Nullable TaskArbiter arbiter, long hostBytes, @Nullable Path directory) {
         if (hostBytes < 0) {
             throw new IllegalArgumentException("hostBytes is negative: " + hostBytes);
         }
@@ -73,8 +76,21 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return new SpillStore(memory, arbiter, hostBytes, null).opened();
     }
 
+    /// Opens a store that makes room where there is no arbiter.
+    ///
+    /// @param memory whose current allocator, or that of a scope, its buffers come from
+    /// @param hostBytes the most pinned host memory that it takes
+    /// @param directory where files go
+    /// @throws IllegalArgumentException if `hostBytes` is negative
+    public static SpillStore open(DeviceMemory memory, long hostBytes, Path directory) {
+        return new SpillStore(memory, null, hostBytes, directory).opened();
+    }
+
     private SpillStore opened() {
-        arbiter.addRoomMaker(this);
+        if (arbiter != null) {
+            arbiter.addRoomMaker(this);
+        }
+        leaveLadder = memory.onMemoryPressure(LadderStep.SPILL, this::spill);
         return this;
     }
 
@@ -194,7 +210,9 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     }
 
     void spillable(int device, long byteSize) {
-        arbiter.roomCanBeMade(device, byteSize);
+        if (arbiter != null) {
+            arbiter.roomCanBeMade(device, byteSize);
+        }
     }
 
     void failed(String what, Exception why) {
@@ -211,7 +229,10 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// @throws IllegalStateException if a buffer has open leases
     @Override
     public void close() {
-        arbiter.removeRoomMaker(this);
+        leaveLadder.run();
+        if (arbiter != null) {
+            arbiter.removeRoomMaker(this);
+        }
         buffers.forEach(SpillableBuffer::close);
         streams.forEach((device, stream) -> {
             driver().streams().synchronize(device, stream);

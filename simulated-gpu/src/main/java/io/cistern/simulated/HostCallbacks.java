@@ -8,10 +8,13 @@ import org.jspecify.annotations.Nullable;
 /// Runs host functions on a thread of their own, as the driver does, one after the other.
 ///
 /// The thread also keeps time going: while host functions are outstanding and the program makes no driver call, the
-/// work in front of them still runs, as it would on hardware. It ends when nothing is outstanding.
+/// work in front of them still runs, as it would on hardware. It ends when nothing was outstanding for a while.
 final class HostCallbacks implements AutoCloseable {
     /// How long the program may be silent before the clock moves on without it.
     private static final long SILENCE_MILLIS = 1;
+
+    /// How long the thread stays for the next host function: to start one costs more than most of them.
+    private static final long LINGER_MILLIS = 50;
 
     private final Machine machine;
     private final Deque<Task> ready = new ArrayDeque<>();
@@ -34,6 +37,18 @@ final class HostCallbacks implements AutoCloseable {
         if (thread == null && !closed) {
             thread =
                     Thread.ofPlatform().daemon().name("simulated-gpu-callbacks").start(this::serve);
+        } else {
+            notifyAll();
+        }
+    }
+
+    /// Until something is to be done, or some time has passed. Holding the lock of this.
+    @SuppressWarnings("WaitNotInLoop") // who calls it looks again whatever woke it
+    private void pause(long millis) {
+        try {
+            wait(millis);
+        } catch (InterruptedException e) {
+            // Nobody interrupts this thread on purpose; the next round looks whether to end.
         }
     }
 
@@ -43,6 +58,9 @@ final class HostCallbacks implements AutoCloseable {
             Task task;
             synchronized (this) {
                 task = ready.poll();
+                if (task == null && outstanding.get() == 0) {
+                    pause(LINGER_MILLIS);
+                }
                 if (task == null && (closed || outstanding.get() == 0)) {
                     thread = null;
                     return;
@@ -58,11 +76,11 @@ final class HostCallbacks implements AutoCloseable {
     }
 
     private long keepTimeGoing(long lastSeen) {
-        try {
-            Thread.sleep(SILENCE_MILLIS);
-        } catch (InterruptedException e) {
-            // Nobody interrupts this thread on purpose; the next round looks whether to end.
-            return lastSeen;
+        synchronized (this) {
+            if (!ready.isEmpty()) {
+                return lastSeen;
+            }
+            pause(SILENCE_MILLIS);
         }
         return machine.locked(() -> {
             long now = machine.clock().nanos();
@@ -76,6 +94,7 @@ final class HostCallbacks implements AutoCloseable {
     @Override
     public synchronized void close() {
         closed = true;
+        notifyAll();
     }
 
     private final class Task implements Gate {
@@ -90,6 +109,7 @@ final class HostCallbacks implements AutoCloseable {
         public void begin() {
             synchronized (HostCallbacks.this) {
                 ready.add(this);
+                HostCallbacks.this.notifyAll();
             }
         }
 

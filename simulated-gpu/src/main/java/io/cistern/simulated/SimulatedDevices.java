@@ -3,6 +3,7 @@ package io.cistern.simulated;
 import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.DriverCall;
+import java.util.function.LongConsumer;
 
 /// [Devices] over the model, with the attributes of an H200 (driver 580).
 final class SimulatedDevices implements Devices {
@@ -113,6 +114,24 @@ final class SimulatedDevices implements Devices {
     @Override
     public void leaveContext(int device, long before) {
         current.set(before == 0 ? contextOf(device) : before);
+    }
+
+    @Override
+    public long onOverBudget(int device, LongConsumer whenOver) {
+        return machine.call(
+                DriverCall.DEVICE_REGISTER_ASYNC_NOTIFICATION,
+                device,
+                () -> "device=" + device,
+                () -> machine.device(device).budget().listen(whenOver));
+    }
+
+    @Override
+    public void endOverBudget(int device, long registration) {
+        machine.run(
+                DriverCall.DEVICE_UNREGISTER_ASYNC_NOTIFICATION,
+                device,
+                () -> "device=" + device + ", registration=" + registration,
+                () -> machine.device(device).budget().unlisten(registration));
     }
 
     @Override

@@ -129,6 +129,23 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
+    /// Sets how much of a device's memory the system would have this process use: what listens by
+    /// [Devices#onOverBudget] is told, on a thread of the driver, each time more is used. Without this call there is no
+    /// such budget.
+    ///
+    /// @param byteSize at least 0
+    /// @throws IllegalArgumentException for less
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void setMemoryBudget(int device, long byteSize) {
+        if (byteSize < 0) {
+            throw new IllegalArgumentException("byteSize is negative: " + byteSize);
+        }
+        machine.locked(() -> {
+            machine.device(device).budget().set(byteSize);
+            return true;
+        });
+    }
+
     /// Virtual time, as [#virtualNanos].
     @Override
     public long nanoTime() {

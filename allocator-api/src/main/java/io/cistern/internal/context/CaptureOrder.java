@@ -38,8 +38,9 @@ public final class CaptureOrder implements StreamOrder {
     private final Map<Long, Point> points = new ConcurrentHashMap<>();
     private final AtomicLong last = new AtomicLong(FIRST_POINT);
 
+    /// One number, the stream, or 0: which is never captured. Set to 0 rather than removed, which costs more.
     @SuppressWarnings("ThreadLocalUsage") // a thread may allocate for several graphs
-    private final ThreadLocal<Long> asking = new ThreadLocal<>();
+    private final ThreadLocal<long[]> asking = ThreadLocal.withInitial(() -> new long[1]);
 
     private record Point(long captureId, List<Long> nodes) {}
 
@@ -53,12 +54,12 @@ public final class CaptureOrder implements StreamOrder {
 
     /// The calling thread allocates on a captured stream, until [#asksNoMore].
     public void asksFor(long stream) {
-        asking.set(stream);
+        asking.get()[0] = stream;
     }
 
     /// The calling thread has allocated.
     public void asksNoMore() {
-        asking.remove();
+        asking.get()[0] = 0;
     }
 
     @Override
@@ -95,8 +96,8 @@ public final class CaptureOrder implements StreamOrder {
     }
 
     private boolean comesBeforeAsker(int device, Point point) {
-        Long stream = asking.get();
-        return stream != null
+        long stream = asking.get()[0];
+        return stream != 0
                 && captureId(device, stream) == point.captureId
                 && areBefore(device, point.nodes, graphs.captureDependencies(device, stream));
     }
@@ -114,6 +115,11 @@ public final class CaptureOrder implements StreamOrder {
             graphs.dependencies(device, node).stream().filter(seen::add).forEach(open::addLast);
         }
         return missing.isEmpty();
+    }
+
+    @Override
+    public boolean awaitable(int device, long fence) {
+        return fence >= FIRST_POINT ? others.awaitable(device, fence) : passed(device, fence);
     }
 
     @Override

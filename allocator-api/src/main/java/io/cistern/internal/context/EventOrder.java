@@ -55,11 +55,15 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         long event = idleOrNew(device);
         try {
             driver.events().record(device, event, stream);
-            return event;
         } catch (Throwable failure) {
             driver.events().destroy(device, event);
             throw failure;
         }
+        if (recordable(device, stream)) {
+            return event;
+        }
+        driver.events().destroy(device, event); // a capture began meanwhile, and may have it
+        return held.hold();
     }
 
     @Override
@@ -82,6 +86,11 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     public boolean passed(int device, long fence) {
         long event = held.eventOf(device, fence);
         return event != 0 && driver.events().hasPassed(device, event);
+    }
+
+    @Override
+    public boolean awaitable(int device, long fence) {
+        return held.isAwaitable(device, fence);
     }
 
     @Override

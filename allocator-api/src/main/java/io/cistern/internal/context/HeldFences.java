@@ -48,6 +48,11 @@ final class HeldFences {
         return event == null ? 0 : event;
     }
 
+    /// Whether a fence has an event, or can have one now.
+    boolean isAwaitable(int device, long fence) {
+        return fence >= 0 || !driver.graphs().isSheltered(device) || events.getOrDefault(fence, 0L) != 0;
+    }
+
     /// As [#eventOf].
     ///
     /// @throws CudaException if there can be none yet

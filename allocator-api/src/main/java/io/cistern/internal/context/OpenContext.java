@@ -4,6 +4,7 @@ import io.cistern.AllocatorSpec;
 import io.cistern.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.internal.options.SpecOptions;
+import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorOptions;
 import io.cistern.spi.AllocatorProvider;
@@ -24,14 +25,6 @@ import java.util.function.Supplier;
 /// What one plug-in is given while it is open. What it took from here, upstream allocators and segment sources, is
 /// closed after it, the last first.
 public final class OpenContext implements AllocatorContext {
-    private static final EventSink NOBODY_LISTENS = new EventSink() {
-        @Override
-        public void segmentAcquired(int device, long address, long byteSize) {}
-
-        @Override
-        public void segmentReleased(int device, long address, long byteSize) {}
-    };
-
     /// Enough for the fences between some tens of streams that are under way at a time.
     private static final int MOST_IDLE_EVENTS = 64;
 
@@ -39,6 +32,7 @@ public final class OpenContext implements AllocatorContext {
     private final SpecOptions options;
     private final Map<String, SegmentSource> ownSources;
     private final StreamOrder streams;
+    private final ReservedBytes reserved;
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
     /// Prepares to open a plug-in from a spec.
@@ -46,7 +40,7 @@ public final class OpenContext implements AllocatorContext {
     /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
     ///     them, before those of the catalogue; they are not closed here
     public OpenContext(DeviceMemory memory, AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
-        this(memory, new SpecOptions(spec), ownSources);
+        this(memory, new SpecOptions(spec), ownSources, newReserved(memory));
     }
 
     /// Prepares to open a plug-in from a spec for graphs.
@@ -56,16 +50,31 @@ public final class OpenContext implements AllocatorContext {
         this.memory = memory;
         this.ownSources = Map.of();
         this.options = new SpecOptions(spec);
+        this.reserved = newReserved(memory);
         this.streams = order;
     }
 
-    private OpenContext(DeviceMemory memory, SpecOptions options, Map<String, SegmentSource> ownSources) {
+    private OpenContext(
+            DeviceMemory memory,
+            SpecOptions options,
+            Map<String, SegmentSource> ownSources,
+            ReservedBytes reserved) {
+        this.reserved = reserved;
         this.memory = memory;
         this.ownSources = Map.copyOf(ownSources);
         this.options = options;
         EventOrder order = new EventOrder(memory.driver(), MOST_IDLE_EVENTS);
         this.streams = order;
         closings.push(order::close);
+    }
+
+    private static ReservedBytes newReserved(DeviceMemory memory) {
+        return new ReservedBytes(memory.environment().deviceCount());
+    }
+
+    /// What the plug-in and all that it is built on tell of the memory that they hold.
+    public ReservedBytes reserved() {
+        return reserved;
     }
 
     /// Opens a plug-in, and refuses options that it did not ask for. If that fails, all that it took is closed.
@@ -112,7 +121,7 @@ public final class OpenContext implements AllocatorContext {
 
     @Override
     public EventSink events() {
-        return NOBODY_LISTENS;
+        return reserved;
     }
 
     @Override
@@ -146,7 +155,7 @@ public final class OpenContext implements AllocatorContext {
         if (!availability.available()) {
             throw new ConfigurationException(kind + " " + spec.name() + " can't run here: " + availability.reason());
         }
-        return new OpenContext(memory, given, ownSources);
+        return new OpenContext(memory, given, ownSources, reserved);
     }
 
     @Override

@@ -17,7 +17,12 @@ final class Meter {
     /// neither.
     static final long MAX_CREDIT = 2 * CHUNK;
 
+    final int device;
+    private final ReservedBytes told;
     private final AtomicLong leased = new AtomicLong();
+
+    /// Those for which this meter counts. Written by [Thresholds].
+    volatile Threshold[] thresholds = {};
 
     /// The routes that count here and have not drained. Guarded by this.
     private final List<Route> routes = new ArrayList<>();
@@ -28,11 +33,31 @@ final class Meter {
     /// Replaced by a reset.
     private volatile PeakSince peak = new PeakSince();
 
+    /// @param told what the allocator tells of the memory that it holds
+    Meter(int device, ReservedBytes told) {
+        this.device = device;
+        this.told = told;
+    }
+
     /// Leases bytes, or takes them back if negative.
     ///
     /// @return all that is leased now
     long lease(long byteSize) {
-        return leased.addAndGet(byteSize);
+        long now = leased.addAndGet(byteSize);
+        moved();
+        return now;
+    }
+
+    /// Has thresholds looked at.
+    void moved() {
+        for (Threshold threshold : thresholds) {
+            threshold.moved();
+        }
+    }
+
+    /// Bytes that the allocator holds, as far as it tells; else what is leased.
+    long reserved() {
+        return told.isTold(device) ? told.bytes(device) : leased();
     }
 
     /// Lets one more route count here.
@@ -41,13 +66,17 @@ final class Meter {
     }
 
     /// Keeps what a route counted that has no live block and will have none.
-    synchronized void retire(Route route) {
-        if (routes.remove(route)) {
-            TallySum last = route.lanes.sum(route);
-            lease(-last.credit);
-            last.credit = 0;
-            drained.add(last);
+    ///
+    /// @return whether it was the last one
+    synchronized boolean retire(Route route) {
+        if (!routes.remove(route)) {
+            return false;
         }
+        TallySum last = route.lanes.sum(route);
+        lease(-last.credit);
+        last.credit = 0;
+        drained.add(last);
+        return routes.isEmpty();
     }
 
     /// The counters of all routes that ever counted here.

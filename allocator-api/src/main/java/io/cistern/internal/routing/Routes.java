@@ -29,6 +29,9 @@ abstract class Routes extends OwnerTable {
     /// Indices that were ever in use: those of open and draining routes, and those in `idle`.
     private int indices;
 
+    /// What is to be told of.
+    public final Thresholds thresholds = new Thresholds();
+
     /// What happens while streams are captured; there before the first of them is.
     volatile @Nullable CaptureRoutes captures;
 
@@ -37,11 +40,30 @@ abstract class Routes extends OwnerTable {
 
     /// Opens a route.
     ///
+    /// @param reserved what the allocator tells of the memory that it holds
     /// @param budgets what blocks are charged to, or null
     /// @param whenDrained runs once, after [#close] and when no block of the route is left
     public Route open(
+            String name,
+            int device,
+            DeviceAllocator allocator,
+            ReservedBytes reserved,
+            @Nullable Budgets budgets,
+            Runnable whenDrained) {
+        return open(name, device, allocator, meter(device, reserved), budgets, whenDrained);
+    }
+
+    private Meter meter(int device, ReservedBytes reserved) {
+        Meter meter = new Meter(device, reserved);
+        reserved.move(device, meter);
+        thresholds.opened(meter);
+        return meter;
+    }
+
+    /// As the other, for an allocator that tells nothing of that.
+    public Route open(
             String name, int device, DeviceAllocator allocator, @Nullable Budgets budgets, Runnable whenDrained) {
-        return open(name, device, allocator, new Meter(), budgets, whenDrained);
+        return open(name, device, allocator, new ReservedBytes(device + 1), budgets, whenDrained);
     }
 
     /// Opens another way to the allocator of a route, whose blocks are charged to other budgets.
@@ -88,7 +110,9 @@ abstract class Routes extends OwnerTable {
         while (lanes.sum(route).live() != 0) {
             Lanes.pause();
         }
-        route.meter.retire(route);
+        if (route.meter.retire(route)) {
+            thresholds.drained(route.meter);
+        }
         synchronized (this) {
             route.retired = true;
             idle.addLast(route.index);

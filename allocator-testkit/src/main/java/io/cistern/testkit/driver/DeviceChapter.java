@@ -3,6 +3,7 @@ package io.cistern.testkit.driver;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.DriverCall;
@@ -59,6 +60,17 @@ abstract class DeviceChapter extends DriverChapter {
         var failure = org.assertj.core.api.Assertions.catchThrowableOfType(io.cistern.cuda.CudaException.class, action);
         assertThat(failure).isNotNull();
         assertThat(failure.result()).isEqualTo(CudaResult.INVALID_DEVICE);
+    }
+
+    @Test
+    void whoWantsToHearOfTheBudgetRegistersOrIsRefused() {
+        try {
+            long registration = driver.devices().onOverBudget(DEVICE, _ -> {});
+            driver.devices().endOverBudget(DEVICE, registration);
+        } catch (CudaException refused) {
+            assertThat(refused.result()).isEqualTo(CudaResult.NOT_SUPPORTED);
+            assertThat(driver.simulated()).isFalse();
+        }
     }
 
     @Test

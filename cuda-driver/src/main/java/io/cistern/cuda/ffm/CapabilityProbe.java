@@ -1,5 +1,6 @@
 package io.cistern.cuda.ffm;
 
+import static io.cistern.cuda.DriverFeature.BUDGET_NOTIFICATION;
 import static io.cistern.cuda.DriverFeature.DMA_BUF;
 import static io.cistern.cuda.DriverFeature.FABRIC;
 import static io.cistern.cuda.DriverFeature.HARDWARE_DECOMPRESS;
@@ -109,6 +110,7 @@ final class CapabilityProbe {
                 HARDWARE_DECOMPRESS,
                 pools(device, DeviceAttribute.MEM_DECOMPRESS_ALGORITHM_MASK, "a decompression engine and CUDA 12.8"));
         features.put(STREAM_ID, symbol(DriverCall.STREAM_GET_ID, 12000));
+        features.put(BUDGET_NOTIFICATION, symbol(DriverCall.DEVICE_REGISTER_ASYNC_NOTIFICATION, 12040));
         features.put(DMA_BUF, attribute(device, DeviceAttribute.DMA_BUF_SUPPORTED, "take the open kernel module"));
         features.put(
                 MULTICAST, attribute(device, DeviceAttribute.MULTICAST_SUPPORTED, "it needs NVSwitch and CUDA 12.1"));

@@ -116,8 +116,12 @@ final class Contexts {
     /// Whether a stream names its context, and the device's is retained: default streams are those of the current one.
     /// Not while calls are sheltered from captures, since that is a mode of the thread.
     boolean isNamedBy(long stream, int device) {
+        return !shelter.isOn() && isNamedInCaptures(stream, device);
+    }
+
+    /// As [#isNamedBy], also while calls are sheltered: for calls that no capture forbids.
+    boolean isNamedInCaptures(long stream, int device) {
         return stream > Streams.PER_THREAD_DEFAULT
-                && !shelter.isOn()
                 && device >= 0
                 && device < handles.length
                 && primary.getPlain(device) != 0;

@@ -46,6 +46,7 @@ final class DriverFunction {
     private static final MethodHandle IIL = handle("IIL");
     private static final MethodHandle LLII = handle("LLII");
     private static final MethodHandle LLLII = handle("LLLII");
+    private static final MethodHandle ILLL = handle("ILLL");
     private static final MethodHandle LAUNCH = handle("LIIIIIIILLL");
 
     /// Without the change of thread state that other calls make, which costs more than reading the current
@@ -181,6 +182,15 @@ final class DriverFunction {
         }
     }
 
+    int call(int a, long b, long c, long d) {
+        assert shape.equals("ILLL") : this;
+        try {
+            return counted((int) ILLL.invokeExact(address, a, b, c, d));
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
     int call(long a, int b, long c, long d) {
         assert shape.equals("LILL") : this;
         try {
@@ -239,6 +249,15 @@ final class DriverFunction {
         assert shape.equals("LLLLLLLL") : this;
         try {
             return counted((int) LLLLLLLL.invokeExact(address, a, b, c, d, e, f, g, h));
+        } catch (Throwable t) {
+            throw notCalled(t);
+        }
+    }
+
+    int call(Frame frame, long a, long b, long c, long d, long e, long f, long g) {
+        assert shape.equals("LLLLLLL") : this;
+        try {
+            return counted(frame, (int) LLLLLLL.invokeExact(address, a, b, c, d, e, f, g));
         } catch (Throwable t) {
             throw notCalled(t);
         }

@@ -79,7 +79,9 @@ final class DriverLibrary {
             DriverCall.DEVICE_GRAPH_MEM_TRIM,
             // 13.0; 12.8 and 12.9 have a form with one parameter more
             DriverCall.MEMCPY_BATCH_ASYNC,
-            // 11.4, 12.0 and 12.5
+            // 11.4, 12.0, 12.4 and 12.5
+            DriverCall.DEVICE_REGISTER_ASYNC_NOTIFICATION,
+            DriverCall.DEVICE_UNREGISTER_ASYNC_NOTIFICATION,
             DriverCall.DEVICE_GET_UUID,
             DriverCall.STREAM_GET_ID,
             DriverCall.CONTEXT_RECORD_EVENT);

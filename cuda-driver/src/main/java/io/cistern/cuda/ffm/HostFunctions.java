@@ -91,7 +91,7 @@ final class HostFunctions {
         }
     }
 
-    private static void log(Throwable thrown) {
+    static void log(Throwable thrown) {
         try {
             LOG.log(Level.ERROR, "a host function threw", thrown);
         } catch (Throwable _) {

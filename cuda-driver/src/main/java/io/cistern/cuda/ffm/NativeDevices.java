@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.HexFormat;
+import java.util.function.LongConsumer;
 
 /// Devices; all but [#synchronize] and [#primaryContext] need no context.
 final class NativeDevices implements Devices {
@@ -22,6 +23,7 @@ final class NativeDevices implements Devices {
     private final DriverFunction totalMem;
     private final DriverFunction getAttribute;
     private final DriverFunction synchronize;
+    private final BudgetNotices budgets;
 
     NativeDevices(DriverLibrary library, Contexts contexts) {
         this.contexts = contexts;
@@ -30,6 +32,7 @@ final class NativeDevices implements Devices {
         totalMem = library.function(DriverCall.DEVICE_TOTAL_MEM, "LI");
         getAttribute = library.function(DriverCall.DEVICE_GET_ATTRIBUTE, "LII");
         synchronize = library.function(DriverCall.CONTEXT_SYNCHRONIZE, "");
+        budgets = new BudgetNotices(library, contexts);
     }
 
     @Override
@@ -105,6 +108,16 @@ final class NativeDevices implements Devices {
     @Override
     public void leaveContext(int device, long before) {
         contexts.exchange(before == 0 ? contexts.primary(device) : before);
+    }
+
+    @Override
+    public long onOverBudget(int device, LongConsumer whenOver) {
+        return budgets.register(device, whenOver);
+    }
+
+    @Override
+    public void endOverBudget(int device, long registration) {
+        budgets.unregister(device, registration);
     }
 
     @Override

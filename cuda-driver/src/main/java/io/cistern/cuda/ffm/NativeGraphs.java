@@ -101,13 +101,25 @@ final class NativeGraphs implements Graphs {
         }
     }
 
+    /// Asked for each allocation while anything is captured: so at once, without a look at the context and the thread's
+    /// mode, where the stream names its context.
     @Override
     public long captureId(int device, long stream) {
+        if (contexts.isNamedInCaptures(stream, device)) {
+            try (Frame frame = Frame.acquire()) {
+                if (askId(frame, stream) == 0) {
+                    return isActive(frame) ? frame.secondOutLong() : 0;
+                }
+            }
+        }
         try (Frame frame = contexts.enter(info, device)) {
-            int code = info.call(stream, frame.zeroedOut(), frame.secondOut(), 0L, 0L, 0L, 0L);
-            info.check(code, "device, stream", device, stream);
+            info.check(askId(frame, stream), "device, stream", device, stream);
             return isActive(frame) ? frame.secondOutLong() : 0;
         }
+    }
+
+    private int askId(Frame frame, long stream) {
+        return info.call(frame, stream, frame.zeroedOut(), frame.secondOut(), 0L, 0L, 0L, 0L);
     }
 
     /// As [#capturingGraph], with 0 for whatever can't be asked: what follows fails itself if it must.

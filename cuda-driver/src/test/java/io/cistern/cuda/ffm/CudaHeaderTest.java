@@ -138,6 +138,8 @@ final class CudaHeaderTest {
             layouts.put(name, struct.byteSize());
             addMembers(layouts, name, struct, struct, List.of());
         }
+        layouts.put("CUasyncNotificationInfo", BudgetNotices.INFO_BYTES);
+        layouts.put("CUasyncNotificationInfo.info.overBudget.bytesOverBudget", BudgetNotices.OVER);
         return layouts;
     }
 
@@ -212,6 +214,7 @@ final class CudaHeaderTest {
         names.put("CU_GRAPH_USER_OBJECT_MOVE", (long) NativeGraphs.MOVE);
         names.put("sizeof(CUgraphExecUpdateResultInfo)", NativeGraphs.UPDATE_RESULT_BYTES);
         names.put("CU_MEMCPY_SRC_ACCESS_ORDER_STREAM", (long) NativeCopies.STREAM_ORDER);
+        names.put("CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET", (long) BudgetNotices.OVER_BUDGET);
         names.put("CU_EVENT_DISABLE_TIMING", (long) NativeEvents.DISABLE_TIMING);
         return names;
     }

@@ -34,6 +34,14 @@ final class GraphMarshallingTests extends OverFakeLibrary {
     }
 
     @Test
+    void theQuestionWhichCaptureAStreamIsInIsOneCallAlsoWhileCallsAreSheltered() {
+        graphs.shelter(0);
+        assertThat(graphs.captureId(0, CAPTURED)).isEqualTo(0x1_0000_0009L);
+        assertThat(library.calls()).singleElement().asString().contains("cuStreamGetCaptureInfo_v3(ca97)");
+        graphs.unshelter(0);
+    }
+
+    @Test
     void captures() {
         graphs.beginCapture(0, STREAM, CaptureMode.THREAD_LOCAL);
         assertThat(graphs.captureStatus(0, CAPTURED)).isEqualTo(CaptureStatus.ACTIVE);

@@ -170,7 +170,9 @@ final class StartupTests {
                     driver.capabilities().devices().getFirst();
             assertThat(device.features()).hasSize(DriverFeature.values().length);
             device.features().forEach((feature, support) -> {
-                assertThat(support.supported()).as(feature.name()).isEqualTo(feature == DriverFeature.STREAM_ID);
+                assertThat(support.supported())
+                        .as(feature.name())
+                        .isEqualTo(feature == DriverFeature.STREAM_ID || feature == DriverFeature.BUDGET_NOTIFICATION);
                 assertThat(support.reason().isEmpty()).isEqualTo(support.supported());
             });
             assertThat(device.granularity()).isZero();

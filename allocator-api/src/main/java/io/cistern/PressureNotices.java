@@ -1,0 +1,138 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.Threshold;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/// Calls those who want to hear of thresholds and of the driver's budget, on one thread, which is there while anybody
+/// does. Whoever sees a crossing may be an allocation half done, hold an allocator's locks, or be a thread of the driver:
+/// it puts a notice onto a queue and wakes the thread, no more.
+///
+/// **Threads.** Any.
+final class PressureNotices {
+    private static final System.Logger LOG = System.getLogger(PressureNotices.class.getName());
+
+    private final CudaDriver driver;
+    private final Router router;
+    private final Queue<Notice> due = new ConcurrentLinkedQueue<>();
+
+    /// What is registered. Guarded by this.
+    private final List<Notice> registered = new ArrayList<>();
+
+    /// There while anything is. Written under the lock of this.
+    private volatile @Nullable Thread thread;
+
+    PressureNotices(CudaDriver driver, Router router) {
+        this.driver = driver;
+        this.router = router;
+    }
+
+    /// @param only a route of the allocator that counts; null for all of the device
+    Runnable onThreshold(
+            int device, MemoryMeasure measure, long byteSize, @Nullable Route only, ThresholdListener listener) {
+        if (byteSize < 0) {
+            throw new IllegalArgumentException("byteSize is negative: " + byteSize);
+        }
+        Notice notice = new Notice();
+        Threshold threshold = new Threshold(device, measure, byteSize, only, notice::isDue);
+        notice.call = () -> listener.above(device, byteSize, threshold.bytes());
+        notice.stop = () -> router.thresholds.remove(threshold);
+        register(notice);
+        router.thresholds.add(threshold);
+        return () -> end(notice);
+    }
+
+    Runnable onOverBudget(int device, OverBudgetListener listener) {
+        Notice notice = new Notice();
+        AtomicLong over = new AtomicLong();
+        notice.call = () -> listener.overBudget(device, over.get());
+        long registration = driver.devices().onOverBudget(device, bytes -> {
+            over.set(bytes);
+            notice.isDue();
+        });
+        notice.stop = () -> driver.devices().endOverBudget(device, registration);
+        register(notice);
+        return () -> end(notice);
+    }
+
+    private synchronized void register(Notice notice) {
+        registered.add(notice);
+        if (thread == null) {
+            Thread serving = Thread.ofPlatform().daemon().name("cistern-pressure").unstarted(this::serve);
+            thread = serving;
+            serving.start();
+        }
+    }
+
+    private void end(Notice notice) {
+        synchronized (this) {
+            if (!registered.remove(notice)) {
+                return;
+            }
+            if (registered.isEmpty()) {
+                Thread serving = thread;
+                thread = null;
+                LockSupport.unpark(serving);
+            }
+        }
+        notice.stop.run();
+    }
+
+    private void serve() {
+        while (Thread.currentThread().equals(thread)) {
+            for (Notice notice = due.poll(); notice != null; notice = due.poll()) {
+                notice.tell();
+            }
+            LockSupport.park(this);
+        }
+    }
+
+    private synchronized boolean isRegistered(Notice notice) {
+        return registered.contains(notice);
+    }
+
+    /// Ends all.
+    void close() {
+        List<Notice> all;
+        synchronized (this) {
+            all = List.copyOf(registered);
+        }
+        all.forEach(this::end);
+    }
+
+    /// One listener's.
+    private final class Notice {
+        private final AtomicBoolean due = new AtomicBoolean();
+        private Runnable call = () -> {};
+        private Runnable stop = () -> {};
+
+        /// The listener is to be called.
+        void isDue() {
+            if (due.compareAndSet(false, true)) {
+                PressureNotices.this.due.add(this);
+                LockSupport.unpark(thread);
+            }
+        }
+
+        void tell() {
+            due.set(false);
+            if (isRegistered(this)) {
+                try {
+                    call.run();
+                } catch (Throwable thrown) {
+                    LOG.log(Level.ERROR, "a listener for memory pressure threw", thrown);
+                }
+            }
+        }
+    }
+}

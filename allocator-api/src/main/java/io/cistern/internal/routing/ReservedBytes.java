@@ -1,0 +1,53 @@
+package io.cistern.internal.routing;
+
+import io.cistern.spi.EventSink;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+
+/// What one allocator, with all that it is built on, tells of the memory that it holds, by device.
+///
+/// **Threads.** Any; nothing here waits, since allocators tell under their locks.
+public final class ReservedBytes implements EventSink {
+    private final AtomicLongArray bytes;
+
+    /// 1 once it has told anything.
+    private final AtomicLongArray tells;
+
+    private final AtomicReferenceArray<Meter> meters;
+
+    /// Nothing is told yet.
+    public ReservedBytes(int deviceCount) {
+        bytes = new AtomicLongArray(deviceCount);
+        tells = new AtomicLongArray(deviceCount);
+        meters = new AtomicReferenceArray<>(deviceCount);
+    }
+
+    /// Has a meter looked at whenever the bytes of its device change.
+    void move(int device, Meter meter) {
+        meters.set(device, meter);
+    }
+
+    boolean isTold(int device) {
+        return tells.get(device) != 0;
+    }
+
+    long bytes(int device) {
+        return bytes.get(device);
+    }
+
+    @Override
+    public void segmentAcquired(int device, long address, long byteSize) {}
+
+    @Override
+    public void segmentReleased(int device, long address, long byteSize) {}
+
+    @Override
+    public void reservedChanged(int device, long change) {
+        bytes.addAndGet(device, change);
+        tells.setRelease(device, 1);
+        Meter meter = meters.get(device);
+        if (meter != null) {
+            meter.moved();
+        }
+    }
+}

@@ -1,0 +1,69 @@
+package io.cistern.internal.routing;
+
+import io.cistern.MemoryMeasure;
+import org.jspecify.annotations.Nullable;
+
+/// A number of bytes that the sum of some meters may rise above, which is told once each time.
+///
+/// **Idea.** Whoever moves a meter looks at the sum and at `above`. They differ seldom; then the lock is taken, and
+/// `above` set right until it agrees with a sum that was read after it was written. So the last one who moves either sees
+/// `above` as it was left, or is seen: no state is kept that the sum has left.
+///
+/// A crossing that another thread's free undoes at the same moment may be told or not.
+///
+/// **Threads.** Any; nothing here waits but for the few instructions under the lock.
+public final class Threshold {
+    final int device;
+    private final MemoryMeasure measure;
+    private final long byteSize;
+    private final @Nullable Route only;
+    private final Runnable whenAbove;
+
+    /// What counts here; replaced by [Thresholds].
+    volatile Meter[] meters = {};
+
+    private volatile boolean above;
+
+    /// @param only a route of the allocator that counts alone; null for all of the device
+    /// @param whenAbove told of each crossing, under locks: it must not wait
+    public Threshold(int device, MemoryMeasure measure, long byteSize, @Nullable Route only, Runnable whenAbove) {
+        this.device = device;
+        this.measure = measure;
+        this.byteSize = byteSize;
+        this.only = only;
+        this.whenAbove = whenAbove;
+    }
+
+    boolean counts(Meter meter) {
+        return meter.device == device && (only == null || only.meter == meter);
+    }
+
+    /// What is in use now.
+    public long bytes() {
+        long sum = 0;
+        for (Meter meter : meters) {
+            sum += measure == MemoryMeasure.REQUESTED ? meter.leased() : meter.reserved();
+        }
+        return sum;
+    }
+
+    /// Looks whether the threshold was crossed.
+    void moved() {
+        if (isAbove() != above) {
+            settle();
+        }
+    }
+
+    private boolean isAbove() {
+        return bytes() > byteSize;
+    }
+
+    private synchronized void settle() {
+        for (boolean is = isAbove(); is != above; is = isAbove()) {
+            above = is;
+            if (is) {
+                whenAbove.run();
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+package io.cistern.internal.routing;
+
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/// Which meters count for which [Threshold]s. A meter that is looked at by nobody has an empty list: so thresholds
+/// cost nothing where there are none, and elsewhere only where a lane goes to its meter, some MiB apart.
+public final class Thresholds {
+    private static final Threshold[] NONE = {};
+
+    private final Set<Meter> meters = new LinkedHashSet<>();
+    private final List<Threshold> thresholds = new ArrayList<>();
+
+    synchronized void opened(Meter meter) {
+        meters.add(meter);
+        if (!thresholds.isEmpty()) {
+            thresholds.forEach(this::arrange);
+            arrange(meter);
+        }
+    }
+
+    /// A meter has no routes any more.
+    synchronized void drained(Meter meter) {
+        meters.remove(meter);
+        if (meter.thresholds.length > 0) {
+            meter.thresholds = NONE;
+            thresholds.forEach(this::arrange);
+        }
+    }
+
+    /// Watches for a threshold from now on; tells at once if it is above already.
+    public void add(Threshold threshold) {
+        synchronized (this) {
+            thresholds.add(threshold);
+            arrange(threshold);
+            meters.forEach(this::arrange);
+        }
+        threshold.moved();
+    }
+
+    /// Watches no more.
+    public synchronized void remove(Threshold threshold) {
+        thresholds.remove(threshold);
+        meters.forEach(this::arrange);
+    }
+
+    private void arrange(Threshold threshold) {
+        threshold.meters = meters.stream().filter(threshold::counts).toArray(Meter[]::new);
+    }
+
+    private void arrange(Meter meter) {
+        meter.thresholds =
+                thresholds.stream().filter(threshold -> threshold.counts(meter)).toArray(Threshold[]::new);
+    }
+}

@@ -1,0 +1,81 @@
+package io.cistern.benchmarks;
+
+import io.cistern.DeviceMemory;
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.OutOfMemoryReport;
+import io.cistern.TriedStep;
+import java.util.Arrays;
+import java.util.Locale;
+
+/// What an out of memory costs with many live blocks: the device is filled with small blocks, then with blocks of a
+/// GiB until one fails, which is timed; again some times. What the steps of the ladder took is told apart from the rest,
+/// which is the error and its report; last comes its text.
+///
+/// Arguments: the allocator; live blocks (1,000,000); failures (9). One line of JSON a failure, the first one cold.
+public final class OutOfMemoryCost {
+    private static final long SMALL = 1 << 10;
+    private static final long LARGE = 1L << 30;
+
+    private OutOfMemoryCost() {}
+
+    /// Runs all of it.
+    ///
+    /// @param arguments as above
+    public static void main(String[] arguments) {
+        int live = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 1_000_000;
+        int failures = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 9;
+        try (OpenMemory open = new OpenMemory(arguments[0])) {
+            DeviceMemory memory = open.memory();
+            long stream = open.newStream();
+            long[] blocks = new long[live];
+            for (int i = 0; i < live; i++) {
+                blocks[i] = memory.allocate(SMALL, 0, stream);
+            }
+            long[] large = fill(memory, stream);
+            for (int i = 0; i < failures; i++) {
+                fail(memory, stream, arguments[0], live);
+            }
+            for (long block : large) {
+                memory.free(block, stream);
+            }
+            for (long block : blocks) {
+                memory.free(block, stream);
+            }
+        }
+    }
+
+    /// With blocks of a GiB as far as the driver knows them to fit, so that the first failure is timed.
+    private static long[] fill(DeviceMemory memory, long stream) {
+        long free = memory.driver().memory().freeBytes(0);
+        long[] large = new long[(int) (free / LARGE)];
+        int count = 0;
+        while (count < large.length - 1) {
+            large[count++] = memory.allocate(LARGE, 0, stream);
+        }
+        return Arrays.copyOf(large, count);
+    }
+
+    private static void fail(DeviceMemory memory, long stream, String spec, int live) {
+        long begun = System.nanoTime();
+        try {
+            memory.free(memory.allocate(2 * LARGE, 0, stream), stream);
+            throw new IllegalStateException("the device has more memory than it says");
+        } catch (DeviceOutOfMemoryException full) {
+            long whole = System.nanoTime() - begun;
+            OutOfMemoryReport report = full.report().orElseThrow();
+            long steps = full.steps().stream().mapToLong(TriedStep::nanos).sum();
+            begun = System.nanoTime();
+            int lines = report.text().split("\n").length;
+            System.out.printf(
+                    Locale.ROOT,
+                    "{\"allocator\": \"%s\", \"row\": \"out of memory\", \"live_blocks\": %d, \"millis\": %.2f, "
+                            + "\"millis_in_steps\": %.2f, \"millis_text\": %.2f, \"lines\": %d}%n",
+                    spec,
+                    live,
+                    whole / 1e6,
+                    steps / 1e6,
+                    (System.nanoTime() - begun) / 1e6,
+                    lines);
+        }
+    }
+}

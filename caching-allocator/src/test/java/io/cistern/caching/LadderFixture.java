@@ -1,0 +1,85 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.DeviceMemory;
+import io.cistern.DeviceMemoryBuilder;
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.LadderStep;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.SegmentSourceProvider;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.ServiceLoader;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+
+/// A simulated GPU of 256 MiB with two streams, and device memory with some steps of the ladder.
+abstract class LadderFixture {
+    static final int DEVICE = 0;
+    static final long MIB = 1 << 20;
+    static final long MOST = 200 * MIB;
+
+    final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(1).capacityBytes(256 * MIB).build();
+    final long stream = gpu.streams().create(DEVICE);
+    final long other = gpu.streams().create(DEVICE);
+    private final Deque<DeviceMemory> opened = new ArrayDeque<>();
+
+    /// A request that a situation makes only one step serve. What else the situation allocates is freed if it fails.
+    interface Request {
+        long in(DeviceMemory memory) throws InterruptedException;
+    }
+
+    @AfterEach
+    void close() {
+        opened.forEach(DeviceMemory::close);
+        opened.clear();
+        assertThat(gpu.misuses()).isEmpty();
+    }
+
+    DeviceMemory open(Set<LadderStep> steps) {
+        return open(DeviceMemory.builder(gpu).ladder(steps));
+    }
+
+    DeviceMemory open(DeviceMemoryBuilder builder) {
+        List<AllocatorProvider> allocators = ServiceLoader.load(AllocatorProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
+        List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
+        DeviceMemory memory = builder.catalog(Catalog.of(allocators, sources)).open();
+        opened.push(memory);
+        return memory;
+    }
+
+    /// Fails with all steps but one, and not with all.
+    void assertOnly(LadderStep step, Request request) throws InterruptedException {
+        assertFails(EnumSet.complementOf(EnumSet.of(step)), request);
+        assertServes(EnumSet.allOf(LadderStep.class), request);
+    }
+
+    /// Fails without any step, and not with this one alone.
+    void assertAlone(LadderStep step, Request request) throws InterruptedException {
+        assertFails(Set.of(), request);
+        assertServes(EnumSet.of(step), request);
+    }
+
+    void assertFails(Set<LadderStep> steps, Request request) {
+        DeviceMemory lacking = open(steps);
+        assertThatThrownBy(() -> request.in(lacking)).isInstanceOf(DeviceOutOfMemoryException.class);
+        close();
+    }
+
+    void assertServes(Set<LadderStep> steps, Request request) throws InterruptedException {
+        DeviceMemory memory = open(steps);
+        memory.free(request.in(memory), stream);
+        close();
+    }
+}

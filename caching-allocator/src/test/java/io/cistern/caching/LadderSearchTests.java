@@ -1,0 +1,92 @@
+package io.cistern.caching;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.LadderStep;
+import io.cistern.MemoryPool;
+import io.cistern.TrimMode;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/// The steps that only look for memory that the cache has already: each where it alone helps.
+final class LadderSearchTests extends LadderFixture {
+    /// What lanes keep also while pages are missing.
+    private static final long SMALL = 8 << 10;
+
+    private static List<Long> fill(DeviceMemory memory, long byteSize, long stream) {
+        List<Long> blocks = new ArrayList<>();
+        try {
+            while (true) {
+                blocks.add(memory.allocate(byteSize, DEVICE, stream));
+            }
+        } catch (DeviceOutOfMemoryException full) {
+            return blocks;
+        }
+    }
+
+    /// What a lane holds is not worth taking for a page, but when there is no page.
+    @Test
+    void aBlockInAnotherThreadsLaneIsFound() throws InterruptedException {
+        assertAlone(LadderStep.OTHER_LANES, memory -> {
+            memory.setCurrent("caching");
+            List<Long> blocks = fill(memory, SMALL, stream);
+            Thread freeing = Thread.ofPlatform().start(() -> memory.free(blocks.removeLast(), stream));
+            freeing.join();
+            try {
+                return memory.allocate(SMALL, DEVICE, stream);
+            } finally {
+                blocks.forEach(block -> memory.free(block, stream));
+            }
+        });
+    }
+
+    /// While the driver is asked in vain, another stream gets past its use of a block.
+    @Test
+    void aFencePassesWhileTheDriverIsAsked() throws InterruptedException {
+        assertAlone(LadderStep.PASSED_FENCES, memory -> {
+            long[] left = {MOST};
+            try (MemoryPool pool = MemoryPool.builder(memory)
+                    .functions(
+                            (byteSize, device) -> {
+                                if (byteSize <= left[0]) {
+                                    left[0] -= byteSize;
+                                    return gpu.memory().allocate(device, byteSize);
+                                }
+                                gpu.streams().synchronize(device, other);
+                                return 0;
+                            },
+                            (address, byteSize, device) -> {
+                                left[0] += byteSize;
+                                gpu.memory().free(device, address);
+                            })
+                    .open()) {
+                long block = pool.allocate(MOST, DEVICE, stream);
+                gpu.copies().fillBytes(DEVICE, block, (byte) 1, MOST, other);
+                memory.recordUse(block, other);
+                memory.free(block, stream);
+                return pool.allocate(MOST, DEVICE, stream);
+            }
+        });
+    }
+
+    /// The cache had more before than it has now, and would buy that again rather than move pages.
+    @Test
+    void idlePagesAreMovedWhereNoneCanBeBought() throws InterruptedException {
+        assertAlone(LadderStep.IDLE_PAGES, memory -> {
+            Allocator direct = memory.open("direct");
+            Allocator cache = memory.setCurrent("caching");
+            memory.free(cache.allocate(MOST, DEVICE, stream), stream);
+            cache.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+            long taken = direct.allocate(100 * MIB, DEVICE, stream);
+            memory.free(cache.allocate(100 * MIB, DEVICE, other), other);
+            gpu.streams().synchronize(DEVICE, other);
+            try {
+                return cache.allocate(100 * MIB, DEVICE, stream);
+            } finally {
+                memory.free(taken, stream);
+            }
+        });
+    }
+}

@@ -1,0 +1,204 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.Allocator;
+import io.cistern.MemoryMeasure;
+import io.cistern.MemoryPool;
+import io.cistern.TrimMode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/// Listeners of thresholds and of the driver's budget.
+final class ThresholdTests extends PoolFixture {
+    private static final long THRESHOLD = 100 * MIB;
+    private final BlockingQueue<Long> heard = new LinkedBlockingQueue<>();
+
+    ThresholdTests() {
+        super(1024 * MIB);
+        memory.setCurrent("caching");
+    }
+
+    private void hear(int device, long threshold, long byteSize) {
+        heard.add(byteSize);
+    }
+
+    private Long next() throws InterruptedException {
+        return heard.poll(10, TimeUnit.SECONDS);
+    }
+
+    /// Since calls come on one thread in their order, a later crossing shows that there was none before.
+    private void assertNothingWasHeard() throws InterruptedException {
+        CountDownLatch called = new CountDownLatch(1);
+        Runnable end = memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, 0, (_, _, _) -> called.countDown());
+        memory.free(memory.allocate(MIB, DEVICE, stream), stream);
+        assertThat(called.await(10, TimeUnit.SECONDS)).isTrue();
+        end.run();
+        assertThat(heard).isEmpty();
+    }
+
+    @Test
+    void eachCrossingIsToldOnce() throws InterruptedException {
+        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        long first = memory.allocate(THRESHOLD, DEVICE, stream);
+        long second = memory.allocate(4 * MIB, DEVICE, stream);
+        assertThat(next()).isEqualTo(THRESHOLD + 4 * MIB);
+        long third = memory.allocate(50 * MIB, DEVICE, stream);
+        memory.free(third, stream);
+        memory.free(first, stream); // below: from here on it counts again
+        assertThat(heard).isEmpty();
+        first = memory.allocate(THRESHOLD, DEVICE, stream);
+        assertThat(next()).isGreaterThan(THRESHOLD);
+        memory.free(second, stream);
+        memory.free(first, stream);
+        assertThat(heard).isEmpty();
+    }
+
+    @Test
+    void whatIsAboveAlreadyIsToldAtOnce() throws InterruptedException {
+        long block = memory.allocate(THRESHOLD + 1, DEVICE, stream);
+        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        assertThat(next()).isEqualTo(THRESHOLD + 1);
+        memory.free(block, stream);
+    }
+
+    @Test
+    void smallBlocksAreNeverToldTooLate() throws InterruptedException {
+        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, 16 * MIB, this::hear);
+        List<Long> blocks = new ArrayList<>();
+        while (blocks.size() * 1024 <= 16 * MIB) {
+            blocks.add(memory.allocate(1024, DEVICE, stream));
+        }
+        assertThat(next()).isGreaterThan(16 * MIB);
+        blocks.forEach(block -> memory.free(block, stream));
+    }
+
+    @Test
+    void aDeviceCountsAllAllocatorsAndAnAllocatorItself() throws InterruptedException {
+        Allocator other = memory.open("caching");
+        BlockingQueue<Long> ofOther = new LinkedBlockingQueue<>();
+        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        other.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, (_, _, bytes) -> ofOther.add(bytes));
+        long mine = memory.allocate(60 * MIB, DEVICE, stream);
+        long its = other.allocate(60 * MIB, DEVICE, stream);
+        assertThat(next()).isEqualTo(120 * MIB);
+        assertThat(ofOther).isEmpty();
+        long more = other.allocate(60 * MIB, DEVICE, stream);
+        assertThat(ofOther.poll(10, TimeUnit.SECONDS)).isEqualTo(120 * MIB);
+        for (long block : new long[] {mine, its, more}) {
+            memory.free(block, stream);
+        }
+        assertThat(heard).isEmpty();
+    }
+
+    @Test
+    void anAllocatorOpenedLaterCountsToo() throws InterruptedException {
+        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        try (MemoryPool later = memory.pool("caching")) {
+            long block = later.allocate(THRESHOLD + 1, DEVICE, stream);
+            assertThat(next()).isEqualTo(THRESHOLD + 1);
+            memory.free(block, stream);
+        }
+        assertNothingWasHeard();
+    }
+
+    @Test
+    void idleMemoryCountsAsReserved() throws InterruptedException {
+        try (MemoryPool pool = memory.pool("caching:source=linear")) {
+            pool.onThreshold(DEVICE, MemoryMeasure.RESERVED, THRESHOLD, this::hear);
+            memory.free(pool.allocate(90 * MIB, DEVICE, stream), stream);
+            long other = gpu.streams().create(DEVICE);
+            long block = pool.allocate(60 * MIB, DEVICE, other);
+            assertThat(pool.reservedBytes(DEVICE).orElseThrow()).isGreaterThan(THRESHOLD);
+            assertThat(next()).isEqualTo(pool.reservedBytes(DEVICE).orElseThrow());
+            memory.free(block, other);
+            pool.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+            block = pool.allocate(THRESHOLD + MIB, DEVICE, stream);
+            assertThat(next()).as("after it went below").isGreaterThan(THRESHOLD);
+            memory.free(block, stream);
+        }
+    }
+
+    @Test
+    void anAllocatorThatTellsNothingCountsWithWhatIsRequested() throws InterruptedException {
+        Allocator direct = memory.open("direct");
+        direct.onThreshold(DEVICE, MemoryMeasure.RESERVED, THRESHOLD, this::hear);
+        long block = direct.allocate(THRESHOLD + MIB, DEVICE, stream);
+        assertThat(next()).isEqualTo(THRESHOLD + MIB);
+        memory.free(block, stream);
+    }
+
+    @Test
+    void aListenerMayAllocateFreeAndThrow() throws InterruptedException {
+        AtomicLong spare = new AtomicLong(memory.allocate(60 * MIB, DEVICE, stream));
+        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, (device, _, byteSize) -> {
+            memory.free(spare.getAndSet(0), stream);
+            memory.free(memory.allocate(MIB, device, stream), stream);
+            heard.add(byteSize);
+            throw new IllegalStateException("thrown by the test");
+        });
+        long block = memory.allocate(60 * MIB, DEVICE, stream);
+        assertThat(next()).isEqualTo(120 * MIB);
+        long again = memory.allocate(60 * MIB, DEVICE, stream);
+        assertThat(next()).isGreaterThanOrEqualTo(120 * MIB);
+        memory.free(block, stream);
+        memory.free(again, stream);
+    }
+
+    @Test
+    void whoEndedIsNotCalled() throws InterruptedException {
+        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear).run();
+        memory.free(memory.allocate(THRESHOLD + 1, DEVICE, stream), stream);
+        assertNothingWasHeard();
+    }
+
+    @Test
+    void noCrossingIsLostBetweenThreads() throws InterruptedException {
+        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        for (int round = 0; round < 200; round++) {
+            Thread[] threads = new Thread[4];
+            for (int i = 0; i < threads.length; i++) {
+                threads[i] = Thread.ofPlatform().start(() -> {
+                    memory.free(memory.allocate(40 * MIB, DEVICE, stream), stream);
+                    memory.free(memory.allocate(50 * MIB, DEVICE, stream), stream);
+                });
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            Thread.sleep(1);
+            heard.clear();
+            long block = memory.allocate(THRESHOLD + 1, DEVICE, stream);
+            assertThat(next()).as("round %d", round).isGreaterThan(THRESHOLD);
+            memory.free(block, stream);
+        }
+    }
+
+    @Test
+    void theDriversBudgetIsHeardOf() throws InterruptedException {
+        Runnable end = memory.onOverBudget(DEVICE, (_, over) -> heard.add(over));
+        long block = memory.allocate(200 * MIB, DEVICE, stream);
+        gpu.setMemoryBudget(DEVICE, 50 * MIB);
+        assertThat(next()).isGreaterThanOrEqualTo(150 * MIB);
+        end.run();
+        gpu.setMemoryBudget(DEVICE, 1024 * MIB);
+        gpu.setMemoryBudget(DEVICE, 50 * MIB);
+        assertNothingWasHeard();
+        memory.free(block, stream);
+    }
+
+    @Test
+    void aNegativeThresholdIsRefused() {
+        assertThatThrownBy(() -> memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, -1, this::hear))
+                .isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> memory.onThreshold(1, MemoryMeasure.REQUESTED, 1, this::hear))
+                .isInstanceOf(IndexOutOfBoundsException.class);
+    }
+}

@@ -1,0 +1,107 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.DriverCall;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
+
+/// Those who want to hear from the driver that the process is over its budget. One stub for all, as for
+/// [host functions][HostFunctions]; the caller's word is the key of whom to tell.
+///
+/// ```
+/// CUasyncNotificationInfo   type 0 (int, 1: over budget) · bytesOverBudget 8 (long)
+/// CUasyncCallback           void (CUasyncNotificationInfo *, void *userData, CUasyncCallbackHandle)
+/// ```
+final class BudgetNotices {
+    /// `CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET`
+    static final int OVER_BUDGET = 1;
+
+    static final long INFO_BYTES = 16;
+    static final long OVER = 8;
+
+    private static final ConcurrentMap<Long, LongConsumer> LISTENING = new ConcurrentHashMap<>();
+    private static final AtomicLong LAST_KEY = new AtomicLong();
+
+    /// Made when first needed.
+    private static final class Stub {
+        static final long ENTRY_POINT = make();
+
+        @SuppressWarnings("restricted")
+        private static long make() {
+            try {
+                MethodType type = MethodType.methodType(void.class, MemorySegment.class, long.class, long.class);
+                return Linker.nativeLinker()
+                        .upcallStub(
+                                MethodHandles.lookup().findStatic(BudgetNotices.class, "told", type),
+                                FunctionDescriptor.ofVoid(
+                                        ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG),
+                                Arena.global())
+                        .address();
+            } catch (ReflectiveOperationException e) {
+                throw new LinkageError("BudgetNotices.told", e);
+            }
+        }
+    }
+
+    private final Contexts contexts;
+    private final DriverFunction register;
+    private final DriverFunction unregister;
+
+    /// By the driver's handle, the key.
+    private final ConcurrentMap<Long, Long> keys = new ConcurrentHashMap<>();
+
+    BudgetNotices(DriverLibrary library, Contexts contexts) {
+        this.contexts = contexts;
+        register = library.function(DriverCall.DEVICE_REGISTER_ASYNC_NOTIFICATION, "ILLL");
+        unregister = library.function(DriverCall.DEVICE_UNREGISTER_ASYNC_NOTIFICATION, "IL");
+    }
+
+    long register(int device, LongConsumer whenOver) {
+        int handle = contexts.handle(register, device);
+        long key = LAST_KEY.incrementAndGet();
+        LISTENING.put(key, whenOver);
+        boolean registered = false;
+        try (Frame frame = Frame.acquire()) {
+            int code = register.call(handle, Stub.ENTRY_POINT, key, frame.zeroedOut());
+            register.check(code, "device", device);
+            keys.put(frame.outLong(), key);
+            registered = true;
+            return frame.outLong();
+        } finally {
+            if (!registered) {
+                LISTENING.remove(key);
+            }
+        }
+    }
+
+    void unregister(int device, long registration) {
+        int handle = contexts.handle(unregister, device);
+        unregister.check(unregister.call(handle, registration), "device, registration", device, registration);
+        Long key = keys.remove(registration);
+        if (key != null) {
+            LISTENING.remove(key);
+        }
+    }
+
+    /// Called from C. What is thrown here would end the JVM.
+    @SuppressWarnings({"restricted", "unused"})
+    private static void told(MemorySegment info, long key, long registration) {
+        try {
+            MemorySegment read = info.reinterpret(INFO_BYTES);
+            LongConsumer listener = LISTENING.get(key);
+            if (listener != null && read.get(ValueLayout.JAVA_INT, 0) == OVER_BUDGET) {
+                listener.accept(read.get(ValueLayout.JAVA_LONG, OVER));
+            }
+        } catch (Throwable thrown) {
+            HostFunctions.log(thrown);
+        }
+    }
+}
