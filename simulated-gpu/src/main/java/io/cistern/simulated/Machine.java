@@ -27,7 +27,7 @@ final class Machine implements AutoCloseable {
     private static final Set<DriverCall> WITHOUT_CONTEXT =
             EnumSet.range(DriverCall.INIT, DriverCall.CONTEXT_GET_CURRENT);
     /// Calls that ask a device and make no context.
-    private static final Set<DriverCall> OF_DEVICES = EnumSet.range(DriverCall.INIT, DriverCall.PRIMARY_CONTEXT_RETAIN);
+    private static final Set<DriverCall> OF_DEVICES = EnumSet.range(DriverCall.INIT, DriverCall.DEVICE_GET_ATTRIBUTE);
 
     /// How often a waiting thread looks at a closed gate in real time.
     private static final long POLL_MICROS = 50;
