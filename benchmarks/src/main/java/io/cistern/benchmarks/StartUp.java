@@ -9,7 +9,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -81,25 +80,26 @@ public final class StartUp {
         String all = "-Dcistern.plugins=" + plugins;
         Path cache = folder.resolve("ten.aot");
         start(FirstAllocation.class, List.of(all, "-XX:AOTCacheOutput=" + cache));
-        Map<String, List<String>> ways = new LinkedHashMap<>();
-        ways.put("no plug-in", List.of());
-        ways.put("ten plug-ins", List.of(all));
+        List<Way> ways = new ArrayList<>();
+        ways.add(new Way("empty main", EmptyMain.class, List.of(), new double[rounds]));
+        ways.add(new Way("no plug-in", FirstAllocation.class, List.of(), new double[rounds]));
+        ways.add(new Way("ten plug-ins", FirstAllocation.class, List.of(all), new double[rounds]));
         if (Files.exists(cache)) {
-            ways.put("ten plug-ins, AOT cache", List.of(all, "-XX:AOTCache=" + cache));
+            List<String> options = List.of(all, "-XX:AOTCache=" + cache);
+            ways.add(new Way("ten plug-ins, AOT cache", FirstAllocation.class, options, new double[rounds]));
         }
-        Map<String, double[]> millis = new LinkedHashMap<>();
-        ways.keySet().forEach(way -> millis.put(way, new double[rounds]));
-        double[] empty = new double[rounds];
         for (int round = -1; round < rounds; round++) { // The first is for the file cache.
-            int at = Math.max(round, 0);
-            empty[at] = run(EmptyMain.class, List.of());
-            for (Map.Entry<String, List<String>> way : ways.entrySet()) {
-                millis.get(way.getKey())[at] = run(FirstAllocation.class, way.getValue());
+            for (Way way : ways) {
+                way.millis()[Math.max(round, 0)] = run(way.program(), way.options());
             }
         }
-        print("empty main", empty, empty);
-        millis.forEach((way, measured) -> print(way, measured, empty));
+        for (Way way : ways) {
+            print(way.name(), way.millis(), ways.getFirst().millis());
+        }
     }
+
+    /// One way to start.
+    private record Way(String name, Class<?> program, List<String> options, double[] millis) {}
 
     /// Milliseconds of the whole process.
     private double run(Class<?> program, List<String> options) throws IOException, InterruptedException {
