@@ -47,7 +47,7 @@ public class BufferBenchmark {
                         SimulatedGpu.builder().costs(CallCosts.free()).build())
                 .open();
         memory.setCurrent(memory.open("none", new SpacedAllocator()));
-        whole = DeviceBuffer.allocate(memory, 1 << 20, 0, STREAM);
+        whole = DeviceBuffer.ofForeign(memory, 0x5f00_0000_0000L, 1 << 20, 0, STREAM);
         confined = DeviceArena.builder(memory)
                 .from(memory.open("arena", new NoAllocator()))
                 .firstBytes(ARENA_BYTES)

@@ -8,8 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.LinkedHashMap;
+import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -81,25 +80,29 @@ public final class StartUp {
         String all = "-Dcistern.plugins=" + plugins;
         Path cache = folder.resolve("ten.aot");
         start(FirstAllocation.class, List.of(all, "-XX:AOTCacheOutput=" + cache));
-        Map<String, List<String>> ways = new LinkedHashMap<>();
-        ways.put("no plug-in", List.of());
-        ways.put("ten plug-ins", List.of(all));
+        List<Way> ways = new ArrayList<>();
+        ways.add(new Way("empty main", EmptyMain.class, List.of(), new ArrayList<>()));
+        ways.add(new Way("no plug-in", FirstAllocation.class, List.of(), new ArrayList<>()));
+        ways.add(new Way("ten plug-ins", FirstAllocation.class, List.of(all), new ArrayList<>()));
         if (Files.exists(cache)) {
-            ways.put("ten plug-ins, AOT cache", List.of(all, "-XX:AOTCache=" + cache));
+            List<String> options = List.of(all, "-XX:AOTCache=" + cache);
+            ways.add(new Way("ten plug-ins, AOT cache", FirstAllocation.class, options, new ArrayList<>()));
         }
-        Map<String, double[]> millis = new LinkedHashMap<>();
-        ways.keySet().forEach(way -> millis.put(way, new double[rounds]));
-        double[] empty = new double[rounds];
         for (int round = -1; round < rounds; round++) { // The first is for the file cache.
-            int at = Math.max(round, 0);
-            empty[at] = run(EmptyMain.class, List.of());
-            for (Map.Entry<String, List<String>> way : ways.entrySet()) {
-                millis.get(way.getKey())[at] = run(FirstAllocation.class, way.getValue());
+            for (Way way : ways) {
+                double millis = run(way.program(), way.options());
+                if (round >= 0) {
+                    way.millis().add(millis);
+                }
             }
         }
-        print("empty main", empty, empty);
-        millis.forEach((way, measured) -> print(way, measured, empty));
+        for (Way way : ways) {
+            print(way, ways.getFirst());
+        }
     }
+
+    /// One way to start.
+    private record Way(String name, Class<?> program, List<String> options, List<Double> millis) {}
 
     /// Milliseconds of the whole process.
     private double run(Class<?> program, List<String> options) throws IOException, InterruptedException {
@@ -125,20 +128,20 @@ public final class StartUp {
         return process.start().waitFor();
     }
 
-    private static void print(String way, double[] millis, double[] empty) {
+    private static void print(Way way, Way empty) {
         System.out.printf(
                 Locale.ROOT,
-                "{\"started\":\"%s\",\"millis\":%.0f,\"fastest\":%.0f,\"overEmpty\":%.0f,\"fastestOverEmpty\":%.0f}%n",
-                way,
-                median(millis),
-                millis[0],
-                median(millis) - median(empty),
-                millis[0] - empty[0]);
+                "{\"started\":\"%s\",\"millis\":%.0f,\"fastest\":%.0f,\"overEmpty\":%.0f,"
+                        + "\"fastestOverEmpty\":%.0f}%n",
+                way.name(),
+                median(way.millis()),
+                Collections.min(way.millis()),
+                median(way.millis()) - median(empty.millis()),
+                Collections.min(way.millis()) - Collections.min(empty.millis()));
     }
 
-    private static double median(double[] values) {
-        Arrays.sort(values);
-        return values[values.length / 2];
+    private static double median(List<Double> values) {
+        return values.stream().sorted().toList().get(values.size() / 2);
     }
 
     private static void pack(Path jar, Map<String, byte[]> entries) throws IOException {
