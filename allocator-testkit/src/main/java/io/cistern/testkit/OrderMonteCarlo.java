@@ -2,6 +2,7 @@ package io.cistern.testkit;
 
 import io.cistern.spi.Catalog;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -70,7 +71,8 @@ public final class OrderMonteCarlo {
                     })
                     .get();
         } catch (ExecutionException failed) {
-            throw new AssertionError(failed.getCause().getMessage(), failed.getCause());
+            Throwable why = Objects.requireNonNull(failed.getCause());
+            throw new AssertionError(why.getMessage(), why);
         }
     }
 
