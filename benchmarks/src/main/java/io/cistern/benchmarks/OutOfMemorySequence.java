@@ -14,12 +14,12 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.Collectors;
 
-/// A sequence of allocations and frees at the device's true capacity, drawn from a seed: which of them are served.
-/// `oom_peers.py` does the same sequence with PyTorch. More is wanted than there is from some point on, so each allocator
-/// refuses some requests; the fewer, the better it puts its memory together.
+/// A sequence of allocations and frees at the device's true capacity, drawn from a seed: which of them are
+/// served. `oom_peers.py` does the same sequence with PyTorch. More is wanted than there is from some point on,
+/// so each allocator refuses some requests; the fewer, the better it puts its memory together.
 ///
-/// Arguments: the allocator; a file for the sequence (`a,ID,BYTES` and `f,ID`), which is read if it is there; the seed (1).
-/// One line of JSON; reports of the first refusal on standard error.
+/// Arguments: the allocator; a file for the sequence (`a,ID,BYTES` and `f,ID`), which is read if it is there;
+/// the seed (1). One line of JSON; reports of the first refusal on standard error.
 public final class OutOfMemorySequence {
     private static final int OPERATIONS = 1200;
 

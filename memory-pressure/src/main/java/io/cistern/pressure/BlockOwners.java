@@ -4,9 +4,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Which thread allocated a block, by the block's address, without an object a block.
 ///
-/// **Layout.** [#STRIPES] tables, chosen by the address, each of two arrays: addresses (0: free) and owners. An entry stands
-/// at its hash or behind it, with no free place between (linear probing); what is taken away is filled from behind. A table
-/// that is half full is doubled.
+/// **Layout.** [#STRIPES] tables, chosen by the address, each of two arrays: addresses (0: free) and owners. An
+/// entry stands at its hash or behind it, with no free place between (linear probing); what is taken away is
+/// filled from behind. A table that is half full is doubled.
 ///
 /// **Invariant**, for each table: count = places that are not free ≤ length / 2.
 ///

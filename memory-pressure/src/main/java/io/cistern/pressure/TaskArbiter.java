@@ -34,8 +34,8 @@ import java.util.List;
 /// so][#outside].
 ///
 /// **Cost.** Outside tasks: a thread-local read for an allocation, for a free two reads, and once tasks have run
-/// a look into a table. In tasks: an entry of that table for each block, so that what a task holds is known whoever
-/// frees it. A pair makes no garbage.
+/// a look into a table. In tasks: an entry of that table for each block, so that what a task holds is known
+/// whoever frees it. A pair makes no garbage.
 ///
 /// **Threads and streams.** As [DeviceAllocator] says; an allocation in a task may wait, and a virtual thread
 /// leaves its carrier meanwhile.

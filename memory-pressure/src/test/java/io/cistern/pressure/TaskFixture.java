@@ -1,6 +1,5 @@
 package io.cistern.pressure;
 
-
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
