@@ -69,8 +69,8 @@ public final class Allocator implements AutoCloseable {
         this.undrained = new AtomicInteger(routes.length);
         this.atReset = new AtomicReferenceArray<>(routes.length);
         for (int device = 0; device < routes.length; device++) {
-            routes[device] = router.open(
-                    spec.text(), device, maker, reserved, memory.budgets(device, limit), this::drained);
+            routes[device] =
+                    router.open(spec.text(), device, maker, reserved, memory.budgets(device, limit), this::drained);
             atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
         }
         this.limited = new LimitedRoutes(router, routes, device -> memory.budgets(device, limit), this::drained);

@@ -132,8 +132,8 @@ final class Captures implements CaptureRoutes {
         return false;
     }
 
-    /// Whether a route leads to memory that all captures under way on its device share, so that it does not matter in
-    /// which of them a stream is.
+    /// Whether a route leads to memory that all captures under way on its device share, so that it does not
+    /// matter in which of them a stream is.
     private boolean isOfAll(Route route) {
         for (StreamCapture capture : underWay) {
             if (capture.device == route.device() && !capture.memory.owns(route)) {

@@ -392,21 +392,21 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
 
     /// As the other, in a step of the listener's choice.
     ///
-    /// @param step [LadderStep#CALLBACKS] for what the program can spare; [LadderStep#SPILL] for what is only put
-    ///     elsewhere and will be wanted again: asked when idle memory of all others did not do, by one thread a device at
-    ///     a time
+    /// @param step [LadderStep#CALLBACKS] for what the program can spare; [LadderStep#SPILL] for what is only
+    ///     put elsewhere and will be wanted again: asked when idle memory of all others did not do, by one
+    ///     thread a device at a time
     /// @return ends that
     /// @throws IllegalArgumentException for another step
     public Runnable onMemoryPressure(LadderStep step, MemoryPressureListener listener) {
         return ladder.add(step, listener);
     }
 
-    /// Has a listener called when what is in use on a device rises above a threshold, by all allocators and pools
-    /// together: once each time, again after it was at or below. It is told at once if it is above already. Crossings
-    /// while a call is due or under way are told by one more call.
+    /// Has a listener called when what is in use on a device rises above a threshold, by all allocators and
+    /// pools together: once each time, again after it was at or below. It is told at once if it is above
+    /// already. Crossings while a call is due or under way are told by one more call.
     ///
-    /// It is looked at where a thread's credit with the meter ends, which is some MiB apart, or memory is obtained or goes
-    /// back: so the path of most allocations knows nothing of it.
+    /// It is looked at where a thread's credit with the meter ends, which is some MiB apart, or memory is
+    /// obtained or goes back: so the path of most allocations knows nothing of it.
     ///
     /// @param byteSize the threshold, at least 0
     /// @return ends that; a call that has begun may go on
@@ -420,8 +420,8 @@ public final class DeviceMemory extends OpenAllocators implements AutoCloseable 
     /// (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). Whether there are budgets is the system's business.
     ///
     /// @return ends that; a call that has begun may go on
-    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver can't tell, as
-    ///     [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] says with the reason
+    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver can't
+    ///     tell, as [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] says with the reason
     /// @throws IndexOutOfBoundsException if there is no such device
     public Runnable onOverBudget(int device, OverBudgetListener listener) {
         return notices.onOverBudget(checked(device), listener);

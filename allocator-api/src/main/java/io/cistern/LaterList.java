@@ -4,7 +4,8 @@ import java.util.AbstractList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// A list that is made when it is first read, once: by the reader, or by somebody whom the reader then waits for.
+/// A list that is made when it is first read, once: by the reader, or by somebody whom the reader then waits
+/// for.
 ///
 /// **Threads.** Any.
 abstract class LaterList<T> extends AbstractList<T> {

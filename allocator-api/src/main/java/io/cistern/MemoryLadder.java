@@ -14,19 +14,20 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /// What the framework tries when an allocator has no memory for a request, after the allocator's own steps: graphs
-/// that are gone → callbacks → pools that lend → other allocators' idle memory → spilling → frees of other threads, for
-/// a while. After each that gave something the allocator is asked again.
+/// that are gone → callbacks → pools that lend → other allocators' idle memory → spilling → frees of other
+/// threads, for a while. After each that gave something the allocator is asked again.
 ///
-/// **No livelock.** Steps that take memory from others are taken by one thread a device at a time, and who had to wait for
-/// that asks again first: threads that fail together would else give back what the others have just obtained. Each is
-/// taken once; only who waits for frees takes from others again, when there were some, and after each attempt in vain
-/// waits twice as long: so those who wait leave those who go on more and more time.
+/// **No livelock.** Steps that take memory from others are taken by one thread a device at a time, and who had
+/// to wait for that asks again first: threads that fail together would else give back what the others have just
+/// obtained. Each is taken once; only who waits for frees takes from others again, when there were some, and
+/// after each attempt in vain waits twice as long: so those who wait leave those who go on more and more time.
 ///
 /// A request that a limit refused gets only the steps after which less is charged to it.
 ///
 /// **Threads.** Any.
 final class MemoryLadder {
-    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver take.
+    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver
+    /// take.
     private static final long PAUSE_NANOS = 100_000;
 
     /// At last: still short for people.
@@ -237,7 +238,9 @@ final class MemoryLadder {
             waits = true;
             long pause = PAUSE_NANOS;
             for (long seen = frees();
-                    address == 0 && System.nanoTime() < deadline && !Thread.currentThread().isInterrupted(); ) {
+                    address == 0
+                            && System.nanoTime() < deadline
+                            && !Thread.currentThread().isInterrupted(); ) {
                 LockSupport.parkNanos(pause);
                 long now = frees();
                 if (now != seen) {

@@ -9,12 +9,12 @@ import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/// Asks the system which other processes hold memory of a device. That takes tens of milliseconds (the management library
-/// is loaded and initialised), so it is asked on a thread of its own when a report is made, and who reads the answer waits
-/// for it.
+/// Asks the system which other processes hold memory of a device. That takes tens of milliseconds (the
+/// management library is loaded and initialised), so it is asked on a thread of its own when a report is made,
+/// and who reads the answer waits for it.
 ///
-/// No lambdas here nor in [ReportMaker]: out of memory comes once in many programs, and linking half a dozen costs more
-/// than all else of a report.
+/// No lambdas here nor in [ReportMaker]: out of memory comes once in many programs, and linking half a dozen
+/// costs more than all else of a report.
 ///
 /// **Threads.** Any.
 final class OtherProcesses {

@@ -13,8 +13,8 @@ import java.util.OptionalLong;
 /// @param totalBytes of the device; empty if it could not be asked
 /// @param allocators the allocators and pools of this process, the one that was asked first
 /// @param steps what was tried
-/// @param processes other processes that hold memory of the device, if the system tells. It was asked meanwhile, which
-///     takes it some time: who reads this list, the advice, or the text first waits for its answer
+/// @param processes other processes that hold memory of the device, if the system tells. It was asked meanwhile,
+///     which takes it some time: who reads this list, the advice, or the text first waits for its answer
 /// @param advice what would help here
 public record OutOfMemoryReport(
         long byteSize,

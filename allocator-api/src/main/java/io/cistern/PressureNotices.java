@@ -14,9 +14,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/// Calls those who want to hear of thresholds and of the driver's budget, on one thread, which is there while anybody
-/// does. Whoever sees a crossing may be an allocation half done, hold an allocator's locks, or be a thread of the driver:
-/// it puts a notice onto a queue and wakes the thread, no more.
+/// Calls those who want to hear of thresholds and of the driver's budget, on one thread, which is there while
+/// anybody does. Whoever sees a crossing may be an allocation half done, hold an allocator's locks, or be a
+/// thread of the driver: it puts a notice onto a queue and wakes the thread, no more.
 ///
 /// **Threads.** Any.
 final class PressureNotices {
@@ -68,7 +68,8 @@ final class PressureNotices {
     private synchronized void register(Notice notice) {
         registered.add(notice);
         if (thread == null) {
-            Thread serving = Thread.ofPlatform().daemon().name("cistern-pressure").unstarted(this::serve);
+            Thread serving =
+                    Thread.ofPlatform().daemon().name("cistern-pressure").unstarted(this::serve);
             thread = serving;
             serving.start();
         }

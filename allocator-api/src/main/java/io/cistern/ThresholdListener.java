@@ -3,8 +3,8 @@ package io.cistern;
 /// Hears that memory in use rose above a [threshold][DeviceMemory#onThreshold].
 @FunctionalInterface
 public interface ThresholdListener {
-    /// Acts on it. Called on a thread of its own, one call at a time, outside all locks: it may allocate, free, trim and
-    /// wait. What it throws is logged.
+    /// Acts on it. Called on a thread of its own, one call at a time, outside all locks: it may allocate, free,
+    /// trim and wait. What it throws is logged.
     ///
     /// @param device the device
     /// @param thresholdBytes the threshold

@@ -9,9 +9,9 @@ public interface EventSink {
     /// A range went back to the driver, or pages were unmapped from one.
     void segmentReleased(int device, long address, long byteSize);
 
-    /// The bytes of a device that the allocator holds from the driver changed, as [DeviceAllocator#reservedBytes] has
-    /// them: it obtained memory, or gave it back. Without this nobody hears of [thresholds][io.cistern.MemoryMeasure]
-    /// on what it holds beyond what is requested.
+    /// The bytes of a device that the allocator holds from the driver changed, as
+    /// [DeviceAllocator#reservedBytes] has them: it obtained memory, or gave it back. Without this nobody hears
+    /// of [thresholds][io.cistern.MemoryMeasure] on what it holds beyond what is requested.
     ///
     /// @param change bytes obtained; below 0 what went back
     default void reservedChanged(int device, long change) {}

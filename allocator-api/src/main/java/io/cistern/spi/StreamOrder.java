@@ -55,12 +55,11 @@ public interface StreamOrder {
     /// @param stream a stream that exists, also the fence's own, for which it is no wait
     void await(int device, long stream, long fence);
 
-    /// Whether a stream can be made to wait for a fence now: not for one that could only be promised, beside captures
-    /// under way. Asks no driver.
+    /// Whether a stream can be made to wait for a fence now: not for one that could only be promised, beside
+    /// captures under way. Asks no driver.
     default boolean awaitable(int device, long fence) {
         return true;
     }
-
 
     /// Waits on the host until the stream has got past the fence; a virtual thread leaves its carrier meanwhile.
     ///

@@ -14,7 +14,6 @@ final class OrderCounts {
     /// As members of a JSON object.
     String json() {
         return "\"allocations\": %d, \"captures\": %d, \"host_functions\": %d, \"lagging_fills\": %d, \"with_two_threads\": %d"
-                .formatted(
-                        allocations.sum(), captures.sum(), hostFunctions.sum(), lags.sum(), withThreads.sum());
+                .formatted(allocations.sum(), captures.sum(), hostFunctions.sum(), lags.sum(), withThreads.sum());
     }
 }

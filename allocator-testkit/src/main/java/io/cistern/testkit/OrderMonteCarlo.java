@@ -2,14 +2,15 @@ package io.cistern.testkit;
 
 import io.cistern.spi.Catalog;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/// Situations of stream order by the hundred thousand, on simulated GPUs: no block may be handed out before the work
-/// that used it is finished. Each is drawn from its seed ([OrderProgram]), one of eight with two threads, and takes about
-/// a millisecond. Hundreds share a device memory ([#BATCH]), so what one finds depends on those before it: a failure
-/// names the command that runs the same again, up to it.
+/// Situations of stream order by the hundred thousand, on simulated GPUs: no block may be handed out before the
+/// work that used it is finished. Each is drawn from its seed ([OrderProgram]), one of eight with two threads,
+/// and takes about a millisecond. Hundreds share a device memory ([#BATCH]), so what one finds depends on those
+/// before it: a failure names the command that runs the same again, up to it.
 ///
 /// ```text
 /// java … io.cistern.testkit.OrderMonteCarlo [--allocator caching] [--seed 0] [--count 10000]
@@ -70,7 +71,8 @@ public final class OrderMonteCarlo {
                     })
                     .get();
         } catch (ExecutionException failed) {
-            throw new AssertionError(failed.getCause().getMessage(), failed.getCause());
+            Throwable why = Objects.requireNonNull(failed.getCause());
+            throw new AssertionError(why.getMessage(), why);
         }
     }
 

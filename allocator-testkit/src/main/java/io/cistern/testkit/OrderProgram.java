@@ -11,9 +11,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/// What one thread does in one situation of [OrderMonteCarlo], drawn from a seed: a few blocks that go from stream to
-/// stream, by events, recorded uses, host functions and captures, while streams lag behind the host. Whoever has a block
-/// fills it with a number of its own and looks whether it is still there in stream order.
+/// What one thread does in one situation of [OrderMonteCarlo], drawn from a seed: a few blocks that go from
+/// stream to stream, by events, recorded uses, host functions and captures, while streams lag behind the host.
+/// Whoever has a block fills it with a number of its own and looks whether it is still there in stream order.
 ///
 /// **Threads.** One, beside others on the same device memory.
 final class OrderProgram {
@@ -174,8 +174,8 @@ final class OrderProgram {
         }
     }
 
-    /// A graph that allocates, writes, checks and frees on one stream or two, and is launched some times; what it leaves
-    /// is checked behind the launches.
+    /// A graph that allocates, writes, checks and frees on one stream or two, and is launched some times; what
+    /// it leaves is checked behind the launches.
     private void capture() {
         counts.captures.increment();
         long origin = stream();

@@ -21,7 +21,7 @@ final class OrderMonteCarloTests {
         assertThatThrownBy(() -> OrderMonteCarlo.run(catalog(), "careless", 0, 1000))
                 .isInstanceOf(AssertionError.class)
                 .hasMessageContaining("--allocator careless --seed 0 --count ")
-                .cause()
+                .rootCause()
                 .hasMessageContaining("words differ");
     }
 

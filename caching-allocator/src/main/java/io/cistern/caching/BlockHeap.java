@@ -196,8 +196,8 @@ final class BlockHeap {
         return claimed.build().toArray();
     }
 
-    /// The free blocks, those of the last region first, by address in each. Blocks in use are not looked at: there may be
-    /// a million of them.
+    /// The free blocks, those of the last region first, by address in each. Blocks in use are not looked at:
+    /// there may be a million of them.
     private int[] freeBlocks() {
         IntStream.Builder free = IntStream.builder();
         gaps.forEachFree(0, free);

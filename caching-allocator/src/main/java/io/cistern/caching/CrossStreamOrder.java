@@ -46,8 +46,7 @@ final class CrossStreamOrder {
         if (taker == giver) {
             return Long.MAX_VALUE;
         }
-        if (reuse == PageReuse.WAIT
-                && (giver.closed ? fences.awaitable(giver.fence) : fences.recordable(giver.key))) {
+        if (reuse == PageReuse.WAIT && (giver.closed ? fences.awaitable(giver.fence) : fences.recordable(giver.key))) {
             return Long.MAX_VALUE;
         }
         return coveredTime(taker, giver);

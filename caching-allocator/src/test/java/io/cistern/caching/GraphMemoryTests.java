@@ -10,7 +10,6 @@ import io.cistern.GraphMemory;
 import io.cistern.MemoryLimit;
 import io.cistern.TrimMode;
 import io.cistern.cuda.CaptureMode;
-import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.PhysicalMemory;

@@ -20,8 +20,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/// Threads that run out of memory at the same time, each with an allocator and a stream of its own, so that each has to
-/// take from the others what those keep idle.
+/// Threads that run out of memory at the same time, each with an allocator and a stream of its own, so that each
+/// has to take from the others what those keep idle.
 @Timeout(120)
 final class LadderContentionTests extends LadderFixture {
     private static final int THREADS = 6;
@@ -94,8 +94,8 @@ final class LadderContentionTests extends LadderFixture {
     void whoHadToWaitForAnothersTrimAsksAgainFirst() throws Exception {
         DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
         memory.setCurrent("direct");
-        Thread second = Thread.ofPlatform()
-                .unstarted(() -> memory.free(memory.allocate(100 * MIB, DEVICE, stream), stream));
+        Thread second =
+                Thread.ofPlatform().unstarted(() -> memory.free(memory.allocate(100 * MIB, DEVICE, stream), stream));
         Hoard hoard = new Hoard(second);
         Allocator hoarding = memory.open("hoard", hoard);
         memory.free(memory.allocate(100 * MIB, DEVICE, stream), stream);

@@ -31,7 +31,8 @@ abstract class LadderFixture {
     final long other = gpu.streams().create(DEVICE);
     private final Deque<DeviceMemory> opened = new ArrayDeque<>();
 
-    /// A request that a situation makes only one step serve. What else the situation allocates is freed if it fails.
+    /// A request that a situation makes only one step serve. What else the situation allocates is freed if it
+    /// fails.
     interface Request {
         long in(DeviceMemory memory) throws InterruptedException;
     }

@@ -154,7 +154,8 @@ final class ThresholdTests extends PoolFixture {
 
     @Test
     void whoEndedIsNotCalled() throws InterruptedException {
-        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear).run();
+        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear)
+                .run();
         memory.free(memory.allocate(THRESHOLD + 1, DEVICE, stream), stream);
         assertNothingWasHeard();
     }

@@ -46,10 +46,11 @@ final class ReplayCommand implements Callable<Integer> {
     @Option(
             names = "--capacity",
             paramLabel = "BYTES",
-            converter = ByteSizeConverter.class,
+            converter = Capacity.Converter.class,
             description =
-                    "Memory of the simulated device (default: an H200's), or a limit on a real one; for example 8GiB.")
-    private @Nullable Long capacity;
+                    "Memory of the simulated device (default: an H200's), or a limit on a real one: for example 8GiB, or"
+                            + " 1.02x for so many times what each trace requests at most.")
+    private @Nullable Capacity capacity;
 
     @Option(
             names = "--work",
@@ -109,7 +110,10 @@ final class ReplayCommand implements Callable<Integer> {
         }
         List<Trace> traces = readTraces();
         try (ReplayDevice gpu = DeviceChoice.open(
-                options.device(), capacity == null ? OptionalLong.empty() : OptionalLong.of(capacity))) {
+                options.device(),
+                capacity == null || capacity.isOfEachTrace()
+                        ? OptionalLong.empty()
+                        : OptionalLong.of(capacity.bytes()))) {
             Catalog catalog = Plugins.catalog();
             List<String> specs = new AllocatorChoice(gpu, catalog, work).specs(options.allocators());
             return report(replayAll(traces, specs, gpu, catalog));
@@ -137,7 +141,9 @@ final class ReplayCommand implements Callable<Integer> {
         }
         Optional<GeneratedTrace> generated = GeneratedTrace.named(name);
         if (generated.isPresent()) {
-            long capacityBytes = capacity == null ? GeneratedTrace.USUAL_CAPACITY_BYTES : capacity;
+            long capacityBytes = capacity == null || capacity.isOfEachTrace()
+                    ? GeneratedTrace.USUAL_CAPACITY_BYTES
+                    : capacity.bytes();
             return generated.get().build(GeneratedTrace.USUAL_SEED, capacityBytes);
         }
         return BundledTraces.NAMES.contains(name) ? BundledTraces.read(name) : TraceReader.read(file);
@@ -152,13 +158,14 @@ final class ReplayCommand implements Callable<Integer> {
         return out;
     }
 
-    private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice gpu, Catalog catalog)
+    private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice device, Catalog catalog)
             throws IOException {
         List<ReplayResult> results = new ArrayList<>();
         long sessions = (long) traces.size() * specs.size() * layers.size() * (work == Work.CHECK ? 1 : 2);
         try (Progress progress = new Progress("replay", sessions * repeat);
                 PrintWriter reserved = openSeries()) {
             for (Trace trace : traces) {
+                ReplayDevice gpu = deviceFor(trace, device);
                 for (String spec : specs) {
                     progress.message(trace.name() + " " + spec);
                     for (Layer layer : layers) {
@@ -179,6 +186,10 @@ final class ReplayCommand implements Callable<Integer> {
             }
         }
         return results;
+    }
+
+    private ReplayDevice deviceFor(Trace trace, ReplayDevice device) {
+        return capacity == null ? device : device.withCapacity(capacity.bytesFor(trace.requestedPeakBytes()));
     }
 
     private void printIfJson(ReplayResult result) {

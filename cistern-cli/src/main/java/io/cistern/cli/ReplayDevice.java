@@ -24,6 +24,11 @@ sealed interface ReplayDevice extends AutoCloseable {
     /// Opens the framework on a driver.
     DeviceMemory open(CudaDriver driver, Catalog catalog);
 
+    /// The same with as much memory.
+    ///
+    /// @return closed by nobody
+    ReplayDevice withCapacity(long byteSize);
+
     @Override
     default void close() {}
 
@@ -49,6 +54,11 @@ sealed interface ReplayDevice extends AutoCloseable {
         }
 
         @Override
+        public ReplayDevice withCapacity(long byteSize) {
+            return new Simulated(OptionalLong.of(byteSize));
+        }
+
+        @Override
         public void release(CudaDriver driver) {
             driver.close();
         }
@@ -66,6 +76,11 @@ sealed interface ReplayDevice extends AutoCloseable {
         @Override
         public String label() {
             return "cuda:" + ordinal;
+        }
+
+        @Override
+        public ReplayDevice withCapacity(long byteSize) {
+            return new Real(driver, ordinal, OptionalLong.of(byteSize));
         }
 
         @Override

@@ -159,6 +159,32 @@ final class ReplayCommandTests {
     }
 
     @ParameterizedTest
+    @CsvSource({"0.9x, 3", "1x, 0"})
+    void aCapacityCanBeAMultipleOfWhatTheTraceRequests(String capacity, int exitCode) {
+        ProgramRun run = replay("--allocator", "direct", "--capacity", capacity);
+        assertThat(run.exitCode()).isEqualTo(exitCode);
+    }
+
+    /// Of the five, one has streams that take turns in less memory than their pieces leave.
+    @Test
+    void fourOfTheFiveTracesFitIntoTwoPercentMoreThanTheyRequestAndTheFifthSaysWhyNot() {
+        ProgramRun run = ProgramRun.inProcess(
+                "replay",
+                "--device=simulated",
+                "--allocator=caching:fit=tight",
+                "--capacity=1.02x",
+                "--repeat=1",
+                "--format=json");
+        assertThat(run.exitCode()).isEqualTo(3);
+        assertThat(run.out().lines()).hasSize(5);
+        assertThat(run.out().lines().filter(line -> line.contains("\"failures\":0,")))
+                .hasSize(4)
+                .noneMatch(line -> line.contains("vit_streams"));
+        assertThat(run.err())
+                .contains("vit_streams through caching:fit=tight: out of memory", "bytes free of", "tried synchronise");
+    }
+
+    @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             --allocator=cachin              | caching
             --allocator=direct:page=2MiB    | page
@@ -167,6 +193,7 @@ final class ReplayCommandTests {
             --device=gpu                    | gpu
             --capacity=much                 | much
             --capacity=0                    | 0
+            --capacity=0x                   | 0x
             --work=some                     | some
             --repeat=0                      | --repeat
             --swap-every=0                  | --swap-every

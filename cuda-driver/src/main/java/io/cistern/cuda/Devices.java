@@ -43,8 +43,8 @@ public interface Devices {
     void leaveContext(int device, long before);
 
     /// Has code called whenever the driver says that this process has more of a device's memory than its budget
-    /// (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). The code runs on a thread of the driver and is to hand over and
-    /// return: it must not call the driver. What it throws is swallowed.
+    /// (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). The code runs on a thread of the driver and is to
+    /// hand over and return: it must not call the driver. What it throws is swallowed.
     ///
     /// @param whenOver is given the bytes over the budget
     /// @return what [#endOverBudget] takes

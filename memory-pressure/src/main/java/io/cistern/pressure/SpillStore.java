@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 /// SpillableBuffer table = store.allocate(bytes, device, stream, priority);
 /// ```
 ///
-/// It spills when an allocation through its arbiter is refused, when any other allocator has tried all but waiting
-/// ([LadderStep#SPILL]), and when it is [told to][#spill], for example by a listener of a
+/// It spills when an allocation through its arbiter is refused, when any other allocator has tried all but
+/// waiting ([LadderStep#SPILL]), and when it is [told to][#spill], for example by a listener of a
 /// [threshold][DeviceMemory#onThreshold].
 ///
 /// **Threads.** Any thread may call any method at any time.

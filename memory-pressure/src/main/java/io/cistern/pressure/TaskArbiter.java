@@ -5,8 +5,6 @@ import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
 
 /// Lets tasks share a GPU that has less memory than they want together: instead of failing, a task waits for the
 /// others; when all wait, the least important one [rolls back][RetryOom]; when that is not enough, the most
@@ -36,8 +34,8 @@ import java.util.concurrent.ConcurrentMap;
 /// so][#outside].
 ///
 /// **Cost.** Outside tasks: a thread-local read for an allocation, for a free two reads, and once tasks have run
-/// a look into a map. In tasks: an entry of that map for each block, so that what a task holds is known whoever
-/// frees it.
+/// a look into a table. In tasks: an entry of that table for each block, so that what a task holds is known
+/// whoever frees it. A pair makes no garbage.
 ///
 /// **Threads and streams.** As [DeviceAllocator] says; an allocation in a task may wait, and a virtual thread
 /// leaves its carrier meanwhile.
@@ -48,7 +46,7 @@ public final class TaskArbiter extends AllocatorAdaptor {
 
     private final MakingRoom attempts;
     private final Arbitration arbitration;
-    private final ConcurrentMap<Long, TaskThread> owners = new ConcurrentHashMap<>();
+    private final BlockOwners owners = new BlockOwners();
 
     /// Whether there was a task, and so may be owners.
     private volatile boolean hasTasks;
@@ -167,8 +165,10 @@ public final class TaskArbiter extends AllocatorAdaptor {
         return arbitration.lines();
     }
 
+    /// Checks its books: who waits, who holds what. For tests, which may call it at any time.
+    ///
     /// @throws IllegalStateException naming what does not hold
-    void checkInvariants() {
+    public void checkInvariants() {
         arbitration.check();
     }
 

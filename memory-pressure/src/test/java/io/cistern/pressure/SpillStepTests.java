@@ -51,7 +51,8 @@ final class SpillStepTests {
                 for (int i = 0; i < 8; i++) {
                     buffers.add(store.allocate(SIZE, 0, stream, 0));
                 }
-                assertThat(buffers).filteredOn(each -> each.place() == SpillPlace.HOST)
+                assertThat(buffers)
+                        .filteredOn(each -> each.place() == SpillPlace.HOST)
                         .hasSize(4);
             }
         }
@@ -66,9 +67,11 @@ final class SpillStepTests {
                 assertThat(store.allocate(SIZE, 0, stream, 0).place()).isEqualTo(SpillPlace.DEVICE);
             }
             assertThatThrownBy(() -> store.allocate(SIZE, 0, stream, 0))
-                    .isInstanceOfSatisfying(DeviceOutOfMemoryException.class, full -> assertThat(full.steps())
-                            .extracting(TriedStep::step)
-                            .doesNotContain(LadderStep.SPILL));
+                    .isInstanceOfSatisfying(
+                            DeviceOutOfMemoryException.class,
+                            full -> assertThat(full.steps())
+                                    .extracting(TriedStep::step)
+                                    .doesNotContain(LadderStep.SPILL));
         }
     }
 }

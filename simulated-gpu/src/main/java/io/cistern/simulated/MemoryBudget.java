@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.function.LongConsumer;
 
 /// The physical memory of a device, and what the system would have this process use of it. Invariant:
-/// `0 ≤ used ≤ total`. Those who listen are told once each time `used` rises above the budget, or that falls below
-/// `used`.
+/// `0 ≤ used ≤ total`. Those who listen are told once each time `used` rises above the budget, or that falls
+/// below `used`.
 final class MemoryBudget {
     private final long totalBytes;
     private long usedBytes;
@@ -73,7 +73,10 @@ final class MemoryBudget {
         if (isOver() && !before && !listeners.isEmpty()) {
             long over = usedBytes - budgetBytes;
             List<LongConsumer> all = new ArrayList<>(listeners.values());
-            Thread.ofPlatform().daemon().name("simulated-gpu-budget").start(() -> all.forEach(each -> tell(each, over)));
+            Thread.ofPlatform()
+                    .daemon()
+                    .name("simulated-gpu-budget")
+                    .start(() -> all.forEach(each -> tell(each, over)));
         }
     }
 

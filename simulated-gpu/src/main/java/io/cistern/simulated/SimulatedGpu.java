@@ -130,8 +130,8 @@ public final class SimulatedGpu implements CudaDriver {
     }
 
     /// Sets how much of a device's memory the system would have this process use: what listens by
-    /// [Devices#onOverBudget] is told, on a thread of the driver, each time more is used. Without this call there is no
-    /// such budget.
+    /// [Devices#onOverBudget] is told, on a thread of the driver, each time more is used. Without this call
+    /// there is no such budget.
     ///
     /// @param byteSize at least 0
     /// @throws IllegalArgumentException for less

@@ -55,10 +55,7 @@ public final class OpenContext implements AllocatorContext {
     }
 
     private OpenContext(
-            DeviceMemory memory,
-            SpecOptions options,
-            Map<String, SegmentSource> ownSources,
-            ReservedBytes reserved) {
+            DeviceMemory memory, SpecOptions options, Map<String, SegmentSource> ownSources, ReservedBytes reserved) {
         this.reserved = reserved;
         this.memory = memory;
         this.ownSources = Map.copyOf(ownSources);

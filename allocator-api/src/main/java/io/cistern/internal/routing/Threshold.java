@@ -5,9 +5,9 @@ import org.jspecify.annotations.Nullable;
 
 /// A number of bytes that the sum of some meters may rise above, which is told once each time.
 ///
-/// **Idea.** Whoever moves a meter looks at the sum and at `above`. They differ seldom; then the lock is taken, and
-/// `above` set right until it agrees with a sum that was read after it was written. So the last one who moves either sees
-/// `above` as it was left, or is seen: no state is kept that the sum has left.
+/// **Idea.** Whoever moves a meter looks at the sum and at `above`. They differ seldom; then the lock is taken,
+/// and `above` set right until it agrees with a sum that was read after it was written. So the last one who
+/// moves either sees `above` as it was left, or is seen: no state is kept that the sum has left.
 ///
 /// A crossing that another thread's free undoes at the same moment may be told or not.
 ///

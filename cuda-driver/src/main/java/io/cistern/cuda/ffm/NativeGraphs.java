@@ -101,8 +101,8 @@ final class NativeGraphs implements Graphs {
         }
     }
 
-    /// Asked for each allocation while anything is captured: so at once, without a look at the context and the thread's
-    /// mode, where the stream names its context.
+    /// Asked for each allocation while anything is captured: so at once, without a look at the context and the
+    /// thread's mode, where the stream names its context.
     @Override
     public long captureId(int device, long stream) {
         if (contexts.isNamedInCaptures(stream, device)) {

@@ -59,8 +59,9 @@ final class BudgetNoticesTests {
         library.fail("cuDeviceRegisterAsyncNotification", CudaResult.NOT_SUPPORTED.code());
         try (NativeDriver driver = library.open()) {
             assertThatThrownBy(() -> driver.devices().onOverBudget(0, _ -> {}))
-                    .isInstanceOfSatisfying(CudaException.class, refused -> assertThat(refused.result())
-                            .isEqualTo(CudaResult.NOT_SUPPORTED));
+                    .isInstanceOfSatisfying(
+                            CudaException.class,
+                            refused -> assertThat(refused.result()).isEqualTo(CudaResult.NOT_SUPPORTED));
         }
     }
 
@@ -74,8 +75,9 @@ final class BudgetNoticesTests {
                             .reason())
                     .contains("cuDeviceRegisterAsyncNotification", "12.4");
             assertThatThrownBy(() -> driver.devices().onOverBudget(0, _ -> {}))
-                    .isInstanceOfSatisfying(CudaException.class, refused -> assertThat(refused.result())
-                            .isEqualTo(CudaResult.NOT_SUPPORTED));
+                    .isInstanceOfSatisfying(
+                            CudaException.class,
+                            refused -> assertThat(refused.result()).isEqualTo(CudaResult.NOT_SUPPORTED));
         }
     }
 }

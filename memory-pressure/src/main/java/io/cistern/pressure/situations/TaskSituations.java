@@ -14,6 +14,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /// Tasks that together want three times what there is, drawn from a seed: sizes that differ by factors,
@@ -30,6 +31,9 @@ final class TaskSituations {
 
     /// No situation takes a hundredth of it; a deadlock takes for ever.
     private static final long LIMIT_SECONDS = 60;
+
+    /// The arbiter's books are looked at so often, which takes its lock for some microseconds.
+    private static final long CHECK_NANOS = 1_000_000;
 
     private final CudaDriver driver;
     private final Catalog catalog;
@@ -59,6 +63,7 @@ final class TaskSituations {
             if (live != 0 || !arbiter.threads().isEmpty()) {
                 throw new IllegalStateException(live + " blocks are left, and " + arbiter.threads());
             }
+            arbiter.checkInvariants();
             return report.plusSituation();
         }
     }
@@ -79,6 +84,10 @@ final class TaskSituations {
                 .map(task -> task.start("task " + task.task().id(), task::run))
                 .toList();
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
+        while (running.stream().anyMatch(task -> !task.isDone()) && System.nanoTime() < end) {
+            arbiter.checkInvariants();
+            LockSupport.parkNanos(CHECK_NANOS);
+        }
         running.forEach(task -> await(task, end, arbiter));
         return tasks.stream().map(SituationReport::of).reduce(SituationReport.NONE, SituationReport::plus);
     }

@@ -1,0 +1,119 @@
+package io.cistern.benchmarks;
+
+import io.cistern.DeviceMemory;
+import io.cistern.DeviceOutOfMemoryException;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.stream.Collectors;
+
+/// A sequence of allocations and frees at the device's true capacity, drawn from a seed: which of them are
+/// served. `oom_peers.py` does the same sequence with PyTorch. More is wanted than there is from some point on,
+/// so each allocator refuses some requests; the fewer, the better it puts its memory together.
+///
+/// Arguments: the allocator; a file for the sequence (`a,ID,BYTES` and `f,ID`), which is read if it is there;
+/// the seed (1). One line of JSON; reports of the first refusal on standard error.
+public final class OutOfMemorySequence {
+    private static final int OPERATIONS = 1200;
+
+    /// Of the device, what the sequence would have alive at most if all were served.
+    private static final double WANTED = 1.05;
+
+    private final DeviceMemory memory;
+    private final long stream;
+    private final Map<Integer, Long> live = new HashMap<>();
+    private final List<Integer> refused = new ArrayList<>();
+    private int served;
+    private long firstRefusalNanos;
+
+    private OutOfMemorySequence(DeviceMemory memory, long stream) {
+        this.memory = memory;
+        this.stream = stream;
+    }
+
+    /// Runs it.
+    ///
+    /// @param arguments as above
+    /// @throws IOException if the file can't be read or written
+    public static void main(String[] arguments) throws IOException {
+        Path file = Path.of(arguments[1]);
+        long seed = arguments.length > 2 ? Long.parseLong(arguments[2]) : 1;
+        try (OpenMemory open = new OpenMemory(arguments[0])) {
+            if (!Files.exists(file)) {
+                write(file, open.driver().devices().totalBytes(0), seed);
+            }
+            OutOfMemorySequence sequence = new OutOfMemorySequence(open.memory(), open.newStream());
+            sequence.run(Files.readAllLines(file));
+            sequence.print(arguments[0]);
+        }
+    }
+
+    /// Sizes are spread evenly over their powers of two, from a 4096th to a 12th of the device.
+    private static void write(Path file, long deviceBytes, long seed) throws IOException {
+        SplittableRandom random = new SplittableRandom(seed);
+        List<long[]> alive = new ArrayList<>();
+        long aliveBytes = 0;
+        try (PrintWriter out = new PrintWriter(Files.newBufferedWriter(file))) {
+            for (int id = 0; id < OPERATIONS; id++) {
+                long byteSize = (long) (deviceBytes / 4096.0 * Math.pow(4096.0 / 12, random.nextDouble()));
+                while (aliveBytes + byteSize > WANTED * deviceBytes || (random.nextInt(3) == 0 && alive.size() > 40)) {
+                    long[] freed = alive.remove(random.nextInt(alive.size()));
+                    aliveBytes -= freed[1];
+                    out.println("f," + freed[0]);
+                }
+                alive.add(new long[] {id, byteSize});
+                aliveBytes += byteSize;
+                out.println("a," + id + "," + byteSize);
+            }
+        }
+    }
+
+    private void run(List<String> lines) {
+        for (String line : lines) {
+            String[] fields = line.split(",");
+            int id = Integer.parseInt(fields[1]);
+            if (fields[0].equals("a")) {
+                allocate(id, Long.parseLong(fields[2]));
+            } else {
+                Long address = live.remove(id);
+                if (address != null) {
+                    memory.free(address, stream);
+                }
+            }
+        }
+        live.values().forEach(address -> memory.free(address, stream));
+    }
+
+    private void allocate(int id, long byteSize) {
+        long begun = System.nanoTime();
+        try {
+            live.put(id, memory.allocate(byteSize, 0, stream));
+            served++;
+        } catch (DeviceOutOfMemoryException full) {
+            if (refused.isEmpty()) {
+                firstRefusalNanos = System.nanoTime() - begun;
+                full.report().ifPresent(report -> System.err.println(report.text()));
+            }
+            refused.add(id);
+        }
+    }
+
+    private void print(String spec) {
+        System.out.printf(
+                Locale.ROOT,
+                "{\"allocator\": \"%s\", \"row\": \"sequence\", \"served\": %d, \"refused\": %d, "
+                        + "\"millis_of_first_refusal\": %.2f, \"refused_ids\": [%s]}%n",
+                spec,
+                served,
+                refused.size(),
+                firstRefusalNanos / 1e6,
+                refused.stream().map(String::valueOf).collect(Collectors.joining(", ")));
+    }
+}

@@ -1,0 +1,66 @@
+package io.cistern.pressure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.ConfigurationException;
+import java.time.Duration;
+import java.util.concurrent.FutureTask;
+import org.junit.jupiter.api.Test;
+
+/// What is known of tasks, and what is no use of them.
+final class TaskBooksTests extends TaskFixture {
+    @Test
+    void whatATaskHoldsIsKnownWhoeverFreesIt() {
+        long[] address = new long[1];
+        low.run(() -> address[0] = gpu.allocate(40));
+        assertThat(low.statistics().heldBytes()).isEqualTo(40);
+        gpu.free(address[0]);
+        assertThat(low.statistics().heldBytes()).isZero();
+        assertThat(low.statistics().peakBytes()).isEqualTo(40);
+    }
+
+    @Test
+    void misuseIsToldApart() {
+        assertThatThrownBy(() -> gpu.arbiter.task(1, 11))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("there is task 1 of priority 10");
+        assertThat(gpu.arbiter.task(1, 10)).isSameAs(high);
+        high.run(() -> {
+            high.run(() -> {}); // again is no more
+            assertThatThrownBy(() -> low.run(() -> {}))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("is one of task 1");
+        });
+        assertThatThrownBy(() -> new TaskArbiter(gpu.arbiter, Duration.ZERO))
+                .isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> gpu.memory.open("arbiter"))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("needs the option 'upstream'");
+        low.forceRetries(1, 0);
+        RetryOom[] told = new RetryOom[1];
+        low.run(() ->
+                assertThatThrownBy(() -> gpu.allocate(1)).isInstanceOfSatisfying(RetryOom.class, oom -> told[0] = oom));
+        FutureTask<Boolean> elsewhere = gpu.start(middle, () -> {
+            assertThatThrownBy(told[0]::blockUntilReady).isInstanceOf(IllegalStateException.class);
+            return true;
+        });
+        assertThat(elsewhere).succeedsWithin(Duration.ofSeconds(20));
+    }
+
+    /// A thread may be in tasks of two arbiters, each of which arbitrates over an allocator of its own.
+    @Test
+    void arbitersAreApart() {
+        try (SmallGpu other = new SmallGpu()) {
+            Task there = other.arbiter.task(1, 0);
+            low.run(() -> there.run(() -> {
+                long here = gpu.allocate(10);
+                long elsewhere = other.allocate(20);
+                assertThat(low.statistics().heldBytes()).isEqualTo(10);
+                assertThat(there.statistics().heldBytes()).isEqualTo(20);
+                gpu.free(here);
+                other.free(elsewhere);
+            }));
+        }
+    }
+}
