@@ -4,7 +4,6 @@ import io.cistern.cuda.CallCounts;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
-import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Modules;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
