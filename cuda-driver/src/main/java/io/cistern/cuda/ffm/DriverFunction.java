@@ -52,7 +52,7 @@ final class DriverFunction {
     /// context.
     private static final MethodHandle BRIEF_L = handle("L", Linker.Option.critical(false));
 
-    /// See [MemoryPools#brief]. Made when first asked for: each handle is a millisecond of a start.
+    /// See [io.cistern.cuda.MemoryPools#brief]. Made when first asked for: each handle is a millisecond of a start.
     private static final class Brief {
         static final MethodHandle LL = handle("LL", Linker.Option.critical(false));
         static final MethodHandle LLLL = handle("LLLL", Linker.Option.critical(false));
