@@ -31,11 +31,10 @@ public interface MemoryPools {
     /// Frees memory in stream order (`cuMemFreeAsync`).
     void free(int device, long address, long stream);
 
-    /// The same, but [#allocateFrom] and [#free] are called without telling the JVM that the thread leaves Java
-    /// (`Linker.Option.critical`). Meanwhile the thread can't be stopped: a garbage collection waits for calls
-    under
-    /// way, less than a microsecond as a rule, up to milliseconds where a pool grows or the driver is at work for
-    /// another thread. Itself where there is nothing to save.
+    /// The same, but [#allocateFrom] and [#free] are called without telling the JVM that the thread leaves
+    /// Java (`Linker.Option.critical`). Meanwhile the thread can't be stopped: a garbage collection waits for
+    /// calls under way, less than a microsecond as a rule, up to milliseconds where a pool grows or the driver
+    /// is at work for another thread. Itself where there is nothing to save.
     default MemoryPools brief() {
         return this;
     }
