@@ -66,7 +66,7 @@ public final class OutOfMemoryCost {
             OutOfMemoryReport report = full.report().orElseThrow();
             long steps = full.steps().stream().mapToLong(TriedStep::nanos).sum();
             begun = System.nanoTime();
-            int lines = report.text().split("\n").length;
+            long lines = report.text().lines().count();
             System.out.printf(
                     Locale.ROOT,
                     "{\"allocator\": \"%s\", \"row\": \"out of memory\", \"live_blocks\": %d, \"millis\": %.2f, "

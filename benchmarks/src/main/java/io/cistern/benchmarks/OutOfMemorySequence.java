@@ -77,7 +77,7 @@ public final class OutOfMemorySequence {
 
     private void run(List<String> lines) {
         for (String line : lines) {
-            String[] fields = line.split(",");
+            String[] fields = line.split(",", -1);
             int id = Integer.parseInt(fields[1]);
             if (fields[0].equals("a")) {
                 allocate(id, Long.parseLong(fields[2]));
