@@ -1,5 +1,9 @@
 package io.cistern.caching;
 
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the calling thread's lane of a device: in a table, by the low bits of the thread's id and the
@@ -16,11 +20,12 @@ abstract class LaneTable {
     /// Read and written without order: a thread takes only a lane that bears its own id, which it wrote itself.
     private final @Nullable Lane[] table = new Lane[TABLE_SIZE];
 
-    /// By device.
-    private final ThreadLocal<@Nullable Lane[]> mine;
+    /// By device. Weak, since a lane leads to its cache and so to this key: else an allocator that is closed would stay
+    /// for as long as the threads that used it. Its caches hold the lanes meanwhile.
+    private final ThreadLocal<List<WeakReference<@Nullable Lane>>> mine;
 
     LaneTable(int devices) {
-        mine = ThreadLocal.withInitial(() -> new Lane[devices]);
+        mine = ThreadLocal.withInitial(() -> new ArrayList<>(Collections.nCopies(devices, new WeakReference<>(null))));
     }
 
     /// The calling thread's lane, or null if it has none yet.
@@ -39,11 +44,10 @@ abstract class LaneTable {
         if (thread.isVirtual()) {
             return null;
         }
-        @Nullable Lane[] byDevice = mine.get();
-        Lane lane = byDevice[device];
+        Lane lane = mine.get().get(device).get();
         if (lane == null) {
             lane = exchange.laneOf(thread);
-            byDevice[device] = lane;
+            mine.get().set(device, new WeakReference<>(lane));
         }
         int at = ((int) thread.threadId() + device * DEVICE_STEP) & (TABLE_SIZE - 1);
         Lane there = table[at];

@@ -1,8 +1,10 @@
 package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
+import java.lang.ref.WeakReference;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -23,7 +25,10 @@ final class Lanes {
     /// Read and written without order: a thread takes only a lane that bears its own id, which it wrote itself.
     final @Nullable Lane[] table = new Lane[TABLE_SIZE];
 
-    private final ThreadLocal<Lane> mine = ThreadLocal.withInitial(this::adoptOrMake);
+    /// Weak, since a lane leads to its device memory and so to this key: else what is closed would stay for as long as
+    /// the threads that used it. [#owned] holds the lanes meanwhile.
+    private final ThreadLocal<WeakReference<Lane>> mine =
+            ThreadLocal.withInitial(() -> new WeakReference<>(adoptOrMake()));
     private final Lane[] shared = new Lane[SHARED_LANES];
     private volatile Lane[] owned = {};
 
@@ -54,7 +59,7 @@ final class Lanes {
         if (thread.isVirtual()) {
             return null;
         }
-        Lane lane = mine.get();
+        Lane lane = Objects.requireNonNull(mine.get().get());
         int at = (int) thread.threadId() & (TABLE_SIZE - 1);
         Lane there = table[at];
         if (there == null || there.isOrphan()) {
