@@ -12,9 +12,8 @@ import org.jspecify.annotations.Nullable;
 ///      └────────take─────────▶ CLOSED                    back only if the end was refused
 /// ```
 ///
-/// Of several threads that close a buffer, the one whose compare-and-set succeeds does. It is a superclass and no part,
-/// so
-/// that a buffer is one object.
+/// Of several threads that close a buffer, the one whose compare-and-set succeeds does. It is a superclass and no
+/// part, so that a buffer is one object.
 ///
 /// **Threads.** Any thread may call any method at any time.
 abstract sealed class BufferLife permits DeviceBuffer {

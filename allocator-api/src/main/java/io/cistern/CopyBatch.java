@@ -15,9 +15,8 @@ import java.util.Objects;
 ///
 /// They run as if in the order in which they were added. Ranges and modes are those of [DeviceBuffer]'s copies.
 ///
-/// Copies on one device, and from and to a [PinnedBuffer], go to the driver together where it takes batches (CUDA 13.0)
-/// and none
-/// writes what another one reads or writes; all others one by one.
+/// Copies on one device, and from and to a [PinnedBuffer], go to the driver together where it takes batches (CUDA
+/// 13.0) and none writes what another one reads or writes; all others one by one.
 ///
 /// **Threads.** One thread at a time.
 public final class CopyBatch {

@@ -9,9 +9,8 @@ import java.util.List;
 /// Copies that may be made in any order, gathered for one call of the driver.
 ///
 /// The driver promises no order within a batch, so copies stay together only as long as none of them writes what
-/// another one
-/// reads or writes. One that would, and one that no batch takes, ends the batch before it: the order in which copies
-/// were added holds wherever it can be seen.
+/// another one reads or writes. One that would, and one that no batch takes, ends the batch before it: the order in
+/// which copies were added holds wherever it can be seen.
 ///
 /// Equation: for all gathered pieces `a ≠ b`, `a.target` is apart from `b.target` and from `b.source`.
 final class IndependentCopies {

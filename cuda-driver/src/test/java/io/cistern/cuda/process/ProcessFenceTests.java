@@ -14,6 +14,8 @@ class ProcessFenceTests {
 
     private int hot;
     private int rare;
+    private volatile int begun;
+    private volatile int ended;
 
     @Test
     @EnabledOnOs(OS.LINUX)
@@ -34,24 +36,33 @@ class ProcessFenceTests {
     }
 
     /// Each side writes its word and reads the other's: without a fence both may read 0, here one must see the
-    /// other.
+    /// other. Both begin a round nearly together, at a distance that changes: so without a fence some rounds in a
+    /// thousand fail.
     private void oneSideFencesForBoth(Runnable fence, int rounds) throws InterruptedException {
         int[] seenByHot = new int[rounds];
         int[] seenByRare = new int[rounds];
-        java.util.concurrent.Phaser phaser = new java.util.concurrent.Phaser(2);
         Thread other = Thread.ofPlatform().start(() -> {
             for (int i = 0; i < rounds; i++) {
-                phaser.arriveAndAwaitAdvance();
+                while (begun <= i) {
+                    Thread.onSpinWait();
+                }
                 HOT.setOpaque(this, i + 1);
                 VarHandle.acquireFence();
                 seenByHot[i] = (int) RARE.getOpaque(this);
+                ended = i + 1;
             }
         });
         for (int i = 0; i < rounds; i++) {
-            phaser.arriveAndAwaitAdvance();
+            begun = i + 1;
+            for (int distance = i % 64; distance > 0; distance--) {
+                Thread.onSpinWait();
+            }
             RARE.setOpaque(this, i + 1);
             fence.run();
             seenByRare[i] = (int) HOT.getOpaque(this);
+            while (ended <= i) {
+                Thread.onSpinWait();
+            }
         }
         other.join();
         for (int i = 0; i < rounds; i++) {
