@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.DeviceMemory;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -178,6 +180,24 @@ class LanesTest {
         assertThat(caching.laneBytes()).isPositive();
         caching.trim();
         assertThat(caching.reservedBytes()).isZero();
+    }
+
+    @Test
+    void whatIsClosedDoesNotStayForTheThreadThatUsedIt() throws Exception {
+        WeakReference<CachingAllocator> allocator;
+        WeakReference<DeviceMemory> memory;
+        try (SimulatedCaching used = new SimulatedCaching(1L << 30, "caching")) {
+            long stream = used.newStream();
+            used.free(used.allocate(KIB, stream), stream);
+            allocator = new WeakReference<>(used.caching());
+            memory = new WeakReference<>(used.memory);
+        }
+        for (int i = 0; i < 100 && !(allocator.refersTo(null) && memory.refersTo(null)); i++) {
+            System.gc();
+            Thread.sleep(10);
+        }
+        assertThat(allocator.get()).isNull();
+        assertThat(memory.get()).isNull();
     }
 
     @Test
