@@ -9,6 +9,7 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.Locale;
+import java.util.function.ObjDoubleConsumer;
 
 /// What captures cost an allocator: a pair of allocation and free outside captures, inside one, and on another stream
 /// meanwhile; and outside again. Then an out of memory at true capacity: blocks of 1 GiB until one fails, its report,
@@ -18,6 +19,9 @@ import java.util.Locale;
 public final class CaptureCost {
     private static final long BYTES = 64 << 10;
     private static final long LARGE = 1L << 30;
+
+    /// A capture is too short for the JVM's best compiler.
+    private static final int WARM_UP_CAPTURES = 30;
 
     private final OpenMemory open;
     private final DeviceMemory memory;
@@ -49,18 +53,24 @@ public final class CaptureCost {
     }
 
     private void run() {
-        time(stream);
-        print("before any capture", time(stream));
-        long graph;
+        for (int i = 0; i < WARM_UP_CAPTURES; i++) {
+            measure((what, nanos) -> {});
+        }
+        measure(this::print);
+        fillUp();
+    }
+
+    private void measure(ObjDoubleConsumer<String> each) {
+        each.accept("before any capture", time(stream));
         Graphs graphs = open.driver().graphs();
+        long graph;
         try (GraphCapture capture = memory.capture(0, stream, CaptureMode.GLOBAL)) {
-            print("captured stream", time(stream));
-            print("another stream meanwhile", time(other));
+            each.accept("captured stream", time(stream));
+            each.accept("another stream meanwhile", time(other));
             graph = capture.end();
         }
         graphs.destroy(0, graph);
-        print("after the capture", time(stream));
-        fillUp();
+        each.accept("after the capture", time(stream));
     }
 
     /// Nanoseconds of a pair.

@@ -27,12 +27,12 @@ import java.util.stream.IntStream;
 /// window; beside the same from C and beside PyTorch, whose programs answer one request at a time between ours, so that
 /// all are measured in one run.
 ///
-/// A figure is the time of one all-reduce of many that are enqueued one behind the other, in place, `FLOAT32`, sum; the
-/// median of the rounds. Below 2 MiB the host decides: so there the rounds are twelve times as many, and `overMicros` is
-/// the median over rounds of ours less that of the peer which followed it, so that what a host does to both goes out. The
-/// threads that call are on one processor, ours and C++'s on the same, since a virtual machine's differ; PyTorch's stay
-/// free, as it needs two. The JVM has compiled the way to NCCL before. The bus bandwidth of n ranks is size ÷ time × 2
-/// (n − 1) ÷ n.
+/// A figure is the time of one all-reduce of many that are enqueued one behind the other, in place, `FLOAT32`,
+/// sum; the median of the rounds. Below 2 MiB the host decides: so there the rounds are twelve times as many, and
+/// `overMicros` is the median over rounds of ours less that of the peer which followed it, so that what a host does
+/// to both goes out. The threads that call are on one processor, ours and C++'s on the same, since a virtual
+/// machine's differ; PyTorch's stay free, as it needs two. The JVM has compiled the way to NCCL before. The bus
+/// bandwidth of n ranks is size ÷ time × 2 (n − 1) ÷ n.
 ///
 /// Arguments: rounds (5), the largest size in bytes (1 GiB), then the peers, each a command in one argument.
 /// Prints a line of JSON for each program, kind of memory and size.

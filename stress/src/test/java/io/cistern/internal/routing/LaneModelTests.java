@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 public class LaneModelTests {
     private final Lane lane = new Lane();
     private final Route route =
-            new Route(0, 0, "route", new Addresses(1 << 20, 1), new Meter(), null, new Lanes(), _ -> {}, () -> {});
+            new Route(0, 0, "route", new Addresses(1 << 20, 1), new Meter(0, new ReservedBytes(1)), null, new Lanes(), _ -> {}, () -> {});
     private int expectedBlocks;
     private long expectedBytes;
 
