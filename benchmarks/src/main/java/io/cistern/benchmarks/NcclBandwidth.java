@@ -122,8 +122,7 @@ public final class NcclBandwidth {
         }
         for (long byteSize = MIB; byteSize <= largest; byteSize *= 2) {
             boolean small = byteSize == MIB;
-            measureSize(
-                    byteSize, small ? SMALL_ROUNDS * rounds : rounds, small ? SMALL_FIGURE_MICROS : FIGURE_MICROS);
+            measureSize(byteSize, small ? SMALL_ROUNDS * rounds : rounds, small ? SMALL_FIGURE_MICROS : FIGURE_MICROS);
         }
     }
 

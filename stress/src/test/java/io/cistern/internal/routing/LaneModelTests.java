@@ -10,8 +10,16 @@ import org.junit.jupiter.api.Test;
 @Param(name = "bytes", gen = IntGen.class, conf = "1:3")
 public class LaneModelTests {
     private final Lane lane = new Lane();
-    private final Route route =
-            new Route(0, 0, "route", new Addresses(1 << 20, 1), new Meter(0, new ReservedBytes(1)), null, new Lanes(), _ -> {}, () -> {});
+    private final Route route = new Route(
+            0,
+            0,
+            "route",
+            new Addresses(1 << 20, 1),
+            new Meter(0, new ReservedBytes(1)),
+            null,
+            new Lanes(),
+            _ -> {},
+            () -> {});
     private int expectedBlocks;
     private long expectedBytes;
 
