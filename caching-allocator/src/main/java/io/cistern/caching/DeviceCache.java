@@ -5,7 +5,6 @@ import io.cistern.LadderStep;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.DescribesMemory.StreamMemory;
-import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -29,8 +28,6 @@ import org.jspecify.annotations.Nullable;
 /// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's
 /// lock; 3. it joins its free neighbours, or waits behind a fence.
 final class DeviceCache {
-    private static final System.Logger LOG = System.getLogger(DeviceCache.class.getName());
-
     /// Growth by a page costs some 30 µs; to empty other threads' lanes costs a few, and their next blocks.
     private static final long WORTH_EMPTYING = 512L << 10;
 
@@ -57,8 +54,7 @@ final class DeviceCache {
     final LaneExchange exchange;
     /// Whether small blocks have the sizes of [SizeClasses].
     private final boolean usesLanes;
-    /// Shards whose streams have ended; dropped once their memory is gone. Guarded by itself.
-    private final List<StreamShard> closed = new ArrayList<>();
+    private final EndedStreams ended;
 
     /// Makes an empty cache.
     ///
@@ -94,6 +90,7 @@ final class DeviceCache {
         this.usesLanes = options.usesLanes();
         this.lanes = new Lanes(device, options.largestInLane(), reserved.counters);
         this.exchange = new LaneExchange(this, lanes, options.lanes().bytes());
+        this.ended = new EndedStreams(this, growth, fences, order);
     }
 
     long allocate(long byteSize, long stream) {
@@ -421,7 +418,7 @@ final class DeviceCache {
     /// @return bytes given back
     long trim(long keepBytes, boolean wait) {
         growth.releaseRefused();
-        long returned = sweepClosed();
+        long returned = ended.sweep();
         for (StreamShard shard : shards()) {
             long excess = reserved.bytes() - keepBytes;
             if (excess > 0) {
@@ -478,16 +475,16 @@ final class DeviceCache {
         }
         close(small.remove(key), key);
         close(large.remove(key), key);
-        StreamTimeline ended;
+        StreamTimeline timeline;
         synchronized (timelines) {
-            ended = timelines.remove(key);
+            timeline = timelines.remove(key);
         }
-        if (ended != null) {
-            order.closing(ended);
+        if (timeline != null) {
+            order.closing(timeline);
         }
         fences.closed(key);
         try {
-            sweepClosed();
+            ended.sweep();
         } catch (CudaException dead) {
             // Its context has taken the memory with it: what is left ends with the allocator.
         }
@@ -519,66 +516,13 @@ final class DeviceCache {
             AddressBatch evicted = new AddressBatch();
             lanes.end(shard, evicted);
             freeAll(evicted);
-            synchronized (closed) {
-                closed.add(shard);
-            }
-        }
-    }
-
-    /// Gives back what ended streams left, as far as their work is done.
-    private long sweepClosed() {
-        long returned = 0;
-        fences.releasePassed();
-        for (StreamShard shard : closedShards()) {
-            returned += giveBack(shard, Long.MAX_VALUE, false);
-            if (tryDispose(shard)) {
-                synchronized (closed) {
-                    closed.remove(shard);
-                }
-            }
-        }
-        return returned;
-    }
-
-    /// As [#dispose]; what the driver refuses is tried again by the next sweep.
-    private boolean tryDispose(StreamShard shard) {
-        try {
-            return dispose(shard);
-        } catch (CudaException refusal) {
-            if (refusal.result().endsContext()) {
-                throw refusal;
-            }
-            LOG.log(Level.WARNING, "an ended stream keeps its addresses for now: {0}", refusal.getMessage());
-            return false;
-        }
-    }
-
-    private boolean dispose(StreamShard shard) {
-        shard.driverLock.lock();
-        try {
-            if (!shard.quiet(fences, false) || !growth.unmapLent(shard)) {
-                return false;
-            }
-            order.finished(shard.timeline);
-            boolean ended = shard.dispose(fences);
-            if (ended) {
-                reserved.counters.ended(shard.small, shard.counters());
-            }
-            return ended;
-        } finally {
-            shard.driverLock.unlock();
-        }
-    }
-
-    private List<StreamShard> closedShards() {
-        synchronized (closed) {
-            return closed.isEmpty() ? List.of() : List.copyOf(closed);
+            ended.add(shard);
         }
     }
 
     /// All shards, those of ended streams first.
     List<StreamShard> shards() {
-        List<StreamShard> all = new ArrayList<>(closedShards());
+        List<StreamShard> all = new ArrayList<>(ended.shards());
         all.addAll(small.all());
         all.addAll(large.all());
         return all;
@@ -590,7 +534,7 @@ final class DeviceCache {
         fences.finishAll();
         fences.releasePassed();
         CudaException failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
-        failed = forEachShard(this::dispose, failed);
+        failed = forEachShard(ended::dispose, failed);
         growth.releaseRefused();
         order.close();
         if (failed != null) {
