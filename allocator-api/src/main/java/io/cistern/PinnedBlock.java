@@ -25,6 +25,10 @@ final class PinnedBlock {
     /// after all who recorded.
     volatile boolean used;
 
+    /// How often it was handed out. Written by whoever holds it, who got it from the one before, so without an atomic
+    /// instruction; read by others a little late.
+    long handedOut;
+
     /// Streams whose work uses it.
     final Set<Stream> streams = new HashSet<>();
 

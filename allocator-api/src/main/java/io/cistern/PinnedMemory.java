@@ -55,6 +55,9 @@ public final class PinnedMemory {
     private final List<Deque<PinnedBlock>> idle = new ArrayList<>();
     private final List<Deque<PinnedBlock>> waiting = new ArrayList<>();
 
+    /// All that there are. Guarded by `this`.
+    private final Set<PinnedBlock> pinned = new HashSet<>();
+
     /// Blocks that are handed out, by the streams that use them.
     private final Map<PinnedBlock.Stream, Set<PinnedBlock>> users = new HashMap<>();
 
@@ -83,6 +86,7 @@ public final class PinnedMemory {
         if (block == null) {
             block = idleOrNew(sizeClass);
         }
+        block.handedOut++;
         statistics.handedOut(sizeClass);
         return new PinnedBuffer(this, block, byteSize);
     }
@@ -107,6 +111,9 @@ public final class PinnedMemory {
         long start = driver.nanoTime();
         PinnedBlock made = pin(sizeClass);
         statistics.pinned(sizeClass, driver.nanoTime() - start);
+        synchronized (this) {
+            pinned.add(made);
+        }
         return made;
     }
 
@@ -289,7 +296,10 @@ public final class PinnedMemory {
         for (PinnedBlock block : taken) {
             long start = driver.nanoTime();
             unpin(block);
-            statistics.unpinned(block.sizeClass, driver.nanoTime() - start);
+            synchronized (this) {
+                pinned.remove(block);
+                statistics.unpinned(block, driver.nanoTime() - start);
+            }
             freed += block.memory.byteSize();
         }
         return freed;
@@ -321,8 +331,8 @@ public final class PinnedMemory {
             for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
                 takeBack(sizeClass);
             }
+            return statistics.figures(pinned);
         }
-        return statistics.figures();
     }
 
     /// Lets all peaks begin at what is current.

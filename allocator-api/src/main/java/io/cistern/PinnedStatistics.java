@@ -3,7 +3,6 @@ package io.cistern;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicLongArray;
 
 /// What [PinnedMemory] counts.
 ///
@@ -12,6 +11,11 @@ import java.util.concurrent.atomic.AtomicLongArray;
 final class PinnedStatistics {
     private final Gauge pinned = new Gauge();
     private final Gauge active = new Gauge();
+    private final Total pinnedEver = new Total();
+
+    /// Of blocks that are not pinned any more.
+    private final Total handedOutBefore = new Total();
+
     private final Timer pinning = new Timer();
     private final Timer unpinning = new Timer();
 
@@ -25,11 +29,13 @@ final class PinnedStatistics {
 
     void pinned(int sizeClass, long nanos) {
         pinned.add(sizeClass);
+        pinnedEver.add(sizeClass, 1);
         pinning.took(nanos);
     }
 
-    void unpinned(int sizeClass, long nanos) {
-        pinned.remove(sizeClass);
+    void unpinned(PinnedBlock block, long nanos) {
+        handedOutBefore.add(block.sizeClass, block.handedOut);
+        pinned.remove(block.sizeClass);
         unpinning.took(nanos);
     }
 
@@ -38,10 +44,14 @@ final class PinnedStatistics {
         active.resetPeaks();
     }
 
-    Map<String, Long> figures() {
+    /// @param blocks those that are pinned
+    Map<String, Long> figures(Iterable<PinnedBlock> blocks) {
         Map<String, Long> figures = new LinkedHashMap<>();
-        pinned.put(figures, "allocations", "allocated_bytes");
-        active.put(figures, "active_requests", "active_bytes");
+        Total handedOut = new Total();
+        handedOut.add(handedOutBefore);
+        blocks.forEach(block -> handedOut.add(block.sizeClass, block.handedOut));
+        pinned.put(figures, "allocations", "allocated_bytes", pinnedEver);
+        active.put(figures, "active_requests", "active_bytes", handedOut);
         figures.put("num_host_alloc", pinning.count());
         figures.put("num_host_free", unpinning.count());
         pinning.put(figures, "host_alloc_time");
@@ -49,7 +59,31 @@ final class PinnedStatistics {
         return figures;
     }
 
-    /// Blocks and bytes at present, their peaks, and what was ever added.
+    /// Blocks and bytes of all time.
+    private static final class Total {
+        private long blocks;
+        private long bytes;
+
+        synchronized void add(int sizeClass, long times) {
+            blocks += times;
+            bytes += times << sizeClass;
+        }
+
+        synchronized void add(Total other) {
+            blocks += other.blocks();
+            bytes += other.bytes();
+        }
+
+        synchronized long blocks() {
+            return blocks;
+        }
+
+        synchronized long bytes() {
+            return bytes;
+        }
+    }
+
+    /// Blocks and bytes at present, and their peaks.
     ///
     /// Invariant: `current` = Σ blocks of each size class added less removed, in blocks and in units.
     private static final class Gauge {
@@ -59,7 +93,6 @@ final class PinnedStatistics {
         private static final long UNITS_MASK = ONE_BLOCK - 1;
 
         private final AtomicLong current = new AtomicLong();
-        private final AtomicLongArray added = new AtomicLongArray(Long.SIZE);
         private volatile long peakBlocks;
         private volatile long peakUnits;
 
@@ -68,7 +101,6 @@ final class PinnedStatistics {
         }
 
         void add(int sizeClass) {
-            added.getAndIncrement(sizeClass);
             long now = current.addAndGet(word(sizeClass));
             if (now >>> BLOCKS > peakBlocks || (now & UNITS_MASK) > peakUnits) {
                 raise(now);
@@ -90,16 +122,10 @@ final class PinnedStatistics {
             peakUnits = now & UNITS_MASK;
         }
 
-        void put(Map<String, Long> figures, String blocks, String bytes) {
+        void put(Map<String, Long> figures, String blocks, String bytes, Total ever) {
             long now = current.get();
-            long allBlocks = 0;
-            long allBytes = 0;
-            for (int sizeClass = 0; sizeClass < Long.SIZE; sizeClass++) {
-                allBlocks += added.get(sizeClass);
-                allBytes += added.get(sizeClass) << sizeClass;
-            }
-            put(figures, blocks, now >>> BLOCKS, peakBlocks, allBlocks);
-            put(figures, bytes, (now & UNITS_MASK) << UNIT_BITS, peakUnits << UNIT_BITS, allBytes);
+            put(figures, blocks, now >>> BLOCKS, peakBlocks, ever.blocks());
+            put(figures, bytes, (now & UNITS_MASK) << UNIT_BITS, peakUnits << UNIT_BITS, ever.bytes());
         }
 
         private static void put(Map<String, Long> figures, String name, long current, long peak, long all) {
