@@ -20,8 +20,8 @@ abstract class LaneTable {
     /// Read and written without order: a thread takes only a lane that bears its own id, which it wrote itself.
     private final @Nullable Lane[] table = new Lane[TABLE_SIZE];
 
-    /// By device. Weak, since a lane leads to its cache and so to this key: else an allocator that is closed would stay
-    /// for as long as the threads that used it. Its caches hold the lanes meanwhile.
+    /// By device. Weak, since a thread lets go of the values of an allocator that is gone late, and a lane leads to
+    /// its shards. The caches hold the lanes meanwhile.
     private final ThreadLocal<List<WeakReference<@Nullable Lane>>> mine;
 
     LaneTable(int devices) {
