@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.Threshold;
@@ -102,13 +103,19 @@ final class PressureNotices {
         return registered.contains(notice);
     }
 
-    /// Ends all.
+    /// Ends all, whatever the driver says of one.
     void close() {
         List<Notice> all;
         synchronized (this) {
             all = List.copyOf(registered);
         }
-        all.forEach(this::end);
+        for (Notice notice : all) {
+            try {
+                end(notice);
+            } catch (CudaException refused) {
+                LOG.log(Level.WARNING, "a listener for memory pressure stays with the driver", refused);
+            }
+        }
     }
 
     /// One listener's.
