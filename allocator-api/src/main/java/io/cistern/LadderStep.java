@@ -1,7 +1,7 @@
 package io.cistern;
 
 /// What is tried, in this order, when there is no memory for a request, each followed by a new search. The first
-/// ones are the allocator's own, and `caching` has them all; the others the framework takes for every allocator.
+/// three are the allocator's own, and `caching` has them all; the others the framework takes for every allocator.
 /// Each can be [switched off][DeviceMemoryBuilder#ladder].
 public enum LadderStep {
     /// Blocks that other threads keep to themselves.
@@ -10,17 +10,17 @@ public enum LadderStep {
     PASSED_FENCES("passed fences"),
     /// Idle pages of other places and streams, moved.
     IDLE_PAGES("idle pages, moved"),
-    /// Idle memory of other streams, given back to the driver as far as nobody may still use it.
-    TRIM("trim"),
-    /// The same, and the allocator's own that lies in pieces, after waiting for the work that may use it. Not for
-    /// streams that are captured.
-    SYNCHRONIZE("synchronise"),
     /// Memory of graphs that are gone.
     GRAPHS("graphs that are gone"),
     /// What [listeners][DeviceMemory#onMemoryPressure] free.
     CALLBACKS("callbacks"),
     /// Idle blocks of pools that [lend][MemoryPoolBuilder#lendsToOthers].
     LENDING("pools that lend"),
+    /// Idle memory of other streams, given back to the driver as far as nobody may still use it.
+    TRIM("trim"),
+    /// The same, and the allocator's own that lies in pieces, after waiting for the work that may use it. Not for
+    /// streams that are captured.
+    SYNCHRONIZE("synchronise"),
     /// Idle memory of all other allocators and pools of the device, given back to the driver.
     OTHER_ALLOCATORS("other allocators' idle memory"),
     /// What [stores][DeviceMemory#onMemoryPressure(LadderStep, MemoryPressureListener)] take off the device, to

@@ -3,6 +3,7 @@ package io.cistern;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.spi.Reclaims;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,19 +14,25 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
-/// What the framework tries when an allocator has no memory for a request, after the allocator's own steps: graphs
-/// that are gone → callbacks → pools that lend → other allocators' idle memory → spilling → frees of other
-/// threads, for a while. After each that gave something the allocator is asked again.
+/// What the framework tries when an allocator has no memory for a request, after the allocator's own search: graphs
+/// that are gone → callbacks → pools that lend → trim → synchronise → other allocators' idle memory → spilling →
+/// frees of other threads, for a while. After each that gave something the allocator is asked again.
 ///
 /// **No livelock.** Steps that take memory from others are taken by one thread a device at a time, and who had
 /// to wait for that asks again first: threads that fail together would else give back what the others have just
 /// obtained. Each is taken once; only who waits for frees takes from others again, when there were some, and
 /// after each attempt in vain waits twice as long: so those who wait leave those who go on more and more time.
 ///
+/// Waiting for work is done by each thread for itself: who waits may need another thread to go on.
+///
 /// A request that a limit refused gets only the steps after which less is charged to it.
 ///
 /// **Threads.** Any.
 final class MemoryLadder {
+    /// How often an allocator is asked to give back after waiting: what waits on the stream of the request, what is
+    /// idle on others, and all the rest.
+    private static final int MOST_ROUNDS = 3;
+
     /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver
     /// take.
     private static final long PAUSE_NANOS = 100_000;
@@ -93,6 +100,9 @@ final class MemoryLadder {
         if (address != 0) {
             return address;
         }
+        if (!climb.last.isByLimit()) {
+            refusing.reclaims().ifPresent(own -> own.failed(climb.last));
+        }
         throw climb.last.with(reports.report(refusing, stream, climb.last, climb.tried));
     }
 
@@ -125,16 +135,35 @@ final class MemoryLadder {
         long run() {
             long address = alone(LadderStep.GRAPHS, this::collectGraphs);
             address = address != 0 ? address : after(LadderStep.CALLBACKS, () -> ask(listeners));
-            address = address != 0 ? address : takeFromOthers();
-            address = address != 0 ? address : alone(LadderStep.SPILL, () -> ask(stores));
+            address = address != 0 ? address : takeIdle();
+            address = address != 0 ? address : spill();
             return address != 0 ? address : waitForFrees();
         }
 
-        private long takeFromOthers() {
+        private long takeIdle() {
             long address = lend();
-            return address != 0 || last.isByLimit()
-                    ? address
-                    : alone(LadderStep.OTHER_ALLOCATORS, this::giveBackOthers);
+            if (address != 0 || last.isByLimit()) {
+                return address;
+            }
+            address = takeOwnIdle();
+            return address != 0 ? address : alone(LadderStep.OTHER_ALLOCATORS, this::giveBackOthers);
+        }
+
+        private long takeOwnIdle() {
+            long[] given = {1};
+            long address = alone(LadderStep.TRIM, () -> giveBackOwn(LadderStep.TRIM));
+            for (int round = 0; address == 0 && given[0] > 0 && round < MOST_ROUNDS; round++) {
+                given[0] = 0;
+                address = after(LadderStep.SYNCHRONIZE, () -> given[0] = giveBackOwn(LadderStep.SYNCHRONIZE));
+            }
+            return address;
+        }
+
+        /// What was spilled was freed behind copies that may not be done.
+        private long spill() {
+            long[] given = {0};
+            long address = alone(LadderStep.SPILL, () -> given[0] = ask(stores));
+            return address == 0 && given[0] > 0 ? takeOwnIdle() : address;
         }
 
         /// As [#after], one thread at a time; who had to wait for that asks again first.
@@ -215,13 +244,22 @@ final class MemoryLadder {
             return address;
         }
 
+        private long giveBackOwn(LadderStep step) {
+            Reclaims own = route.reclaims().orElse(null);
+            return own != null ? own.reclaim(step, last, stream) : trim(step == LadderStep.SYNCHRONIZE, true);
+        }
+
         private long giveBackOthers() {
-            boolean wait =
-                    steps.contains(LadderStep.SYNCHRONIZE) && !driver.graphs().isSheltered(route.device());
-            TrimMode mode = wait ? TrimMode.SYNCHRONIZE : TrimMode.WITHOUT_WAITING;
+            return trim(steps.contains(LadderStep.SYNCHRONIZE), false);
+        }
+
+        /// Trims the route's allocator, or all others.
+        private long trim(boolean wait, boolean own) {
+            boolean waits = wait && !driver.graphs().isSheltered(route.device());
+            TrimMode mode = waits ? TrimMode.SYNCHRONIZE : TrimMode.WITHOUT_WAITING;
             long returned = 0;
             for (Allocator allocator : memory.allocators()) {
-                if (!allocator.leads(route)) {
+                if (allocator.leads(route) == own) {
                     returned += allocator.trim(route.device(), 0, mode).returnedBytes();
                 }
             }
@@ -246,7 +284,7 @@ final class MemoryLadder {
                 if (now != seen) {
                     seen = now;
                     address = again();
-                    address = address != 0 ? address : takeFromOthers();
+                    address = address != 0 ? address : takeIdle();
                     pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS);
                 }
             }

@@ -29,7 +29,8 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// ```
 ///
 /// A suite's name is that of its class; without any, all run but [SharedStreams], which is long, [SharedPools],
-/// which starts further processes, [CarelessLibrary], which needs a library, [Buffers], captures, sleep, and those
+/// which starts further processes, [CarelessLibrary], which needs a library, [Buffers], captures, sleep, pools between
+/// devices, and those
 /// of [other modules][GpuSuites].
 ///
 /// Prints each failure with its stack trace, what tests have to tell, and in the end `N passed, N failed, N skipped`.
@@ -47,7 +48,8 @@ public final class GpuTests {
             Buffers.class,
             ChosenCapturedGraphs.class,
             ChosenGraphContract.class,
-            ChosenSleepingPools.class);
+            ChosenSleepingPools.class,
+            ChosenPoolsBetweenDevices.class);
 
     private final PrintWriter out;
 

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.ConfigurationException;
+import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.LadderStep;
 import io.cistern.TrimMode;
 import io.cistern.TrimResult;
@@ -16,6 +17,7 @@ import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PeerAccess;
 import io.cistern.spi.RangeSource;
+import io.cistern.spi.Reclaims;
 import io.cistern.spi.RecordsUse;
 import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
@@ -27,7 +29,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -48,7 +49,8 @@ final class CachingAllocator extends LaneTable
                 DetailedStatistics,
                 ReportingTrim,
                 DescribesMemory,
-                PeerAccess {
+                PeerAccess,
+                Reclaims {
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
@@ -56,7 +58,7 @@ final class CachingAllocator extends LaneTable
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
     private final boolean usesLanes;
-    private final Set<LadderStep> ladder;
+    private final LadderChoice ladder;
     private final CacheSleep sleep;
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
     private boolean recordsUses;
@@ -79,9 +81,8 @@ final class CachingAllocator extends LaneTable
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesLanes = options.usesLanes();
-        this.ladder = context.extension(LadderChoice.class)
-                .map(LadderChoice::steps)
-                .orElse(Set.copyOf(EnumSet.allOf(LadderStep.class)));
+        this.ladder =
+                context.extension(LadderChoice.class).orElse(new LadderChoice(EnumSet.allOf(LadderStep.class), false));
     }
 
     static CudaDriver driver(AllocatorContext context) {
@@ -300,6 +301,16 @@ final class CachingAllocator extends LaneTable
     @Override
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         return CacheTrim.trim(cache(device), keepBytes, mode);
+    }
+
+    @Override
+    public long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+        return cache(refusal.device()).reclaim(step, refusal, stream);
+    }
+
+    @Override
+    public void failed(DeviceOutOfMemoryException refusal) {
+        cache(refusal.device()).failed(refusal);
     }
 
     /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or

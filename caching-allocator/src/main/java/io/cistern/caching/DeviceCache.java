@@ -5,13 +5,13 @@ import io.cistern.LadderStep;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.DescribesMemory.StreamMemory;
+import io.cistern.spi.LadderChoice;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -38,7 +38,7 @@ final class DeviceCache {
     private final Rounding rounding;
     private final boolean failsAtCap;
     private final boolean givesBack;
-    private final Set<LadderStep> ladder;
+    private final LadderChoice ladder;
     private final LongSupplier clock;
     private final IdleCollection collection;
     private final Fences fences;
@@ -70,7 +70,7 @@ final class DeviceCache {
             Fences fences,
             CrossStreamOrder order,
             RegionMap regions,
-            Set<LadderStep> ladder,
+            LadderChoice ladder,
             LongSupplier nanoTime) {
         this.device = device;
         this.reserved = reserved;
@@ -288,7 +288,7 @@ final class DeviceCache {
         if (!FailureLadder.outOfMemory(failure)) {
             throw failure;
         }
-        if (failsAtCap && ReserveCap.isReached(failure)) {
+        if (isRejection(failure)) {
             reserved.counters.count(CacheEvent.REJECTION);
             throw failure;
         }
@@ -296,12 +296,33 @@ final class DeviceCache {
             throw new DeviceOutOfMemoryException(
                     asked, device, "the memory of graphs stays theirs until they are gone", failure);
         }
-        reserved.counters.count(CacheEvent.RETRY);
         try {
-            return new FailureLadder(this, shard, size, ladder).climb(asked, failure);
+            return new FailureLadder(this, shard, size, ladder.steps()).climb(asked, failure);
         } catch (DeviceOutOfMemoryException nothingHelped) {
-            reserved.counters.count(CacheEvent.OUT_OF_MEMORY);
+            if (!ladder.reclaimsLater()) {
+                failed(nothingHelped);
+            }
             throw nothingHelped;
+        }
+    }
+
+    private boolean isRejection(RuntimeException failure) {
+        return failsAtCap && ReserveCap.isReached(failure);
+    }
+
+    /// See [Reclaims#reclaim].
+    long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+        if (!givesBack || isRejection(refusal)) {
+            return 0;
+        }
+        long size = rounded(Math.min(refusal.byteSize(), Sizes.LARGEST));
+        return new IdleReturns(this).giveBack(step, shard(Fences.key(stream), size <= Sizes.SMALL_LIMIT), size);
+    }
+
+    /// See [Reclaims#failed].
+    void failed(DeviceOutOfMemoryException refusal) {
+        if (!isRejection(refusal)) {
+            reserved.counters.count(CacheEvent.OUT_OF_MEMORY);
         }
     }
 

@@ -17,18 +17,17 @@ import java.util.stream.Collectors;
 /// 1. blocks of other threads' lanes;
 /// 2. blocks whose fences have passed;
 /// 3. idle pages of other places and streams, where those can move, and only the rest from the driver;
-/// 4. idle memory of other streams is given back to the driver as far as nobody may still use it, until enough has
-/// gone;
-/// 5. the same after waiting: for the streams that freed blocks were used on, then for those whose memory is idle; in
-/// the end all idle memory, also this stream's own, which lies in pieces. What streams in a capture hold is left out.
+/// 4. [IdleReturns] without waiting;
+/// 5. the same after waiting, until that gives nothing more.
 ///
-/// Then it says what is held and what each step gave. Holds one shard's driver lock at a time, so two ladders do not
-/// block each other.
+/// Then it says what is held and what each step gave. The last two are not taken here where the framework asks for
+/// them, after steps of its own.
 final class FailureLadder {
     private final DeviceCache cache;
     private final StreamShard shard;
     private final long size;
     private final Set<LadderStep> allowed;
+    private final IdleReturns returns;
     private final List<TriedStep> tried = new ArrayList<>();
 
     FailureLadder(DeviceCache cache, StreamShard shard, long size, Set<LadderStep> allowed) {
@@ -36,6 +35,7 @@ final class FailureLadder {
         this.shard = shard;
         this.size = size;
         this.allowed = allowed;
+        this.returns = new IdleReturns(cache);
     }
 
     static boolean outOfMemory(RuntimeException failure) {
@@ -53,10 +53,11 @@ final class FailureLadder {
         long address = after(LadderStep.OTHER_LANES, () -> cache.emptyLanes(shard));
         address = address != 0 ? address : after(LadderStep.PASSED_FENCES, () -> cache.settle(shard, false));
         address = address != 0 ? address : moveIdlePages();
-        address = address != 0 ? address : after(LadderStep.TRIM, () -> giveBackOthers(false));
-        address = address != 0 ? address : after(LadderStep.SYNCHRONIZE, () -> cache.settle(shard, true));
-        address = address != 0 ? address : after(LadderStep.SYNCHRONIZE, () -> giveBackOthers(true));
-        address = address != 0 ? address : after(LadderStep.SYNCHRONIZE, this::giveBackAll);
+        address = address != 0 ? address : giveBack(LadderStep.TRIM);
+        address = address != 0 ? address : giveBack(LadderStep.SYNCHRONIZE);
+        for (int i = 1; address == 0 && i < IdleReturns.WAYS_TO_WAIT && gaveLast(); i++) {
+            address = giveBack(LadderStep.SYNCHRONIZE);
+        }
         if (address == 0) {
             throw new DeviceOutOfMemoryException(asked, cache.device, detail(reservedBefore), first, tried);
         }
@@ -75,6 +76,14 @@ final class FailureLadder {
         return address != 0 || given == 0 ? address : tryToGrow();
     }
 
+    private long giveBack(LadderStep step) {
+        return after(step, () -> returns.giveBack(step, shard, size));
+    }
+
+    private boolean gaveLast() {
+        return !tried.isEmpty() && tried.getLast().byteSize() > 0;
+    }
+
     private long moveIdlePages() {
         if (!allowed.contains(LadderStep.IDLE_PAGES)) {
             return 0;
@@ -83,24 +92,6 @@ final class FailureLadder {
         long address = tryToGrow();
         tried.add(new TriedStep(LadderStep.IDLE_PAGES, address == 0 ? 0 : size, cache.nanoTime() - begun));
         return address;
-    }
-
-    private long giveBackOthers(boolean wait) {
-        long returned = 0;
-        for (StreamShard other : cache.shards()) {
-            if (other != shard && returned < size) {
-                returned += cache.giveBack(other, size - returned, wait);
-            }
-        }
-        return returned;
-    }
-
-    private long giveBackAll() {
-        long returned = 0;
-        for (StreamShard each : cache.shards()) {
-            returned += cache.giveBack(each, Long.MAX_VALUE, true);
-        }
-        return returned;
     }
 
     /// Moves what is idle and buys no more than is missing: a whole page may be more than there is.

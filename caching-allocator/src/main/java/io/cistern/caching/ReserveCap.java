@@ -47,9 +47,13 @@ final class ReserveCap {
         taken.addAndGet(-byteSize);
     }
 
-    /// Whether a failure is that of a cap, so that the driver was not asked.
+    /// Whether a failure is that of a cap, so that the driver was not asked, whatever others made of it.
     static boolean isReached(Throwable failure) {
-        return failure.getCause() instanceof Reached;
+        Throwable cause = failure.getCause();
+        while (cause != null && !(cause instanceof Reached)) {
+            cause = cause.getCause();
+        }
+        return cause != null;
     }
 
     /// Tells a cap from a driver without memory.

@@ -14,6 +14,9 @@ import io.cistern.MemoryPool;
 import io.cistern.OutOfMemoryReport;
 import io.cistern.TriedStep;
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaException;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.concurrent.CountDownLatch;
@@ -245,6 +248,80 @@ final class FailureLadderTests extends LadderFixture {
         assertThat(report.text()).contains("104857601 bytes were asked for", "tried synchronise", "2 live blocks");
         memory.free(block, stream);
         memory.free(second, other);
+    }
+
+    @Test
+    void stepsAreTakenInTheOrderOfTheirNames() {
+        DeviceMemory memory = open(DeviceMemory.builder(gpu).waitForFrees(Duration.ofMillis(1)));
+        memory.setCurrent("caching");
+        DeviceOutOfMemoryException failure = catchThrowableOfType(
+                DeviceOutOfMemoryException.class, () -> memory.allocate(257 * MIB, DEVICE, stream));
+        assertThat(failure.steps()).extracting(TriedStep::step).containsExactly(LadderStep.values());
+    }
+
+    /// The cache's own idle memory, which only a trim makes fit, is left until the program was asked.
+    @Test
+    void theProgramIsAskedBeforeIdleMemoryGoesBack() {
+        DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
+        Allocator cache = memory.setCurrent("caching:source=linear");
+        memory.free(memory.allocate(MOST, DEVICE, other), other);
+        gpu.streams().synchronize(DEVICE, other);
+        long[] reserved = {0};
+        Runnable end = memory.onMemoryPressure((device, byteSize) -> {
+            reserved[0] = cache.statistics(device).reservedBytes().orElseThrow();
+            return 0;
+        });
+        memory.free(memory.allocate(MOST, DEVICE, stream), stream);
+        end.run();
+        assertThat(reserved[0]).isGreaterThanOrEqualTo(MOST);
+        assertThat(cache.memoryStatistics(DEVICE))
+                .containsEntry("num_alloc_retries", 1L)
+                .containsEntry("num_ooms", 0L);
+    }
+
+    /// It has a trim and nothing else.
+    @Test
+    void anAllocatorThatCantBeAskedIsTrimmed() {
+        DeviceMemory memory = open(EnumSet.of(LadderStep.TRIM));
+        Allocator keeping = memory.open("keeping", new KeepingAllocator(gpu));
+        memory.free(keeping.allocate(MOST, DEVICE, stream), stream);
+        memory.free(keeping.allocate(MOST + MIB, DEVICE, stream), stream);
+        keeping.trim(DEVICE, 0);
+    }
+
+    /// Keeps the block that was freed last, whatever its size.
+    private record KeepingAllocator(SimulatedGpu gpu, long[] kept) implements DeviceAllocator {
+        KeepingAllocator(SimulatedGpu gpu) {
+            this(gpu, new long[1]);
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long on) {
+            try {
+                return gpu.memory().allocate(device, byteSize);
+            } catch (CudaException failure) {
+                throw new DeviceOutOfMemoryException(byteSize, device, "keeping", failure);
+            }
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long on) {
+            trim(device, 0);
+            kept[0] = address;
+        }
+
+        @Override
+        public long trim(int device, long keepBytes) {
+            if (kept[0] == 0) {
+                return 0;
+            }
+            gpu.memory().free(device, kept[0]);
+            kept[0] = 0;
+            return MOST;
+        }
+
+        @Override
+        public void close() {}
     }
 
     @Test

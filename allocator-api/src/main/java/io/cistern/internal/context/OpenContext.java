@@ -3,6 +3,7 @@ package io.cistern.internal.context;
 import io.cistern.AllocatorSpec;
 import io.cistern.ConfigurationException;
 import io.cistern.DeviceMemory;
+import io.cistern.LadderStep;
 import io.cistern.internal.options.SpecOptions;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.spi.AllocatorContext;
@@ -18,8 +19,10 @@ import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.EnumSet;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Supplier;
 
 /// What one plug-in is given while it is open. What it took from here, upstream allocators and segment sources, is
@@ -33,6 +36,7 @@ public final class OpenContext implements AllocatorContext {
     private final Map<String, SegmentSource> ownSources;
     private final StreamOrder streams;
     private final ReservedBytes reserved;
+    private final LadderChoice ladder;
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
     /// Prepares to open a plug-in from a spec.
@@ -40,7 +44,7 @@ public final class OpenContext implements AllocatorContext {
     /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
     ///     them, before those of the catalogue; they are not closed here
     public OpenContext(DeviceMemory memory, AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
-        this(memory, new SpecOptions(spec), ownSources, newReserved(memory));
+        this(memory, new SpecOptions(spec), ownSources, newReserved(memory), inCall(memory));
     }
 
     /// Prepares to open a plug-in from a spec for graphs.
@@ -51,18 +55,37 @@ public final class OpenContext implements AllocatorContext {
         this.ownSources = Map.of();
         this.options = new SpecOptions(spec);
         this.reserved = newReserved(memory);
+        this.ladder = whole(memory);
         this.streams = order;
     }
 
     private OpenContext(
-            DeviceMemory memory, SpecOptions options, Map<String, SegmentSource> ownSources, ReservedBytes reserved) {
+            DeviceMemory memory,
+            SpecOptions options,
+            Map<String, SegmentSource> ownSources,
+            ReservedBytes reserved,
+            LadderChoice ladder) {
         this.reserved = reserved;
+        this.ladder = ladder;
         this.memory = memory;
         this.ownSources = Map.copyOf(ownSources);
         this.options = options;
         EventOrder order = new EventOrder(memory.driver(), MOST_IDLE_EVENTS);
         this.streams = order;
         closings.push(order::close);
+    }
+
+    /// What routes lead to is asked for the rest after callbacks and pools that lend.
+    private static LadderChoice inCall(DeviceMemory memory) {
+        Set<LadderStep> steps = EnumSet.noneOf(LadderStep.class);
+        steps.addAll(memory.ladderSteps());
+        steps.removeAll(EnumSet.of(LadderStep.TRIM, LadderStep.SYNCHRONIZE));
+        return new LadderChoice(steps, true);
+    }
+
+    /// Nobody asks what is behind an adaptor again, nor what serves graphs.
+    private static LadderChoice whole(DeviceMemory memory) {
+        return new LadderChoice(memory.ladderSteps(), false);
     }
 
     private static ReservedBytes newReserved(DeviceMemory memory) {
@@ -152,7 +175,7 @@ public final class OpenContext implements AllocatorContext {
         if (!availability.available()) {
             throw new ConfigurationException(kind + " " + spec.name() + " can't run here: " + availability.reason());
         }
-        return new OpenContext(memory, given, ownSources, reserved);
+        return new OpenContext(memory, given, ownSources, reserved, whole(memory));
     }
 
     @Override
@@ -163,7 +186,7 @@ public final class OpenContext implements AllocatorContext {
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == LadderChoice.class) {
-            return Optional.of(type.cast(new LadderChoice(memory.ladderSteps())));
+            return Optional.of(type.cast(ladder));
         }
         return type.isInstance(memory.driver()) ? Optional.of(type.cast(memory.driver())) : Optional.empty();
     }

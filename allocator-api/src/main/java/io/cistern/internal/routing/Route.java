@@ -2,6 +2,8 @@ package io.cistern.internal.routing;
 
 import io.cistern.MemoryAsleepException;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.Reclaims;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -189,6 +191,11 @@ public final class Route {
         if (others != null) {
             others.attach(this);
         }
+    }
+
+    /// What its allocator gives back when it is asked to.
+    public Optional<Reclaims> reclaims() {
+        return maker.extension(Reclaims.class);
     }
 
     /// Whether blocks of both come from one allocator.

@@ -1,0 +1,29 @@
+package io.cistern.spi;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.LadderStep;
+
+/// An optional ability of a [DeviceAllocator], found by its extension: for a request that it refused it gives back
+/// what it holds idle, when the framework says that it is time, after callbacks and pools that lend. It needs to
+/// know of that while it allocates: see [LadderChoice#reclaimsLater].
+///
+/// The framework trims allocators that can't do this, which gives back more than a request needs.
+///
+/// **Threads.** Any.
+public interface Reclaims {
+    /// Gives back idle memory to the driver, or makes it free for the stream, as far as a request needs it. Asked
+    /// again, a few times, while it gave something and the request is refused still.
+    ///
+    /// @param step [LadderStep#TRIM], which waits for nothing, or [LadderStep#SYNCHRONIZE], which waits for work,
+    ///     but not for that of captured streams
+    /// @param refusal what this allocator said, with what the framework added and itself as the cause: how many
+    ///     bytes, and on which device
+    /// @param stream the stream that they were asked for
+    /// @return bytes; 0 if there is nothing more
+    long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream);
+
+    /// Nothing helped, and the caller gets the error.
+    ///
+    /// @param refusal what this allocator said last
+    default void failed(DeviceOutOfMemoryException refusal) {}
+}

@@ -1,0 +1,61 @@
+package io.cistern.caching;
+
+import io.cistern.LadderStep;
+
+/// What goes back to the driver, or becomes free, for a request that can't be served:
+///
+/// - [LadderStep#TRIM]: idle memory of other streams, as far as nobody may still use it, until enough has gone;
+/// - [LadderStep#SYNCHRONIZE]: what waits on the streams that freed blocks of this one were used on; when that is
+/// nothing, idle memory of other streams, after waiting for those; when that is nothing, all idle memory, also this
+/// stream's own, which lies in pieces. What streams in a capture hold is left out.
+///
+/// Holds one shard's driver lock at a time, so two of them do not block each other.
+final class IdleReturns {
+    /// How many times waiting may give something.
+    static final int WAYS_TO_WAIT = 3;
+
+    private final DeviceCache cache;
+
+    IdleReturns(DeviceCache cache) {
+        this.cache = cache;
+    }
+
+    /// Takes a step.
+    ///
+    /// @param size of the request
+    /// @return how many bytes it gave
+    long giveBack(LadderStep step, StreamShard shard, long size) {
+        return switch (step) {
+            case TRIM -> {
+                cache.reserved.counters.count(CacheEvent.RETRY);
+                yield giveBackOthers(shard, size, false);
+            }
+            case SYNCHRONIZE -> afterWaiting(shard, size);
+            default -> throw new IllegalArgumentException("step " + step + " gives nothing back");
+        };
+    }
+
+    private long afterWaiting(StreamShard shard, long size) {
+        long given = cache.settle(shard, true);
+        given = given != 0 ? given : giveBackOthers(shard, size, true);
+        return given != 0 ? given : giveBackAll();
+    }
+
+    private long giveBackOthers(StreamShard shard, long size, boolean wait) {
+        long returned = 0;
+        for (StreamShard other : cache.shards()) {
+            if (other != shard && returned < size) {
+                returned += cache.giveBack(other, size - returned, wait);
+            }
+        }
+        return returned;
+    }
+
+    private long giveBackAll() {
+        long returned = 0;
+        for (StreamShard each : cache.shards()) {
+            returned += cache.giveBack(each, Long.MAX_VALUE, true);
+        }
+        return returned;
+    }
+}
