@@ -151,8 +151,9 @@ final class MemoryLadder {
 
         private long takeOwnIdle() {
             long[] given = {1};
+            int rounds = route.reclaims().isPresent() ? MOST_ROUNDS : 1; // a trim gives all at once
             long address = alone(LadderStep.TRIM, () -> giveBackOwn(LadderStep.TRIM));
-            for (int round = 0; address == 0 && given[0] > 0 && round < MOST_ROUNDS; round++) {
+            for (int round = 0; address == 0 && given[0] > 0 && round < rounds; round++) {
                 given[0] = 0;
                 address = after(LadderStep.SYNCHRONIZE, () -> given[0] = giveBackOwn(LadderStep.SYNCHRONIZE));
             }

@@ -21,8 +21,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any.
 final class PressureNotices {
-    private static final System.Logger LOG = System.getLogger(PressureNotices.class.getName());
-
     private final CudaDriver driver;
     private final Router router;
     private final Queue<Notice> due = new ConcurrentLinkedQueue<>();
@@ -113,9 +111,13 @@ final class PressureNotices {
             try {
                 end(notice);
             } catch (CudaException refused) {
-                LOG.log(Level.WARNING, "a listener for memory pressure stays with the driver", refused);
+                log().log(Level.WARNING, "a listener for memory pressure stays with the driver", refused);
             }
         }
+    }
+
+    private static System.Logger log() {
+        return System.getLogger(PressureNotices.class.getName());
     }
 
     /// One listener's.
@@ -138,7 +140,7 @@ final class PressureNotices {
                 try {
                     call.run();
                 } catch (Throwable thrown) {
-                    LOG.log(Level.ERROR, "a listener for memory pressure threw", thrown);
+                    log().log(Level.ERROR, "a listener for memory pressure threw", thrown);
                 }
             }
         }

@@ -1,5 +1,6 @@
 package io.cistern.spi;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -26,6 +27,19 @@ public interface AllocatorOptions {
 
     /// One of some words.
     Optional<String> choice(String key, List<String> words);
+
+    /// As the other, of the constants of a type, written as their `toString` has it.
+    ///
+    /// @throws io.cistern.ConfigurationException if it is given and none of them
+    default <E extends Enum<E>> Optional<E> choice(String key, Class<E> type) {
+        E[] constants = type.getEnumConstants();
+        List<String> words = new ArrayList<>();
+        for (E constant : constants) {
+            words.add(constant.toString());
+        }
+        Optional<String> word = choice(key, words);
+        return word.isEmpty() ? Optional.empty() : Optional.of(constants[words.indexOf(word.get())]);
+    }
 
     /// A list: `[a,b]`, or one value alone.
     Optional<List<String>> list(String key);

@@ -27,6 +27,18 @@ public abstract class SpecOption<T> {
     /// Yes or no.
     protected static final Reader<Boolean> YES_OR_NO = AllocatorOptions::flag;
 
+    /// A reader of an enum's constants, written as their `toString` has it.
+    protected static <E extends Enum<E>> Reader<E> wordOf(Class<E> type) {
+        return new Words<>(type);
+    }
+
+    private record Words<E extends Enum<E>>(Class<E> type) implements Reader<E> {
+        @Override
+        public Optional<E> read(AllocatorOptions options, String key) {
+            return options.choice(key, type);
+        }
+    }
+
     private final String owner;
     private final String key;
     private final String legal;

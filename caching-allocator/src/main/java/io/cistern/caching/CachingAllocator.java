@@ -196,24 +196,22 @@ final class CachingAllocator extends LaneTable
             MissClock clock,
             CrossStreamOrder order,
             long deviceBytes) {
-        return switch (capped(device, deviceBytes)) {
-            case PageSource physical
-            when options.growsByPages(true) ->
-                new PageGrowth(
-                        new PageTable(
-                                new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pages()),
-                                regions,
-                                options.pages().stableMapping()),
-                        clock,
-                        order,
-                        new Purchases(options.pages().slack()),
-                        deviceBytes);
-            case PageSource physical -> {
-                RangeSource mapped = new MappedRanges(driver.virtualMemory(), physical);
-                yield new SegmentGrowth(device, mapped, reserved, regions, options, deviceBytes);
-            }
-            case RangeSource plain -> new SegmentGrowth(device, plain, reserved, regions, options, deviceBytes);
-        };
+        SegmentSource segments = capped(device, deviceBytes);
+        if (segments instanceof PageSource physical && options.growsByPages(true)) {
+            return new PageGrowth(
+                    new PageTable(
+                            new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pages()),
+                            regions,
+                            options.pages().stableMapping()),
+                    clock,
+                    order,
+                    new Purchases(options.pages().slack()),
+                    deviceBytes);
+        }
+        RangeSource ranges = segments instanceof PageSource physical
+                ? new MappedRanges(driver.virtualMemory(), physical)
+                : (RangeSource) segments;
+        return new SegmentGrowth(device, ranges, reserved, regions, options, deviceBytes);
     }
 
     private SegmentSource capped(int device, long deviceBytes) {

@@ -1,9 +1,7 @@
 package io.cistern.caching;
 
-import io.cistern.spi.AllocatorOptions;
 import io.cistern.spi.SpecOption;
 import java.util.List;
-import java.util.Optional;
 import java.util.function.Function;
 
 /// One option of `caching`: its key, what it takes, and what it means. Declared once; specs, code, messages and the
@@ -14,6 +12,10 @@ import java.util.function.Function;
 ///
 /// @param <T> the type of its value
 public final class CachingOption<T> extends SpecOption<T> {
+    private static final long MOST_MEBIBYTES = 1L << 24;
+
+    private static final Reader<Long> MEBIBYTES = (options, key) -> options.number(key, 1, MOST_MEBIBYTES);
+
     /// Where memory comes from: the spec of a segment source.
     public static final CachingOption<String> SOURCE = new CachingOption<>(
             "source",
@@ -39,7 +41,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "how fine the pages of large blocks are: 1/64 of the most that was ever live at once, 1/128 once pages have"
                     + " to move, from 4 MiB on; or, tight, 1/1024 of it from 2 MiB on, and no slack: the least memory,"
                     + " for a longer first pass",
-            (options, key) -> options.choice(key, PageFit.NAMES).map(PageFit::named));
+            wordOf(PageFit.class));
 
     /// Whether idle pages of one stream serve another.
     public static final CachingOption<PageReuse> REUSE = new CachingOption<>(
@@ -48,7 +50,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "`wait`",
             "whether idle pages of one stream serve another: never; once the work on them has finished; or also before,"
                     + " the other stream waiting on the device",
-            (options, key) -> options.choice(key, PageReuse.NAMES).map(PageReuse::named));
+            wordOf(PageReuse.class));
 
     /// How much more than is live may be reserved so that fewer pages move.
     public static final CachingOption<Double> SLACK = new CachingOption<>(
@@ -103,7 +105,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "`off`, `checked`, `paranoid`",
             "property `cistern.check`, else `off`",
             "how much is checked: see CheckLevel",
-            (options, key) -> options.choice(key, CheckLevel.NAMES).map(CheckLevel::named));
+            wordOf(CheckLevel.class));
 
     /// Blocks from this size on are kept whole.
     public static final CachingOption<Long> MAX_SPLIT_SIZE_MB = new CachingOption<>(
@@ -112,7 +114,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "none; segments from a 16th of the device on serve requests of which they are at most an 8th larger",
             "plain segments of this size and more are not cut, and serve only requests of this size and more; pages"
                     + " need no such rule, since each goes back by itself",
-            CachingOption::mebibytes);
+            MEBIBYTES);
 
     /// How much larger an uncut block may be than its request.
     public static final CachingOption<Long> MAX_NON_SPLIT_ROUNDING_MB = new CachingOption<>(
@@ -120,7 +122,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "MiB, at least 1",
             "`large_segment_size_mb`",
             "how much larger than its request a segment may be that `max_split_size_mb` keeps whole",
-            CachingOption::mebibytes);
+            MEBIBYTES);
 
     /// Steps between two powers of two that sizes are rounded up to.
     public static final CachingOption<PowerTwoDivisions> ROUNDUP_POWER2_DIVISIONS = new CachingOption<>(
@@ -148,7 +150,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "MiB, an even number from 2 to 1024",
             "`20`",
             "the size of a plain segment for requests from 1 MiB to half of it; if given, the largest page too",
-            CachingOption::mebibytes);
+            MEBIBYTES);
 
     /// Whether memory grows by pages.
     public static final CachingOption<Boolean> EXPANDABLE_SEGMENTS = new CachingOption<>(
@@ -196,8 +198,6 @@ public final class CachingOption<T> extends SpecOption<T> {
     /// Those that say something of pages alone; plain segments have none.
     static final List<CachingOption<?>> OF_PAGES = List.of(PAGE_SIZE, FIT, REUSE, SLACK, STABLE_MAPPING);
 
-    private static final long MOST_MEBIBYTES = 1L << 24;
-
     private CachingOption(String key, String legal, String usual, String meaning, Reader<T> reader) {
         this(key, legal, usual, meaning, reader, SpecOption::text);
     }
@@ -210,9 +210,5 @@ public final class CachingOption<T> extends SpecOption<T> {
             Reader<T> reader,
             Function<T, List<String>> writer) {
         super("caching", key, legal, usual, meaning, reader, writer);
-    }
-
-    private static Optional<Long> mebibytes(AllocatorOptions options, String key) {
-        return options.number(key, 1, MOST_MEBIBYTES);
     }
 }

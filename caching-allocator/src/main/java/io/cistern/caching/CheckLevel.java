@@ -4,7 +4,6 @@ import io.cistern.ConfigurationException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Locale;
 
 /// How much the caching allocator checks, set by option `check`, else by property `cistern.check`. Each level does
@@ -25,36 +24,27 @@ public enum CheckLevel {
     /// the device.
     PARANOID;
 
-    /// The names as they are written.
-    static final List<String> NAMES =
-            Arrays.stream(values()).map(CheckLevel::written).toList();
-
-    private String written() {
-        return name().toLowerCase(Locale.ROOT);
-    }
-
-    static CheckLevel named(String name) {
-        return valueOf(name.toUpperCase(Locale.ROOT));
-    }
-
     /// What the settings say.
     ///
     /// @throws ConfigurationException if they name no level
     static CheckLevel configured() {
-        return Settings.ofProcess().get(Setting.CHECK).map(CheckLevel::named).orElse(OFF);
+        Settings.Value set = Settings.ofProcess().get(Setting.CHECK).orElse(null);
+        return set == null ? OFF : named(set);
     }
 
     private static CheckLevel named(Settings.Value set) {
-        if (!NAMES.contains(set.text())) {
-            throw new ConfigurationException(
-                    set.source() + " is '" + set.text() + "', which is none of " + String.join(", ", NAMES));
+        for (CheckLevel level : values()) {
+            if (level.toString().equals(set.text())) {
+                return level;
+            }
         }
-        return named(set.text());
+        throw new ConfigurationException(
+                set.source() + " is '" + set.text() + "', which is none of " + Arrays.toString(values()));
     }
 
     /// As it is written in a spec.
     @Override
     public String toString() {
-        return written();
+        return name().toLowerCase(Locale.ROOT);
     }
 }

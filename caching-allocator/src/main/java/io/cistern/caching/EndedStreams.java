@@ -10,8 +10,6 @@ import java.util.List;
 ///
 /// **Threads.** Any.
 final class EndedStreams {
-    private static final System.Logger LOG = System.getLogger(EndedStreams.class.getName());
-
     private final DeviceCache cache;
     private final Growth growth;
     private final Fences fences;
@@ -65,7 +63,8 @@ final class EndedStreams {
             if (refusal.result().endsContext()) {
                 throw refusal;
             }
-            LOG.log(Level.WARNING, "an ended stream keeps its addresses for now: {0}", refusal.getMessage());
+            System.getLogger(EndedStreams.class.getName())
+                    .log(Level.WARNING, "an ended stream keeps its addresses for now: {0}", refusal.getMessage());
             return false;
         }
     }

@@ -1,7 +1,5 @@
 package io.cistern.caching;
 
-import java.util.Arrays;
-import java.util.List;
 import java.util.Locale;
 
 /// How closely the pages of large blocks follow what is live. The finer they are, the less is reserved that nobody
@@ -12,10 +10,6 @@ public enum PageFit {
     USUAL(6, 7, 4L << 20),
     /// Pages of 1/1024 of it, from 2 MiB on, and no slack unless it is given.
     TIGHT(10, 10, 2L << 20);
-
-    /// The names as they are written.
-    static final List<String> NAMES =
-            Arrays.stream(values()).map(PageFit::toString).toList();
 
     private final int coarseShift;
     private final int fineShift;
@@ -42,10 +36,6 @@ public enum PageFit {
 
     double usualSlack() {
         return this == TIGHT ? 0 : PagePolicy.USUAL_SLACK;
-    }
-
-    static PageFit named(String name) {
-        return valueOf(name.toUpperCase(Locale.ROOT));
     }
 
     /// As it is written in a spec.

@@ -39,24 +39,24 @@ final class PageGrowth implements Growth {
             throw new DeviceOutOfMemoryException(byteSize, table.pages.device, "the device has " + deviceBytes);
         }
         for (int refused = 0; ; ) {
-            switch (findOrPlan(shard, byteSize, way)) {
-                case Block block -> {
-                    return block.address;
-                }
-                case Plan plan -> {
-                    try {
-                        return plan.fill.fill(order, byteSize);
-                    } catch (CudaException failure) {
-                        // A giver's capture began after the look; the next look sees it.
-                        if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MOST_REFUSED) {
-                            throw failure;
-                        }
-                        clock.advance();
+            Step step = findOrPlan(shard, byteSize, way);
+            if (step instanceof Block block) {
+                return block.address;
+            }
+            if (step instanceof Plan plan) {
+                try {
+                    return plan.fill.fill(order, byteSize);
+                } catch (CudaException failure) {
+                    // A giver's capture began after the look; the next look sees it.
+                    if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MOST_REFUSED) {
+                        throw failure;
                     }
+                    clock.advance();
                 }
-                case NoWindow _ ->
-                    table.enter(shard.addHole(PageArena.reserve(shard, reservation(shard, byteSize), table)));
-                case Changed _ -> clock.advance();
+            } else if (step instanceof NoWindow) {
+                table.enter(shard.addHole(PageArena.reserve(shard, reservation(shard, byteSize), table)));
+            } else {
+                clock.advance();
             }
         }
     }
@@ -110,11 +110,11 @@ final class PageGrowth implements Growth {
         idle.look(table.shards(), shard);
         purchases.needed(idle.liveBytes() + byteSize);
         WindowFill.Way chosen = way == WindowFill.Way.USUAL ? mindSmallShare(shard) : way;
-        return switch (shard.findOrClaimWindow(byteSize, chosen == WindowFill.Way.BUY ? null : idle)) {
-            case BlockHeap.Found found -> new Block(found.address());
-            case Window window -> plan(shard, window, byteSize, chosen);
-            case null -> new NoWindow();
-        };
+        BlockHeap.Room found = shard.findOrClaimWindow(byteSize, chosen == WindowFill.Way.BUY ? null : idle);
+        if (found instanceof BlockHeap.Found block) {
+            return new Block(block.address());
+        }
+        return found instanceof Window window ? plan(shard, window, byteSize, chosen) : new NoWindow();
     }
 
     @Override

@@ -1,7 +1,5 @@
 package io.cistern.caching;
 
-import java.util.Arrays;
-import java.util.List;
 import java.util.Locale;
 
 /// Whether idle pages of one stream may serve another.
@@ -12,14 +10,6 @@ public enum PageReuse {
     PASSED,
     /// Also others: the stream that takes them waits, on the device, for the one they come from.
     WAIT;
-
-    /// The names as they are written.
-    static final List<String> NAMES =
-            Arrays.stream(values()).map(PageReuse::toString).toList();
-
-    static PageReuse named(String name) {
-        return valueOf(name.toUpperCase(Locale.ROOT));
-    }
 
     /// As it is written in a spec.
     @Override

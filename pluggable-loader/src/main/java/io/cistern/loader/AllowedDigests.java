@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 /// @param digests in lower-case hexadecimal; null allows all
 /// @param problem why the list can't be used
 record AllowedDigests(String source, @Nullable Set<String> digests, Optional<String> problem) {
-    private static final Pattern LINE = Pattern.compile("\\\\?([0-9a-fA-F]{64})(\\s.*)?");
+    private static final String LINE = "\\\\?([0-9a-fA-F]{64})(\\s.*)?";
 
     static AllowedDigests all() {
         return new AllowedDigests("", null, Optional.empty());
@@ -46,8 +46,9 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
 
     private static AllowedDigests parse(String source, Path file) throws IOException {
         Set<String> digests = new HashSet<>();
+        Pattern pattern = Pattern.compile(LINE);
         for (String line : Files.readAllLines(file)) {
-            Matcher form = LINE.matcher(line.strip());
+            Matcher form = pattern.matcher(line.strip());
             if (form.matches()) {
                 digests.add(form.group(1).toLowerCase(Locale.ROOT));
             } else if (!line.isBlank() && !line.startsWith("#")) {

@@ -8,7 +8,6 @@ import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /// Makes one provider and asks it for SPI version, name and priority. The version comes first: nothing else that a
@@ -18,9 +17,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// @param <P> the provider's type
 final class Inspection<P> {
-    /// What a spec can name.
-    private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9_-]*");
-
     private final Service<P> service;
     private final Supplier<P> source;
     private final String className;
@@ -104,7 +100,7 @@ final class Inspection<P> {
 
     private String name(P provider) throws Refusal {
         String name = answer("name()", () -> service.name(provider));
-        if (!NAME.matcher(name).matches()) {
+        if (!Names.isLegal(name)) {
             throw new Refusal("calls itself '" + name + "'; a name is lower-case letters, digits, '-' and '_'");
         }
         return name;

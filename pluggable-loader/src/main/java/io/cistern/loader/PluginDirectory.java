@@ -11,8 +11,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /// Reads a directory of plug-ins:
 ///
@@ -29,8 +27,7 @@ import java.util.regex.Pattern;
 final class PluginDirectory {
     private static final String JAR = ".jar";
 
-    /// The allocator's name is what stands between; letters, digits, `-` and `_`.
-    private static final Pattern LIBRARY = Pattern.compile("(?:lib)?([a-z0-9][a-z0-9_-]*)\\.so");
+    private static final String LIBRARY = ".so";
 
     /// A shared library that lies in the directory.
     ///
@@ -87,9 +84,17 @@ final class PluginDirectory {
         }
     }
 
+    /// The allocator's name is what stands between `lib`, if that is there, and `.so`.
+    private void readLibrary(Path place) throws IOException, Refusal {
+        String file = place.getFileName().toString();
+        String name = file.substring(file.startsWith("lib") ? 3 : 0, file.length() - LIBRARY.length());
+        if (Names.isLegal(name)) {
+            libraries.add(new Library(name, place, AllowedDigests.of(checked(place))));
+        }
+    }
+
     private void readOne(Path place) {
         try {
-            Matcher library = LIBRARY.matcher(place.getFileName().toString());
             if (Files.isDirectory(place)) {
                 requireOwn(place);
                 load(
@@ -97,8 +102,8 @@ final class PluginDirectory {
                         children(place).stream().filter(PluginDirectory::isJar).toList());
             } else if (isJar(place)) {
                 load(place, List.of(place));
-            } else if (library.matches()) {
-                libraries.add(new Library(library.group(1), place, AllowedDigests.of(checked(place))));
+            } else if (place.getFileName().toString().endsWith(LIBRARY)) {
+                readLibrary(place);
             }
         } catch (IOException e) {
             refuse(place, "can't be read: " + e);

@@ -68,7 +68,19 @@ final class Providers<P> {
 
     /// How many were found that can't be used.
     long brokenCount() {
-        return all().filter(one -> one.provider().isEmpty()).count();
+        long broken = broken(nameless);
+        for (List<Found<P>> claimants : named.values()) {
+            broken += broken(claimants);
+        }
+        return broken;
+    }
+
+    private static <P> long broken(List<Found<P>> found) {
+        long broken = 0;
+        for (Found<P> one : found) {
+            broken += one.provider().isEmpty() ? 1 : 0;
+        }
+        return broken;
     }
 
     /// By name; those that could not say theirs come last.

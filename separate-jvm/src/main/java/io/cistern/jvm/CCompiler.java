@@ -16,8 +16,17 @@ import java.util.stream.Stream;
 public record CCompiler(Path program) {
     /// The first of `cc`, `gcc` and `clang` on the path; a test that needs one is skipped where there is none.
     public static Optional<CCompiler> find() {
+        return find("cc", "gcc", "clang");
+    }
+
+    /// The same for C++, of `c++`, `g++` and `clang++`.
+    public static Optional<CCompiler> findForCpp() {
+        return find("c++", "g++", "clang++");
+    }
+
+    private static Optional<CCompiler> find(String... names) {
         String[] folders = System.getenv().getOrDefault("PATH", "").split(":", -1);
-        return Stream.of("cc", "gcc", "clang")
+        return Stream.of(names)
                 .flatMap(name -> Stream.of(folders).map(folder -> Path.of(folder, name)))
                 .filter(Files::isExecutable)
                 .findFirst()

@@ -1,6 +1,5 @@
 package io.cistern.simulated;
 
-import java.util.Comparator;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -25,8 +24,7 @@ final class LinearPlacement {
     private final Chunks chunks;
     private final TreeMap<Long, SharedChunk> shared = new TreeMap<>();
     /// The free parts of all shared chunks; neighbours in two chunks are two parts.
-    private final TreeSet<Part> parts =
-            new TreeSet<>(Comparator.comparingLong(Part::byteSize).thenComparingLong(Part::address));
+    private final TreeSet<Part> parts = new TreeSet<>();
 
     LinearPlacement(Chunks chunks) {
         this.chunks = chunks;
@@ -96,7 +94,14 @@ final class LinearPlacement {
         return (value + multiple - 1) / multiple * multiple;
     }
 
-    private record Part(long address, long byteSize) {}
+    /// The smallest comes first, of equals that of the lowest address.
+    private record Part(long address, long byteSize) implements Comparable<Part> {
+        @Override
+        public int compareTo(Part other) {
+            int bySize = Long.compare(byteSize, other.byteSize);
+            return bySize != 0 ? bySize : Long.compare(address, other.address);
+        }
+    }
 
     /// One chunk of 2 MiB.
     private static final class SharedChunk {

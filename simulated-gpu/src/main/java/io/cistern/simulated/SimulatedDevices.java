@@ -3,6 +3,7 @@ package io.cistern.simulated;
 import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.DriverCall;
+import java.util.HexFormat;
 import java.util.function.LongConsumer;
 
 /// [Devices] over the model, with the attributes of an H200 (driver 580).
@@ -22,6 +23,10 @@ final class SimulatedDevices implements Devices {
         return FIRST_CONTEXT + 0x1000L * device;
     }
 
+    static String uuidOf(int device) {
+        return "00000000-0000-4000-8000-" + HexFormat.of().toHexDigits(device, 12);
+    }
+
     @Override
     public int count() {
         machine.counts().count(DriverCall.DEVICE_GET_COUNT);
@@ -31,16 +36,12 @@ final class SimulatedDevices implements Devices {
     @Override
     public String name(int device) {
         return machine.call(
-                DriverCall.DEVICE_GET_NAME, device, () -> "device=" + device, () -> "Simulated NVIDIA H200");
+                DriverCall.DEVICE_GET_NAME, device, new Arguments.OfDevice(device), () -> "Simulated NVIDIA H200");
     }
 
     @Override
     public String uuid(int device) {
-        return machine.call(
-                DriverCall.DEVICE_GET_UUID,
-                device,
-                () -> "device=" + device,
-                () -> "00000000-0000-4000-8000-%012x".formatted(device));
+        return machine.call(DriverCall.DEVICE_GET_UUID, device, new Arguments.OfDevice(device), () -> uuidOf(device));
     }
 
     @Override
@@ -48,7 +49,7 @@ final class SimulatedDevices implements Devices {
         return machine.call(
                 DriverCall.DEVICE_TOTAL_MEM,
                 device,
-                () -> "device=" + device,
+                new Arguments.OfDevice(device),
                 () -> machine.device(device).budget().totalBytes());
     }
 
@@ -93,19 +94,19 @@ final class SimulatedDevices implements Devices {
         return machine.call(
                 DriverCall.DEVICE_GET_ATTRIBUTE,
                 device,
-                () -> "device=" + device,
+                new Arguments.OfDevice(device),
                 () -> machine.device(device).isUsed());
     }
 
     @Override
     public long primaryContext(int device) {
         return machine.call(
-                DriverCall.PRIMARY_CONTEXT_RETAIN, device, () -> "device=" + device, () -> contextOf(device));
+                DriverCall.PRIMARY_CONTEXT_RETAIN, device, new Arguments.OfDevice(device), () -> contextOf(device));
     }
 
     @Override
     public long enterContext(int device) {
-        machine.run(DriverCall.CONTEXT_GET_CURRENT, device, () -> "device=" + device, () -> {});
+        machine.run(DriverCall.CONTEXT_GET_CURRENT, device, new Arguments.OfDevice(device), () -> {});
         long before = current.get();
         current.set(contextOf(device));
         return before;
@@ -121,7 +122,7 @@ final class SimulatedDevices implements Devices {
         return machine.call(
                 DriverCall.DEVICE_REGISTER_ASYNC_NOTIFICATION,
                 device,
-                () -> "device=" + device,
+                new Arguments.OfDevice(device),
                 () -> machine.device(device).budget().listen(whenOver));
     }
 
@@ -136,7 +137,7 @@ final class SimulatedDevices implements Devices {
 
     @Override
     public void synchronize(int device) {
-        machine.run(DriverCall.CONTEXT_SYNCHRONIZE, device, () -> "device=" + device, () -> {
+        machine.run(DriverCall.CONTEXT_SYNCHRONIZE, device, new Arguments.OfDevice(device), () -> {
             machine.drain(device);
             machine.hostSynchronisedAll(device);
             machine.poolsSynchronised(device);

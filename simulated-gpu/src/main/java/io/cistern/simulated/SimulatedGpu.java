@@ -85,7 +85,7 @@ public final class SimulatedGpu implements CudaDriver {
             devices.add(new DeviceCapabilities(
                     device,
                     "Simulated NVIDIA H200",
-                    "00000000-0000-4000-8000-%012x".formatted(device),
+                    SimulatedDevices.uuidOf(device),
                     builder.totalBytes,
                     90,
                     SimulatedVirtualMemory.GRANULARITY,

@@ -150,7 +150,7 @@ final class SimulatedGraphs implements Graphs {
         return machine.call(
                 DriverCall.GRAPH_CREATE,
                 device,
-                () -> "device=" + device,
+                new Arguments.OfDevice(device),
                 () -> machine.handles().register(new Graph(device, machine.graphMemory(device), machine.handles())));
     }
 
@@ -317,7 +317,7 @@ final class SimulatedGraphs implements Graphs {
         machine.run(
                 DriverCall.DEVICE_GRAPH_MEM_TRIM,
                 device,
-                () -> "device=" + device,
+                new Arguments.OfDevice(device),
                 () -> machine.graphMemory(device).trim());
     }
 

@@ -102,7 +102,7 @@ final class SimulatedLinearMemory implements LinearMemory {
 
     @Override
     public MemoryInfo info(int device) {
-        return machine.call(DriverCall.MEM_GET_INFO, device, () -> "device=" + device, () -> {
+        return machine.call(DriverCall.MEM_GET_INFO, device, new Arguments.OfDevice(device), () -> {
             MemoryBudget budget = machine.device(device).budget();
             return new MemoryInfo(budget.freeBytes(), budget.totalBytes());
         });

@@ -71,7 +71,7 @@ final class SimulatedMemoryPools implements MemoryPools {
         return machine.call(
                 DriverCall.DEVICE_GET_DEFAULT_MEM_POOL,
                 device,
-                () -> "device=" + device,
+                new Arguments.OfDevice(device),
                 () -> machine.device(device).defaultPool().handle());
     }
 
@@ -80,7 +80,7 @@ final class SimulatedMemoryPools implements MemoryPools {
         return machine.call(
                 DriverCall.DEVICE_GET_MEM_POOL,
                 device,
-                () -> "device=" + device,
+                new Arguments.OfDevice(device),
                 () -> machine.device(device).currentPool().handle());
     }
 

@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
 
 /// [Modules] over the model: a kernel runs as the Java function that is registered under its entry's name.
 final class SimulatedModules implements Modules {
-    private static final Pattern ENTRY = Pattern.compile("\\.entry\\s+([\\w$]+)");
+    private static final String ENTRY = "\\.entry\\s+([\\w$]+)";
     /// Limits of an H200: threads in a block, shared bytes without a wish for more.
     private static final int MOST_THREADS = 1024;
     private static final int MOST_SHARED_BYTES = 48 << 10;
@@ -29,14 +29,15 @@ final class SimulatedModules implements Modules {
 
     @Override
     public long load(int device, String ptx) {
-        return machine.call(DriverCall.MODULE_LOAD_DATA, device, () -> "device=" + device, () -> {
+        return machine.call(DriverCall.MODULE_LOAD_DATA, device, new Arguments.OfDevice(device), () -> {
             if (!ptx.contains(".version")) {
                 throw new DriverFailure(CudaResult.INVALID_IMAGE);
             }
             if (!ptx.contains(".target")) {
                 throw new DriverFailure(CudaResult.INVALID_PTX);
             }
-            Set<String> entries = ENTRY.matcher(ptx)
+            Set<String> entries = Pattern.compile(ENTRY)
+                    .matcher(ptx)
                     .results()
                     .map((MatchResult match) -> match.group(1))
                     .collect(Collectors.toUnmodifiableSet());

@@ -63,7 +63,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     @Override
     public long importPoolFromFabric(int device, byte[] handle) {
         checkLength(handle);
-        return machine.call(DriverCall.MEM_POOL_IMPORT, device, () -> "device=" + device, () -> {
+        return machine.call(DriverCall.MEM_POOL_IMPORT, device, new Arguments.OfDevice(device), () -> {
             throw new DriverFailure(CudaResult.NOT_PERMITTED);
         });
     }
@@ -145,7 +145,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         return machine.call(
                 DriverCall.EVENT_CREATE,
                 device,
-                () -> "device=" + device,
+                new Arguments.OfDevice(device),
                 () -> register(device, SharedEvent.create()));
     }
 
@@ -174,7 +174,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         return machine.call(
                 DriverCall.IPC_OPEN_EVENT_HANDLE,
                 device,
-                () -> "device=" + device,
+                new Arguments.OfDevice(device),
                 () -> register(device, SharedEvent.of(handle)));
     }
 

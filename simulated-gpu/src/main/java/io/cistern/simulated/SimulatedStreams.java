@@ -24,7 +24,7 @@ final class SimulatedStreams implements Streams {
     }
 
     private long create(DriverCall call, int device, boolean nonBlocking) {
-        return machine.call(call, device, () -> "device=" + device, () -> {
+        return machine.call(call, device, new Arguments.OfDevice(device), () -> {
             return machine.streams().create(device, !nonBlocking);
         });
     }

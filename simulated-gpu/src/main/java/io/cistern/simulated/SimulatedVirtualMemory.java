@@ -31,7 +31,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
 
     @Override
     public long reserve(int device, long byteSize, long byteAlignment, long hint) {
-        return machine.call(DriverCall.MEM_ADDRESS_RESERVE, device, () -> describe(device, hint, byteSize), () -> {
+        return machine.call(DriverCall.MEM_ADDRESS_RESERVE, device, new Arguments(device, hint, byteSize), () -> {
             require(byteSize > 0 && byteSize % GRANULARITY == 0 && Long.bitCount(byteAlignment) <= 1);
             require(byteAlignment >= 0 && hint % GRANULARITY == 0);
             long alignment = Math.max(byteAlignment, GRANULARITY);
@@ -43,7 +43,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
 
     @Override
     public void freeReservation(int device, long address, long byteSize) {
-        machine.run(DriverCall.MEM_ADDRESS_FREE, device, () -> describe(device, address, byteSize), () -> {
+        machine.run(DriverCall.MEM_ADDRESS_FREE, device, new Arguments(device, address, byteSize), () -> {
             Long reserved = machine.space().reservations().get(address);
             require(reserved != null && reserved == byteSize && !machine.space().anyMappingIn(address, byteSize));
             machine.space().reservations().remove(address);
@@ -91,7 +91,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
 
     @Override
     public void map(int device, long address, long byteSize, long handle) {
-        machine.run(DriverCall.MEM_MAP, device, () -> describe(device, address, byteSize), () -> {
+        machine.run(DriverCall.MEM_MAP, device, new Arguments(device, address, byteSize), () -> {
             require(byteSize > 0 && address % GRANULARITY == 0);
             PhysicalBlock block = find(DriverCall.MEM_MAP, device, handle);
             if (byteSize != block.byteSize()) {
@@ -107,7 +107,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
 
     @Override
     public void unmap(int device, long address, long byteSize) {
-        machine.run(DriverCall.MEM_UNMAP, device, () -> describe(device, address, byteSize), () -> {
+        machine.run(DriverCall.MEM_UNMAP, device, new Arguments(device, address, byteSize), () -> {
             require(byteSize > 0 && address % GRANULARITY == 0 && byteSize % GRANULARITY == 0);
             Map.Entry<Long, Long> reservation = machine.space().reservationAt(address);
             require(reservation != null && address + byteSize <= reservation.getKey() + reservation.getValue());
@@ -144,7 +144,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
 
     @Override
     public void setAccess(int device, long address, long byteSize, MemoryLocation accessor, AccessRights rights) {
-        machine.run(DriverCall.MEM_SET_ACCESS, device, () -> describe(device, address, byteSize), () -> {
+        machine.run(DriverCall.MEM_SET_ACCESS, device, new Arguments(device, address, byteSize), () -> {
             require(byteSize > 0 && byteSize % GRANULARITY == 0);
             require(accessor.type() != MemoryLocation.Type.DEVICE
                     || (accessor.id() >= 0 && accessor.id() < machine.deviceCount()));
@@ -153,8 +153,12 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             require(!whole.isEmpty()
                     && whole.getFirst().address() == address
                     && whole.getLast().end() == address + byteSize);
-            require(whole.stream().allMatch(mapping -> mapping.kind() == Mapping.Kind.VIRTUAL));
-            whole.forEach(mapping -> mapping.setRights(accessor, rights));
+            for (Mapping mapping : whole) {
+                require(mapping.kind() == Mapping.Kind.VIRTUAL);
+            }
+            for (Mapping mapping : whole) {
+                mapping.setRights(accessor, rights);
+            }
             charge(DriverCall.MEM_SET_ACCESS, whole);
         });
     }
@@ -164,13 +168,13 @@ final class SimulatedVirtualMemory implements VirtualMemory {
         return machine.call(
                 DriverCall.MEM_GET_ACCESS,
                 device,
-                () -> describe(device, address, 0),
+                new Arguments(device, address, 0),
                 () -> virtualAt(address).rights(accessor));
     }
 
     @Override
     public long retainHandle(int device, long address) {
-        return machine.call(DriverCall.MEM_RETAIN_ALLOCATION_HANDLE, device, () -> describe(device, address, 0), () -> {
+        return machine.call(DriverCall.MEM_RETAIN_ALLOCATION_HANDLE, device, new Arguments(device, address, 0), () -> {
             PhysicalBlock block = virtualAt(address).block();
             block.retain();
             return machine.handles().handleOf(block);
@@ -185,9 +189,5 @@ final class SimulatedVirtualMemory implements VirtualMemory {
 
     private PhysicalBlock find(DriverCall call, int device, long handle) {
         return machine.handles().find(PhysicalBlock.class, handle, CudaResult.INVALID_VALUE, call, device);
-    }
-
-    private static String describe(int device, long address, long byteSize) {
-        return "device=" + device + ", address=0x" + Long.toHexString(address) + ", byteSize=" + byteSize;
     }
 }

@@ -11,7 +11,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /// The options of a spec, which remember what was asked for, so that a key nobody asked for is an error and not a
@@ -51,9 +50,8 @@ public final class SpecOptions implements AllocatorOptions {
     /// @throws ConfigurationException if the spec has keys that were not asked for; names the first of them with
     ///     what was asked for, the nearest first
     public void rejectUnread() {
-        List<String> unread = spec.options().keySet().stream()
-                .filter(key -> !asked.contains(key))
-                .toList();
+        List<String> unread = new ArrayList<>(spec.options().keySet());
+        unread.removeAll(asked);
         if (!unread.isEmpty()) {
             String what = unread.size() == 1 ? "option '" + unread.getFirst() + "'" : "options " + quoted(unread);
             String known = asked.isEmpty()
@@ -62,28 +60,29 @@ public final class SpecOptions implements AllocatorOptions {
             throw new ConfigurationException(
                     "'" + spec.name() + "' has no " + what + " (spec " + spec.text() + "); " + known);
         }
-        nested.forEach(SpecOptions::rejectUnread);
+        for (SpecOptions inner : nested) {
+            inner.rejectUnread();
+        }
     }
 
     @Override
     public Optional<String> text(String key) {
-        return single(key, value -> value);
+        return Optional.ofNullable(single(key));
     }
 
     @Override
     public Optional<Long> bytes(String key) {
-        return single(key, value -> {
-            try {
-                return ByteSizes.parse(value);
-            } catch (IllegalArgumentException e) {
-                throw bad(key, Objects.requireNonNullElse(e.getMessage(), value));
-            }
-        });
+        String value = single(key);
+        try {
+            return value == null ? Optional.empty() : Optional.of(ByteSizes.parse(value));
+        } catch (IllegalArgumentException e) {
+            throw bad(key, Objects.requireNonNullElse(e.getMessage(), value));
+        }
     }
 
     @Override
     public Optional<Long> number(String key, long least, long most) {
-        String value = text(key).orElse(null);
+        String value = single(key);
         if (value == null) {
             return Optional.empty();
         }
@@ -100,38 +99,38 @@ public final class SpecOptions implements AllocatorOptions {
 
     @Override
     public Optional<Double> fraction(String key) {
-        return single(key, value -> {
-            try {
-                double fraction = Double.parseDouble(value);
-                if (fraction >= 0 && fraction <= 1) {
-                    return fraction;
-                }
-            } catch (NumberFormatException e) {
-                // The same answer as to a number out of range.
+        String value = single(key);
+        if (value == null) {
+            return Optional.empty();
+        }
+        try {
+            double fraction = Double.parseDouble(value);
+            if (fraction >= 0 && fraction <= 1) {
+                return Optional.of(fraction);
             }
-            throw bad(key, "'" + value + "' is not a fraction from 0 to 1");
-        });
+        } catch (NumberFormatException e) {
+            // The same answer as to a number out of range.
+        }
+        throw bad(key, "'" + value + "' is not a fraction from 0 to 1");
     }
 
     @Override
     public Optional<Boolean> flag(String key) {
-        return single(key, value -> {
-            Boolean flag = FLAGS.get(value);
-            if (flag == null) {
-                throw bad(key, "'" + value + "' is neither true nor false");
-            }
-            return flag;
-        });
+        String value = single(key);
+        Boolean flag = value == null ? null : FLAGS.get(value);
+        if (value != null && flag == null) {
+            throw bad(key, "'" + value + "' is neither true nor false");
+        }
+        return Optional.ofNullable(flag);
     }
 
     @Override
     public Optional<String> choice(String key, List<String> words) {
-        return single(key, value -> {
-            if (!words.contains(value)) {
-                throw bad(key, "'" + value + "' is none of, nearest first: " + NearestName.listed(value, words));
-            }
-            return value;
-        });
+        String value = single(key);
+        if (value != null && !words.contains(value)) {
+            throw bad(key, "'" + value + "' is none of, nearest first: " + NearestName.listed(value, words));
+        }
+        return Optional.ofNullable(value);
     }
 
     @Override
@@ -149,20 +148,25 @@ public final class SpecOptions implements AllocatorOptions {
 
     @Override
     public Optional<AllocatorOptions> nested(String key) {
-        return list(key).map(values -> {
-            SpecOptions inner = new SpecOptions(AllocatorSpec.parse(key + ":" + String.join(",", values)));
-            nested.add(inner);
-            return inner;
-        });
+        List<String> values = list(key).orElse(null);
+        if (values == null) {
+            return Optional.empty();
+        }
+        SpecOptions inner = new SpecOptions(AllocatorSpec.parse(key + ":" + String.join(",", values)));
+        nested.add(inner);
+        return Optional.of(inner);
     }
 
-    private <T> Optional<T> single(String key, Function<String, T> reader) {
-        return list(key).map(values -> {
-            if (values.size() != 1) {
-                throw bad(key, "takes one value, not the " + values.size() + " of " + values);
-            }
-            return reader.apply(values.getFirst());
-        });
+    /// The one value of a key, or null.
+    private @Nullable String single(String key) {
+        List<String> values = list(key).orElse(null);
+        if (values == null) {
+            return null;
+        }
+        if (values.size() != 1) {
+            throw bad(key, "takes one value, not the " + values.size() + " of " + values);
+        }
+        return values.getFirst();
     }
 
     private ConfigurationException bad(String key, String what) {

@@ -25,8 +25,6 @@ import java.util.concurrent.locks.ReentrantLock;
 /// own, with another one the call is made again by the steps above. So such a pair costs two questions less, and
 /// is right whether the driver looks at the current context or not.
 final class Contexts {
-    private static final System.Logger LOG = System.getLogger(Contexts.class.getName());
-
     private final DriverFunction count;
     private final DriverFunction retain;
     private final DriverFunction release;
@@ -194,7 +192,12 @@ final class Contexts {
                 if (primary.getAndSet(device, 0) != 0) {
                     int code = release.call(handles[device]);
                     if (code != 0) {
-                        LOG.log(Level.DEBUG, "primary context of device {0}: {1}", device, CudaResult.describe(code));
+                        System.getLogger(Contexts.class.getName())
+                                .log(
+                                        Level.DEBUG,
+                                        "primary context of device {0}: {1}",
+                                        device,
+                                        CudaResult.describe(code));
                     }
                 }
             }

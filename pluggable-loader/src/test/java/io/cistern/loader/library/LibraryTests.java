@@ -2,12 +2,14 @@ package io.cistern.loader.library;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.Allocator;
 import io.cistern.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
+import io.cistern.jvm.CCompiler;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.BaseRange;
 import io.cistern.spi.Catalog;
@@ -157,6 +159,60 @@ class LibraryTests {
 
         assertThat(library.allocate(100, 0, 0)).isEqualTo(256);
         memory.free(256, 0);
+    }
+
+    /// RMM's allocator for PyTorch in its shape: two C++ libraries, of which the one with the two functions, under
+    /// names and with types of their own, calls the other one's resource of the device.
+    @Test
+    void oneOfTheShapeOfRmmsServesUnchanged() throws Exception {
+        var compiler = CCompiler.findForCpp();
+        assumeTrue(compiler.isPresent(), "no C++ compiler on the path");
+        Path resources = compiler.get().library(folder.resolve("resources.so"), """
+                #include <cstdlib>
+                #include <map>
+                #include <mutex>
+                #include <new>
+                struct resource {
+                    virtual ~resource() = default;
+                    virtual void* allocate(std::size_t bytes, void* stream) {
+                        void* p = nullptr;
+                        if (posix_memalign(&p, 256, bytes) != 0) throw std::bad_alloc();
+                        return p;
+                    }
+                    virtual void deallocate(void* p, std::size_t bytes, void* stream) { std::free(p); }
+                };
+                resource* per_device_resource(int device) {
+                    static std::mutex lock;
+                    static std::map<int, resource> resources;
+                    std::lock_guard<std::mutex> guard(lock);
+                    return &resources[device];
+                }
+                """);
+        Path file = compiler.get().library(folder.resolve("torch_allocator.so"), """
+                #include <cstddef>
+                struct resource {
+                    virtual ~resource();
+                    virtual void* allocate(std::size_t bytes, void* stream);
+                    virtual void deallocate(void* p, std::size_t bytes, void* stream);
+                };
+                resource* per_device_resource(int device);
+                extern "C" void* allocate(std::size_t size, int device, void* stream) {
+                    return per_device_resource(device)->allocate(size, stream);
+                }
+                extern "C" void deallocate(void* ptr, std::size_t size, int device, void* stream) {
+                    per_device_resource(device)->deallocate(ptr, size, stream);
+                }
+                """);
+        Allocator library = memory.setCurrent(
+                "library:path=" + file + ",malloc=allocate,free=deallocate,preload=[" + resources + "]");
+
+        long one = memory.allocate(3 * MIB, 0, 0);
+        long two = memory.allocate(1000, 1, 0);
+        assertThat(library.statistics(0).requestedBytes()).isEqualTo(3 * MIB);
+        memory.free(one, 0);
+        memory.free(two, 0);
+        assertThat(library.statistics(0).liveBlocks() + library.statistics(1).liveBlocks())
+                .isZero();
     }
 
     @Test
