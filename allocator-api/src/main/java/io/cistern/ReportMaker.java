@@ -43,7 +43,19 @@ final class ReportMaker {
                 allocators,
                 tried,
                 processes,
-                new Advice(failure, allocators, total, processes));
+                new Advice(failure, allocators, whyInPieces(refusing), total, processes));
+    }
+
+    private List<String> whyInPieces(Route refusing) {
+        for (Allocator allocator : memory.allocators()) {
+            if (allocator.leads(refusing)) {
+                return allocator
+                        .extension(DescribesMemory.class)
+                        .map(DescribesMemory::whyInPieces)
+                        .orElse(List.of());
+            }
+        }
+        return List.of();
     }
 
     private List<AllocatorMemory> allocators(Route refusing, int device) {
@@ -80,16 +92,19 @@ final class ReportMaker {
     private static final class Advice extends LaterList<String> {
         private final DeviceOutOfMemoryException failure;
         private final List<AllocatorMemory> allocators;
+        private final List<String> whyInPieces;
         private final OptionalLong total;
         private final List<ProcessMemory> processes;
 
         Advice(
                 DeviceOutOfMemoryException failure,
                 List<AllocatorMemory> allocators,
+                List<String> whyInPieces,
                 OptionalLong total,
                 List<ProcessMemory> processes) {
             this.failure = failure;
             this.allocators = allocators;
+            this.whyInPieces = whyInPieces;
             this.total = total;
             this.processes = processes;
         }
@@ -112,8 +127,8 @@ final class ReportMaker {
             }
             AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();
             if (asked != null && asked.reservedBytes().orElse(0) - asked.requestedBytes() >= failure.byteSize()) {
-                advice.add(asked.name() + " has enough idle memory in pieces; memory in pages (caching without"
-                        + " expandable_segments=false, over a source of handles) can be put together");
+                advice.add(asked.name() + " has enough idle memory, in pieces that are too small"
+                        + (whyInPieces.isEmpty() ? "" : ": " + String.join("; ", whyInPieces)));
             }
             return advice;
         }

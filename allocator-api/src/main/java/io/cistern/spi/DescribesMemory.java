@@ -8,6 +8,12 @@ public interface DescribesMemory {
     /// What it holds on a device now; weakly consistent. Calls no driver.
     List<StreamMemory> describe(int device);
 
+    /// What of its settings keeps idle memory that lies in pieces from being put together for a larger request:
+    /// sentences for people, with what to set instead.
+    default List<String> whyInPieces() {
+        return List.of();
+    }
+
     /// What is held for one stream.
     ///
     /// @param stream its handle; another thread's default stream is a negative number

@@ -232,6 +232,12 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
+    public List<String> whyInPieces() {
+        boolean byPages = options.growsByPages(source instanceof PageSource);
+        return byPages ? options.pages().whyInPieces() : List.of(options.whyInSegments(source instanceof PageSource));
+    }
+
+    @Override
     public OptionalLong reservedBytes(int device) {
         DeviceCache cache = caches.get(device);
         return OptionalLong.of(cache == null ? 0 : cache.reserved.bytes());

@@ -249,6 +249,13 @@ record CachingOptions(
         return Math.min(Lane.LARGEST_KEPT, splitting.oversizeBytes() - Sizes.GRANULE);
     }
 
+    /// Why idle segments can't be put together.
+    String whyInSegments(boolean hasPages) {
+        return hasPages
+                ? "expandable_segments=false, or splits=false, has memory in segments; pages can be put together"
+                : "memory of source " + source + " comes in segments; pages (source=pages) can be put together";
+    }
+
     /// Whether memory from the source grows by pages.
     ///
     /// @param hasPages whether the source has physical handles

@@ -1,5 +1,8 @@
 package io.cistern.caching;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /// The sizes of pages, and which of them move.
 ///
 /// @param fixedBytes the size of every page, or 0 for sizes that follow what is live
@@ -17,6 +20,22 @@ record PagePolicy(
     static final double USUAL_SLACK = 0.05;
 
     static final PagePolicy USUAL = new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, USUAL_SLACK, false);
+
+    /// What keeps idle pages apart, with what to set instead.
+    List<String> whyInPieces() {
+        List<String> why = new ArrayList<>();
+        if (stableMapping) {
+            why.add("stable_mapping=true keeps idle pages where they are");
+        } else if (reuse != PageReuse.WAIT) {
+            why.add("reuse=" + reuse + " keeps a stream's idle pages from others; reuse=wait does not");
+        }
+        if (fixedBytes != 0) {
+            why.add("page_size makes a page of " + fixedBytes + " bytes idle as a whole or not at all");
+        } else if (fit != PageFit.TIGHT) {
+            why.add("fit=tight has smaller pages, which fit together better");
+        }
+        return why;
+    }
 
     /// The same without moving anything.
     PagePolicy stable() {

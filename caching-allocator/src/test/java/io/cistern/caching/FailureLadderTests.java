@@ -18,9 +18,14 @@ import io.cistern.cuda.CudaException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /// Each step of the ladder where it alone helps: without it the request fails.
 final class FailureLadderTests extends LadderFixture {
@@ -337,6 +342,37 @@ final class FailureLadderTests extends LadderFixture {
                 .asString()
                 .contains("limit");
         assertThat(failure.steps()).extracting(TriedStep::step).doesNotContain(LadderStep.OTHER_ALLOCATORS);
+    }
+
+    /// Every other block is freed, so that what is idle would do, if it lay together.
+    @ParameterizedTest
+    @CsvSource({
+        "caching:stable_mapping=true, stable_mapping=true, expandable_segments",
+        "caching:stable_mapping=true, fit=tight, source=pages",
+        "'caching:stable_mapping=true,page_size=32MiB', page_size, fit=tight",
+        "caching:source=linear, source=pages, stable_mapping",
+        "caching:expandable_segments=false, expandable_segments=false, fit=tight"
+    })
+    void adviceIsOfTheSettingsThatKeepMemoryInPieces(String spec, String says, String doesNot) {
+        DeviceMemory memory = open(Set.of());
+        memory.setCurrent(spec);
+        List<Long> blocks = new ArrayList<>();
+        for (int i = 0; i < 7; i++) {
+            blocks.add(memory.allocate(32 * MIB, DEVICE, stream));
+        }
+        for (int i = 0; i < 7; i += 2) {
+            memory.free(blocks.get(i), stream);
+        }
+        DeviceOutOfMemoryException failure =
+                catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(96 * MIB, DEVICE, stream));
+        assertThat(failure.report().orElseThrow().advice())
+                .singleElement()
+                .asString()
+                .contains("in pieces that are too small", says)
+                .doesNotContain(doesNot);
+        for (int i = 1; i < 7; i += 2) {
+            memory.free(blocks.get(i), stream);
+        }
     }
 
     @Test
