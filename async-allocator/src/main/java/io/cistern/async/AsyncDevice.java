@@ -26,8 +26,8 @@ final class AsyncDevice {
         this.device = device;
         this.order = order;
         this.pools = new DevicePools(driver, device, options);
-        this.refused = new RefusedFrees(memory, device);
-        this.later = new LaterFrees(device, order, this::freeNow, this::waitForAllWork);
+        this.refused = new RefusedFrees(memory, driver.graphs(), device);
+        this.later = new LaterFrees(device, order, this::freeLater, this::waitForAllWork);
     }
 
     /// Allocates from the stream's pool; fails if the driver does.
@@ -46,6 +46,13 @@ final class AsyncDevice {
             freeNow(address, stream);
         } else {
             later.add(address, byteSize, oneName(stream), others);
+        }
+    }
+
+    /// The stream may be captured by now, and what was not allocated in the capture can't be freed in it.
+    private void freeLater(long address, long stream) {
+        if (!refused.holds(address, stream)) {
+            freeNow(address, stream);
         }
     }
 

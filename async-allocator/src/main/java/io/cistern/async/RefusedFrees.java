@@ -1,14 +1,17 @@
 package io.cistern.async;
 
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.Graphs;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Streams;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Frees on one device that the driver refused. Each is tried again where that keeps the order of the streams: with
+/// Frees on one device that the driver refused, or would refuse since their stream is captured. Each is tried again
+/// where that keeps the order of the streams: with
 /// the next call on its own stream while that lives, or when all work of the device has finished; then any stream
 /// will do.
 ///
@@ -23,24 +26,45 @@ final class RefusedFrees {
     private record Refused(long address, long stream) {}
 
     private final MemoryPools pools;
+    private final Graphs graphs;
     private final int device;
     private final List<Refused> frees = new ArrayList<>();
 
     /// Whether there may be any; read without the lock on every call.
     private volatile boolean any;
 
-    RefusedFrees(MemoryPools pools, int device) {
+    RefusedFrees(MemoryPools pools, Graphs graphs, int device) {
         this.pools = pools;
+        this.graphs = graphs;
         this.device = device;
     }
 
     synchronized void add(long address, long stream, CudaException failure) {
         LOG.log(Level.WARNING, "a free did not succeed: {0}", failure.getMessage());
         if (worthAnotherTry(failure)) {
-            // On another thread that handle would be another stream.
-            frees.add(new Refused(address, stream == Streams.PER_THREAD_DEFAULT ? NONE : stream));
-            any = true;
+            keep(address, stream);
         }
+    }
+
+    /// Keeps a free of memory that is no graph's until the capture of its stream has ended.
+    ///
+    /// @return whether there is one
+    synchronized boolean holds(long address, long stream) {
+        boolean captured = isCaptured(stream);
+        if (captured) {
+            keep(address, stream);
+        }
+        return captured;
+    }
+
+    private void keep(long address, long stream) {
+        // On another thread that handle would be another stream.
+        frees.add(new Refused(address, stream == Streams.PER_THREAD_DEFAULT ? NONE : stream));
+        any = true;
+    }
+
+    private boolean isCaptured(long stream) {
+        return graphs.isSheltered(device) && graphs.captureStatus(device, stream) != CaptureStatus.NONE;
     }
 
     /// Call before another call on a stream.
@@ -51,7 +75,9 @@ final class RefusedFrees {
     }
 
     private synchronized void retryOn(long stream) {
-        frees.removeIf(refused -> refused.stream == stream && done(refused, stream));
+        if (!isCaptured(stream)) {
+            frees.removeIf(refused -> refused.stream == stream && done(refused, stream));
+        }
         any = !frees.isEmpty();
     }
 

@@ -22,6 +22,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryPoolProperties;
+import io.cistern.cuda.Graphs;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Streams;
@@ -43,6 +44,7 @@ class AsyncAllocatorTest {
 
     @BeforeEach
     void open() {
+        when(driver.graphs()).thenReturn(mock(Graphs.class));
         when(driver.pools()).thenReturn(pools);
         when(driver.devices()).thenReturn(devices);
         when(pools.create(any())).thenReturn(POOL);

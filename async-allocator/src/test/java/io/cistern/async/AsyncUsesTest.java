@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.GraphCapture;
 import io.cistern.TrimMode;
 import io.cistern.TrimResult.Reason;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import org.junit.jupiter.api.BeforeEach;
@@ -101,6 +103,23 @@ class AsyncUsesTest extends AsyncFixture {
         memory.free(block, other);
         assertThat(figure(async, "pool.waiting_bytes")).isZero();
         assertThat(comesBackTo(other)).isTrue();
+    }
+
+    /// In the capture it can't be freed, and what was freed on the stream before must come back after it.
+    @Test
+    void aBlockWhoseStreamIsCapturedMeanwhileComesBackAfterTheCapture() {
+        memory.setCurrent("async");
+        memory.free(block, stream);
+        GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.THREAD_LOCAL);
+        letFinish(other);
+        long before = frees();
+        memory.free(async.allocate(BLOCK, DEVICE, third), third);
+        assertThat(frees() - before).as("that of the third stream's block").isEqualTo(1);
+        gpu.graphs().destroy(DEVICE, capture.end());
+        assertThat(comesBackTo(stream)).isTrue();
+        gpu.streams().synchronize(DEVICE, stream);
+        async.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        assertThat(async.reservedBytes(DEVICE)).hasValue(0);
     }
 
     @Test
