@@ -14,4 +14,9 @@ public record LadderChoice(Set<LadderStep> steps, boolean reclaimsLater) {
     public LadderChoice {
         steps = Set.copyOf(steps);
     }
+
+    /// All of them within the call.
+    public LadderChoice(Set<LadderStep> steps) {
+        this(steps, false);
+    }
 }

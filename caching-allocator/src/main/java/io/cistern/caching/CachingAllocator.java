@@ -81,8 +81,7 @@ final class CachingAllocator extends LaneTable
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesLanes = options.usesLanes();
-        this.ladder =
-                context.extension(LadderChoice.class).orElse(new LadderChoice(EnumSet.allOf(LadderStep.class), false));
+        this.ladder = context.extension(LadderChoice.class).orElse(new LadderChoice(EnumSet.allOf(LadderStep.class)));
     }
 
     static CudaDriver driver(AllocatorContext context) {

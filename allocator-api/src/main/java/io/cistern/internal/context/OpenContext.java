@@ -85,7 +85,7 @@ public final class OpenContext implements AllocatorContext {
 
     /// Nobody asks what is behind an adaptor again, nor what serves graphs.
     private static LadderChoice whole(DeviceMemory memory) {
-        return new LadderChoice(memory.ladderSteps(), false);
+        return new LadderChoice(memory.ladderSteps());
     }
 
     private static ReservedBytes newReserved(DeviceMemory memory) {
