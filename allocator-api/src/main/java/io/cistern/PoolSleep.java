@@ -128,8 +128,10 @@ final class PoolSleep {
             for (MemoryPool pool : sleeping) {
                 wakings.add(sleeps(pool).wake());
             }
-            wakings.forEach(Sleeps.Waking::commit);
-            sleeping.forEach(this::awake);
+            for (int i = 0; i < wakings.size(); i++) {
+                wakings.get(i).commit();
+                awake(sleeping.get(i)); // Not all at the end: should a commit throw, those before it are awake.
+            }
         } finally {
             wakings.reversed().forEach(Sleeps.Waking::close);
         }
