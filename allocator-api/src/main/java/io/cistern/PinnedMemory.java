@@ -61,11 +61,13 @@ public final class PinnedMemory {
     /// Blocks that are handed out, by the streams that use them.
     private final Map<PinnedBlock.Stream, Set<PinnedBlock>> users = new HashMap<>();
 
+    private final StagingPieces staging;
     private volatile boolean closed;
 
     PinnedMemory(CudaDriver driver) {
         this.driver = driver;
         this.order = new EventOrder(driver, 64);
+        this.staging = new StagingPieces(driver, this);
         for (int i = 0; i <= MOST_SIZE_CLASS; i++) {
             idle.add(new ArrayDeque<>());
             waiting.add(new ArrayDeque<>());
@@ -81,14 +83,39 @@ public final class PinnedMemory {
         if (((byteSize - 1) >>> MOST_SIZE_CLASS) != 0) {
             return emptyOrTooLarge(byteSize);
         }
-        int sizeClass = Math.max(LEAST_SIZE_CLASS, Long.SIZE - Long.numberOfLeadingZeros(byteSize - 1));
+        return new PinnedBuffer(this, take(sizeClass(byteSize)), byteSize);
+    }
+
+    static int sizeClass(long byteSize) {
+        return Math.max(LEAST_SIZE_CLASS, Long.SIZE - Long.numberOfLeadingZeros(byteSize - 1));
+    }
+
+    /// A block that nobody uses, idle or new.
+    PinnedBlock take(int sizeClass) {
         PinnedBlock block = front.getAndSet(sizeClass * STRIDE, null);
         if (block == null) {
             block = idleOrNew(sizeClass);
         }
+        countHandedOut(block);
+        return block;
+    }
+
+    void countHandedOut(PinnedBlock block) {
         block.handedOut++;
-        statistics.handedOut(sizeClass);
-        return new PinnedBuffer(this, block, byteSize);
+        statistics.handedOut(block.sizeClass);
+    }
+
+    void countFreed(PinnedBlock block) {
+        statistics.cameBack(block.sizeClass);
+    }
+
+    /// What arrays are copied through.
+    StagingPieces staging() {
+        return staging;
+    }
+
+    boolean isClosed() {
+        return closed;
     }
 
     private PinnedBuffer emptyOrTooLarge(long byteSize) {
@@ -211,7 +238,7 @@ public final class PinnedMemory {
             freeUsed(block);
             return;
         }
-        statistics.cameBack(block.sizeClass);
+        countFreed(block);
         keep(block);
     }
 
@@ -280,6 +307,7 @@ public final class PinnedMemory {
     /// @return bytes given back
     /// @throws CudaException if the driver refuses
     public long trim() {
+        staging.release();
         List<PinnedBlock> taken = new ArrayList<>();
         for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
             PinnedBlock first = front.getAndSet(sizeClass * STRIDE, null);
@@ -344,6 +372,7 @@ public final class PinnedMemory {
     void close() {
         closed = true;
         try {
+            staging.await();
             synchronized (this) {
                 waiting.forEach(blocks -> blocks.forEach(this::waitFor));
             }

@@ -9,6 +9,7 @@ public final class OwnCode {
             "io.cistern.Allocator",
             "io.cistern.Allocators",
             "io.cistern.ArenaChunk",
+            "io.cistern.BatchCopy",
             "io.cistern.CopyBatch",
             "io.cistern.DeviceArena",
             "io.cistern.DeviceBuffer",

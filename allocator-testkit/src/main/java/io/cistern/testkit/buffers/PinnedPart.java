@@ -127,6 +127,14 @@ abstract class PinnedPart extends BufferFixture {
     }
 
     @Test
+    void whatArraysAreCopiedThroughIsIdleMemory() {
+        bufferOf(filled(3 * MIB, 1));
+        assertThat(memory.pinned().statistics()).containsEntry("active_requests.current", 0L);
+        assertThat(memory.pinned().trim()).isPositive();
+        assertThat(memory.pinned().statistics()).containsEntry("allocations.current", 0L);
+    }
+
+    @Test
     void aClosedBufferCanNotBeUsed() {
         PinnedBuffer buffer = pinned(100);
         buffer.close();
