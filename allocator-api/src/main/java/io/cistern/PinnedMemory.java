@@ -47,7 +47,7 @@ public final class PinnedMemory {
 
     private final CudaDriver driver;
     private final EventOrder order;
-    private final PinnedStatistics statistics = new PinnedStatistics();
+    private final PinnedStatistics statistics = new PinnedStatistics(MOST_SIZE_CLASS + 1);
     private final AtomicReferenceArray<@Nullable PinnedBlock> front =
             new AtomicReferenceArray<>((MOST_SIZE_CLASS + 1) * STRIDE);
 
@@ -96,17 +96,20 @@ public final class PinnedMemory {
         if (block == null) {
             block = idleOrNew(sizeClass);
         }
-        countHandedOut(block);
+        statistics.taken(block);
         return block;
     }
 
-    void countHandedOut(PinnedBlock block) {
-        block.handedOut++;
-        statistics.handedOut(block.sizeClass);
+    /// A block that somebody keeps is not in use for a while.
+    synchronized void rests(PinnedBlock block) {
+        block.cameBack++;
+        statistics.rests(block.sizeClass);
     }
 
-    void countFreed(PinnedBlock block) {
-        statistics.cameBack(block.sizeClass);
+    /// A block that somebody kept is in use again.
+    synchronized void wakes(PinnedBlock block) {
+        statistics.wakes(block.sizeClass);
+        statistics.taken(block);
     }
 
     /// What arrays are copied through.
@@ -132,13 +135,15 @@ public final class PinnedMemory {
                 found = idle.get(sizeClass).pollLast();
             }
             if (found != null) {
+                statistics.wakes(sizeClass);
                 return found;
             }
         }
         long start = driver.nanoTime();
         PinnedBlock made = pin(sizeClass);
-        statistics.pinned(sizeClass, driver.nanoTime() - start);
         synchronized (this) {
+            statistics.pinned(sizeClass, driver.nanoTime() - start);
+            statistics.wakes(sizeClass);
             pinned.add(made);
         }
         return made;
@@ -179,8 +184,8 @@ public final class PinnedMemory {
             if (block.fences.isEmpty()) {
                 blocks.remove();
                 block.used = false;
-                statistics.cameBack(sizeClass);
-                idle.get(sizeClass).addLast(block);
+                block.cameBack++;
+                addIdle(block);
                 any = true;
             }
         }
@@ -238,14 +243,19 @@ public final class PinnedMemory {
             freeUsed(block);
             return;
         }
-        countFreed(block);
+        block.cameBack++;
         keep(block);
+    }
+
+    private void addIdle(PinnedBlock block) {
+        statistics.rests(block.sizeClass);
+        idle.get(block.sizeClass).addLast(block);
     }
 
     private void keep(PinnedBlock block) {
         if (closed || !front.compareAndSet(block.sizeClass * STRIDE, null, block)) {
             synchronized (this) {
-                idle.get(block.sizeClass).addLast(block);
+                addIdle(block);
             }
         }
         if (closed) {
@@ -311,10 +321,10 @@ public final class PinnedMemory {
         List<PinnedBlock> taken = new ArrayList<>();
         for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
             PinnedBlock first = front.getAndSet(sizeClass * STRIDE, null);
-            if (first != null) {
-                taken.add(first);
-            }
             synchronized (this) {
+                if (first != null) {
+                    addIdle(first);
+                }
                 takeBack(sizeClass);
                 taken.addAll(idle.get(sizeClass));
                 idle.get(sizeClass).clear();
@@ -349,7 +359,8 @@ public final class PinnedMemory {
     /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams, in their whole
     ///   size;
     ///
-    /// each as `.current`, `.peak`, `.allocated` and `.freed`;
+    /// each as `.current`, `.peak`, `.allocated` and `.freed`; the peaks of `active_…` are, as in PyTorch, the sums of
+    /// those of each size;
     ///
     /// - `num_host_alloc`, `num_host_free`: calls of the driver;
     /// - `host_alloc_time`, `host_free_time`: their times in microseconds as `.total`, `.max`, `.min`, `.count`
@@ -364,8 +375,8 @@ public final class PinnedMemory {
     }
 
     /// Lets all peaks begin at what is current.
-    public void resetPeaks() {
-        statistics.resetPeaks();
+    public synchronized void resetPeaks() {
+        statistics.resetPeaks(pinned);
     }
 
     /// Unpins what is idle, and from now on everything when it is freed; waits for streams that use freed memory.

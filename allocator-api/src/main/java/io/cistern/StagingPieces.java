@@ -44,7 +44,7 @@ final class StagingPieces {
                 break;
             }
             if (isFree(piece)) {
-                pinned.countHandedOut(piece.block);
+                pinned.wakes(piece.block);
                 return piece;
             }
             putLast(piece);
@@ -68,7 +68,7 @@ final class StagingPieces {
             pinned.recordUse(piece.block, piece.device, stream);
             end(piece);
         } else {
-            pinned.countFreed(piece.block);
+            pinned.rests(piece.block);
             putLast(piece);
         }
     }
@@ -83,7 +83,7 @@ final class StagingPieces {
     void release() {
         for (StagingPiece piece : takeAll()) {
             if (isFree(piece)) {
-                pinned.countHandedOut(piece.block);
+                pinned.wakes(piece.block);
                 end(piece);
             } else {
                 putLast(piece);
