@@ -21,6 +21,7 @@ public final class OwnCode {
             "io.cistern.HostRows",
             "io.cistern.MemoryPool",
             "io.cistern.PageableCopies",
+            "io.cistern.RawBlocks",
             "io.cistern.StagedCopy");
 
     private static final String PACKAGES = "io.cistern.internal.";
