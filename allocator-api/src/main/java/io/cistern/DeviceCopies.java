@@ -57,8 +57,7 @@ final class DeviceCopies {
         target.memory()
                 .driver()
                 .copies()
-                .betweenDevices(
-                        target.device(), target.address(), source.device(), from, source.byteSize(), stream);
+                .betweenDevices(target.device(), target.address(), source.device(), from, source.byteSize(), stream);
     }
 
     /// Holds a buffer's memory back until a stream of another device has passed what it has been given.

@@ -359,8 +359,8 @@ public final class PinnedMemory {
     /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams, in their whole
     ///   size;
     ///
-    /// each as `.current`, `.peak`, `.allocated` and `.freed`; the peaks of `active_…` are, as in PyTorch, the sums of
-    /// those of each size;
+    /// each as `.current`, `.peak`, `.allocated` and `.freed`; the peaks of `active_…` are, as in PyTorch,
+    /// sums over sizes;
     ///
     /// - `num_host_alloc`, `num_host_free`: calls of the driver;
     /// - `host_alloc_time`, `host_free_time`: their times in microseconds as `.total`, `.max`, `.min`, `.count`

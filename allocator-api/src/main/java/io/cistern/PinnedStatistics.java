@@ -82,8 +82,7 @@ final class PinnedStatistics {
         return figures;
     }
 
-    private void putActive(
-            Map<String, Long> figures, String name, Iterable<PinnedBlock> blocks, boolean inBytes) {
+    private void putActive(Map<String, Long> figures, String name, Iterable<PinnedBlock> blocks, boolean inBytes) {
         long current = 0;
         long peak = 0;
         long all = 0;

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 /// Staging memory that is kept from copy to copy, by device and size.
 ///
 /// A copy takes the piece that came back first, so that the device has most likely done with it. One that the device
-/// still uses goes behind the others; if it uses all of them, another one is pinned, and no copy waits for one before it.
+/// still uses goes behind the others; if it uses all of them, another one is pinned: no copy waits for another's.
 ///
 /// Kept pieces are idle memory of their [PinnedMemory], which gives them back when it is trimmed.
 ///

@@ -71,7 +71,8 @@ public final class ArrayCopies {
     /// What moving the bytes into pinned memory takes, without any device.
     private void bytesAlone(int byteSize) {
         try (Arena arena = Arena.ofConfined();
-                ArrayStaging staging = new ArrayStaging(open, stream, withDriver, new Shape(byteSize, 2, Mover.SEGMENT))) {
+                ArrayStaging staging =
+                        new ArrayStaging(open, stream, withDriver, new Shape(byteSize, 2, Mover.SEGMENT))) {
             MemorySegment array = MemorySegment.ofArray(new byte[byteSize]);
             MemorySegment pinned = staging.piece(0, byteSize);
             long pageable = arena.allocate(byteSize, 64).fill((byte) 1).address();
@@ -165,11 +166,14 @@ public final class ArrayCopies {
         void stagedInC(WaysInTurns ways, boolean each) {
             for (int pieceBytes : new int[] {256 << 10, 512 << 10}) {
                 if (pieceBytes <= byteSize) {
-                    long pinned = staging(new Shape(pieceBytes, 2, Mover.SEGMENT)).piece(0, pieceBytes).address();
+                    long pinned = staging(new Shape(pieceBytes, 2, Mover.SEGMENT))
+                            .piece(0, pieceBytes)
+                            .address();
                     for (BufferPeersInC.Mover mover : BufferPeersInC.Mover.values()) {
                         ways.add(
                                 "C, 2 pieces of " + (pieceBytes >> 10) + " KiB, " + mover,
-                                n -> inC.staged(mover, each, address, pageable, byteSize, pinned, pieceBytes, handle, n));
+                                n -> inC.staged(
+                                        mover, each, address, pageable, byteSize, pinned, pieceBytes, handle, n));
                     }
                 }
             }
@@ -179,7 +183,8 @@ public final class ArrayCopies {
             for (Shape shape : shapes) {
                 if (shape.pieceBytes() <= byteSize) {
                     ArrayStaging staging = staging(shape);
-                    Runnable copy = toDevice ? () -> staging.toDevice(address, array) : () -> staging.toHost(array, address);
+                    Runnable copy =
+                            toDevice ? () -> staging.toDevice(address, array) : () -> staging.toHost(array, address);
                     ways.add(shape.toString(), work(copy, each));
                 }
             }

@@ -6,8 +6,7 @@ import java.nio.file.Path;
 /// The loops of `peers/buffer_peers.c`.
 final class BufferPeersInC extends LoopsInC {
     private final MethodHandle copies = bind("copies_nanos", INT, INT, LONG, LONG, LONG, LONG, LONG);
-    private final MethodHandle staged =
-            bind("staged_nanos", INT, INT, LONG, LONG, LONG, LONG, LONG, LONG, LONG);
+    private final MethodHandle staged = bind("staged_nanos", INT, INT, LONG, LONG, LONG, LONG, LONG, LONG, LONG);
     private final MethodHandle moves = bind("moves_nanos", INT, LONG, LONG, LONG, LONG);
     private final MethodHandle launches = bind("launches_nanos", LONG, LONG, LONG, INT, LONG, LONG);
 
@@ -21,8 +20,7 @@ final class BufferPeersInC extends LoopsInC {
     /// @param each whether each is waited for
     long copies(int kind, boolean each, long target, long source, long byteSize, long stream, long count) {
         try {
-            return checked((long)
-                    copies.invokeExact(kind, each ? 1 : 0, target, source, byteSize, stream, count));
+            return checked((long) copies.invokeExact(kind, each ? 1 : 0, target, source, byteSize, stream, count));
         } catch (Throwable e) {
             throw failed(e);
         }
