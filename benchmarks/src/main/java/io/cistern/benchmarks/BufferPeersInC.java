@@ -28,9 +28,22 @@ final class BufferPeersInC extends LoopsInC {
 
     /// How C moves bytes between host memory.
     enum Mover {
-        MEMCPY,
-        MOVSB,
-        STREAMING
+        MEMCPY("memcpy", 0),
+        MOVSB("rep movsb", 1),
+        PAST_CACHE("past the cache", 2);
+
+        private final String name;
+        private final int number;
+
+        Mover(String name, int number) {
+            this.name = name;
+            this.number = number;
+        }
+
+        @Override
+        public String toString() {
+            return name;
+        }
     }
 
     /// Nanoseconds of so many copies to the device through two pieces of pinned memory in turns.
@@ -46,7 +59,7 @@ final class BufferPeersInC extends LoopsInC {
             long count) {
         try {
             return checked((long) staged.invokeExact(
-                    mover.ordinal(), each ? 1 : 0, target, source, byteSize, pinned, pieceBytes, stream, count));
+                    mover.number, each ? 1 : 0, target, source, byteSize, pinned, pieceBytes, stream, count));
         } catch (Throwable e) {
             throw failed(e);
         }
@@ -55,7 +68,7 @@ final class BufferPeersInC extends LoopsInC {
     /// Nanoseconds of moving so many times so many bytes of host memory.
     long moves(Mover mover, long target, long source, long byteSize, long count) {
         try {
-            return checked((long) moves.invokeExact(mover.ordinal(), target, source, byteSize, count));
+            return checked((long) moves.invokeExact(mover.number, target, source, byteSize, count));
         } catch (Throwable e) {
             throw failed(e);
         }
