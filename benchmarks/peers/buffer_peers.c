@@ -8,12 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
 
 typedef int (*to_device_fn)(uint64_t target, const void *source, size_t bytes, void *stream);
 typedef int (*to_host_fn)(void *target, uint64_t source, size_t bytes, void *stream);
 typedef int (*on_device_fn)(uint64_t target, uint64_t source, size_t bytes, void *stream);
 typedef int (*synchronize_fn)(void *stream);
+typedef int (*create_fn)(void **event, unsigned flags);
+typedef int (*record_fn)(void *event, void *stream);
+typedef int (*event_fn)(void *event);
 typedef int (*launch_fn)(
     void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
     void *stream, void **arguments, void **extra);
@@ -23,6 +30,9 @@ static to_host_fn to_host;
 static on_device_fn on_device;
 static synchronize_fn synchronize;
 static launch_fn launch;
+static create_fn event_create;
+static record_fn event_record;
+static event_fn event_synchronize;
 
 static int64_t now(void) {
     struct timespec t;
@@ -39,17 +49,79 @@ int buffer_peers_open(const char *library) {
     on_device = (on_device_fn)dlsym(driver, "cuMemcpyDtoDAsync_v2");
     synchronize = (synchronize_fn)dlsym(driver, "cuStreamSynchronize");
     launch = (launch_fn)dlsym(driver, "cuLaunchKernel");
-    return to_device && to_host && on_device && synchronize && launch ? 0 : -1;
+    event_create = (create_fn)dlsym(driver, "cuEventCreate");
+    event_record = (record_fn)dlsym(driver, "cuEventRecord");
+    event_synchronize = (event_fn)dlsym(driver, "cuEventSynchronize");
+    return to_device && to_host && on_device && synchronize && launch && event_create && event_record && event_synchronize ? 0
+                                                                                                                          : -1;
 }
 
-// kind: 0 from the host to the device, 1 back, 2 on the device.
-int64_t copies_nanos(int32_t kind, uint64_t target, uint64_t source, size_t bytes, void *stream, int64_t count) {
+// kind: 0 from the host to the device, 1 back, 2 on the device; each: whether each copy is waited for.
+int64_t copies_nanos(
+    int32_t kind, int32_t each, uint64_t target, uint64_t source, size_t bytes, void *stream, int64_t count) {
     int64_t begin = now();
     int code = 0;
     for (int64_t i = 0; i < count && !code; i++) {
         code = kind == 0   ? to_device(target, (const void *)source, bytes, stream)
                : kind == 1 ? to_host((void *)target, source, bytes, stream)
                            : on_device(target, source, bytes, stream);
+        if (each && !code) code = synchronize(stream);
+    }
+    if (!code) code = synchronize(stream);
+    return code ? -code : now() - begin;
+}
+
+// Moves bytes between host memory. mover: 0 memcpy, 1 rep movsb, 2 stores that pass the cache.
+static void move(int32_t mover, char *target, const char *source, size_t bytes) {
+#ifdef __x86_64__
+    if (mover == 1) {
+        __asm__ volatile("rep movsb" : "+D"(target), "+S"(source), "+c"(bytes) : : "memory");
+        return;
+    }
+    if (mover == 2) {
+        for (size_t at = 0; at < bytes; at += 64) {
+            __m128i a = _mm_loadu_si128((const __m128i *)(source + at));
+            __m128i b = _mm_loadu_si128((const __m128i *)(source + at + 16));
+            __m128i c = _mm_loadu_si128((const __m128i *)(source + at + 32));
+            __m128i d = _mm_loadu_si128((const __m128i *)(source + at + 48));
+            _mm_stream_si128((__m128i *)(target + at), a);
+            _mm_stream_si128((__m128i *)(target + at + 16), b);
+            _mm_stream_si128((__m128i *)(target + at + 32), c);
+            _mm_stream_si128((__m128i *)(target + at + 48), d);
+        }
+        _mm_sfence();
+        return;
+    }
+#endif
+    memcpy(target, source, bytes);
+}
+
+// Bytes alone, without the driver; a multiple of 64.
+int64_t moves_nanos(int32_t mover, uint64_t target, uint64_t source, size_t bytes, int64_t count) {
+    int64_t begin = now();
+    for (int64_t i = 0; i < count; i++) move(mover, (char *)target, (const char *)source, bytes);
+    return now() - begin;
+}
+
+// From the host to the device through two pieces of pinned memory in turns.
+int64_t staged_nanos(
+    int32_t mover, int32_t each, uint64_t target, uint64_t source, size_t bytes, uint64_t pinned, size_t piece, void *stream,
+    int64_t count) {
+    static void *events[2];
+    int code = 0, turn = 0;
+    for (int i = 0; i < 2 && !code; i++) {
+        if (!events[i]) code = event_create(&events[i], 2);
+    }
+    int64_t begin = now();
+    for (int64_t i = 0; i < count; i++) {
+        for (size_t at = 0; at < bytes && !code; at += piece, turn ^= 1) {
+            char *there = (char *)pinned + turn * piece;
+            code = event_synchronize(events[turn]);
+            move(mover, there, (const char *)source + at, piece);
+            if (!code) code = to_device(target + at, there, piece, stream);
+            if (!code) code = event_record(events[turn], stream);
+        }
+        if (each && !code) code = synchronize(stream);
     }
     if (!code) code = synchronize(stream);
     return code ? -code : now() - begin;

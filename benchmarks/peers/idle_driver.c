@@ -97,7 +97,7 @@ NOTHING(cuDeviceGetGraphMemAttribute) NOTHING(cuDeviceGraphMemTrim) NOTHING(cuDe
 NOTHING(cuGraphAddEmptyNode) NOTHING(cuGraphAddMemAllocNode) NOTHING(cuGraphAddMemFreeNode)
 NOTHING(cuGraphAddMemsetNode) NOTHING(cuGraphCreate) NOTHING(cuGraphDestroy) NOTHING(cuGraphExecDestroy)
 NOTHING(cuGraphExecUpdate_v2) NOTHING(cuGraphGetNodes) NOTHING(cuGraphInstantiateWithFlags) NOTHING(cuGraphLaunch)
-NOTHING(cuGraphNodeGetDependencies_v2) NOTHING(cuGraphRetainUserObject) NOTHING(cuMemcpy2DAsync_v2)
+NOTHING(cuGraphNodeGetDependencies_v2) NOTHING(cuGraphRetainUserObject)
 NOTHING(cuStreamBeginCapture_v2) NOTHING(cuStreamEndCapture) NOTHING(cuStreamGetCaptureInfo_v3)
 NOTHING(cuStreamIsCapturing) NOTHING(cuThreadExchangeStreamCaptureMode) NOTHING(cuUserObjectCreate)
 NOTHING(cuUserObjectRelease)

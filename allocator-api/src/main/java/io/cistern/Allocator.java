@@ -108,7 +108,7 @@ public final class Allocator implements AutoCloseable {
             }
             return address;
         } catch (DeviceOutOfMemoryException failure) {
-            return memory.ladder().climb(route, null, byteSize, stream, failure);
+            return memory.ladder.climb(route, null, byteSize, stream, failure);
         }
     }
 

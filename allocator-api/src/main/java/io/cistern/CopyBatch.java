@@ -1,6 +1,5 @@
 package io.cistern;
 
-import io.cistern.cuda.Copies.Piece;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,7 +19,7 @@ import java.util.Objects;
 ///
 /// **Threads.** One thread at a time.
 public final class CopyBatch {
-    private final List<Copy> copies = new ArrayList<>();
+    private final List<BatchCopy> copies = new ArrayList<>();
 
     /// An empty batch.
     public CopyBatch() {}
@@ -31,7 +30,7 @@ public final class CopyBatch {
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
     public CopyBatch toDevice(DeviceBuffer target, MemorySegment source) {
         Objects.checkFromIndexSize(0, source.byteSize(), target.byteSize());
-        copies.add(new ToDevice(target, source));
+        copies.add(new BatchCopy.HostToDevice(target, source));
         return this;
     }
 
@@ -41,7 +40,7 @@ public final class CopyBatch {
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
     public CopyBatch toDevice(DeviceBuffer target, PinnedBuffer source) {
         Objects.checkFromIndexSize(0, source.byteSize(), target.byteSize());
-        copies.add(new PinnedToDevice(target, source));
+        copies.add(new BatchCopy.PinnedToDevice(target, source));
         return this;
     }
 
@@ -51,7 +50,7 @@ public final class CopyBatch {
     /// @throws IndexOutOfBoundsException if the memory is shorter than the buffer
     public CopyBatch toHost(PinnedBuffer target, DeviceBuffer source) {
         Objects.checkFromIndexSize(0, source.byteSize(), target.byteSize());
-        copies.add(new ToPinned(target, source));
+        copies.add(new BatchCopy.DeviceToPinned(target, source));
         return this;
     }
 
@@ -61,7 +60,7 @@ public final class CopyBatch {
     /// @throws IndexOutOfBoundsException if the memory is shorter than the buffer
     public CopyBatch toHost(MemorySegment target, DeviceBuffer source) {
         Objects.checkFromIndexSize(0, source.byteSize(), target.byteSize());
-        copies.add(new ToHost(target, source));
+        copies.add(new BatchCopy.DeviceToHost(target, source));
         return this;
     }
 
@@ -71,7 +70,10 @@ public final class CopyBatch {
     /// @throws IndexOutOfBoundsException if the source is longer
     public CopyBatch onDevice(DeviceBuffer target, DeviceBuffer source) {
         Objects.checkFromIndexSize(0, source.byteSize(), target.byteSize());
-        copies.add(new OnDevice(target, source));
+        copies.add(
+                target.device() == source.device()
+                        ? new BatchCopy.OnDevice(target, source)
+                        : new BatchCopy.BetweenDevices(target, source));
         return this;
     }
 
@@ -96,142 +98,5 @@ public final class CopyBatch {
             last.memory().driver().streams().synchronize(last.device(), stream);
         }
         copies.clear();
-    }
-
-    /// One copy.
-    sealed interface Copy {
-        /// A buffer of the stream's device.
-        DeviceBuffer device();
-
-        void check(CopyMode mode);
-
-        void enqueue(long stream);
-
-        /// Whether the driver may make it with others in one call.
-        default boolean isForBatches() {
-            return false;
-        }
-
-        /// What a batch copies.
-        default Piece piece() {
-            throw new UnsupportedOperationException();
-        }
-
-        /// Says that a batch on a stream uses its memory.
-        default void recordUses(long stream) {
-            throw new UnsupportedOperationException();
-        }
-    }
-
-    private record PinnedToDevice(DeviceBuffer device, PinnedBuffer source) implements Copy {
-        @Override
-        public void check(CopyMode mode) {
-            long _ = device.address();
-            HostCopies.requireUsable(source.segment());
-        }
-
-        @Override
-        public void enqueue(long stream) {
-            device.copyFrom(source, stream, CopyMode.NON_BLOCKING);
-        }
-
-        @Override
-        public boolean isForBatches() {
-            return true;
-        }
-
-        @Override
-        public Piece piece() {
-            return new Piece(device.address(), source.segment().address(), source.byteSize());
-        }
-
-        @Override
-        public void recordUses(long stream) {
-            source.recordUse(device.device(), stream);
-            long _ = device.addressOn(stream);
-        }
-    }
-
-    private record ToPinned(PinnedBuffer target, DeviceBuffer device) implements Copy {
-        @Override
-        public void check(CopyMode mode) {
-            long _ = device.address();
-            HostCopies.requireUsable(target.segment());
-        }
-
-        @Override
-        public void enqueue(long stream) {
-            device.copyTo(target, stream, CopyMode.NON_BLOCKING);
-        }
-
-        @Override
-        public boolean isForBatches() {
-            return true;
-        }
-
-        @Override
-        public Piece piece() {
-            return new Piece(target.segment().address(), device.address(), device.byteSize());
-        }
-
-        @Override
-        public void recordUses(long stream) {
-            target.recordUse(device.device(), stream);
-            long _ = device.addressOn(stream);
-        }
-    }
-
-    private record ToDevice(DeviceBuffer device, MemorySegment source) implements Copy {
-        @Override
-        public void check(CopyMode mode) {
-            long _ = device.address();
-            HostCopies.requireUsable(source);
-        }
-
-        @Override
-        public void enqueue(long stream) {
-            HostCopies.toDevice(device, source, stream, CopyMode.NON_BLOCKING);
-        }
-    }
-
-    private record ToHost(MemorySegment target, DeviceBuffer device) implements Copy {
-        @Override
-        public void check(CopyMode mode) {
-            long _ = device.address();
-            HostCopies.requireWritable(target, mode);
-        }
-
-        @Override
-        public void enqueue(long stream) {
-            HostCopies.toHost(device, target, stream, target.isNative() ? CopyMode.NON_BLOCKING : CopyMode.BLOCKING);
-        }
-    }
-
-    private record OnDevice(DeviceBuffer target, DeviceBuffer device) implements Copy {
-        @Override
-        public void check(CopyMode mode) {
-            DeviceCopies.requireApart(target, device);
-        }
-
-        @Override
-        public void enqueue(long stream) {
-            DeviceCopies.on(target, device, stream);
-        }
-
-        @Override
-        public boolean isForBatches() {
-            return target.device() == device.device();
-        }
-
-        @Override
-        public Piece piece() {
-            return new Piece(target.address(), device.address(), device.byteSize());
-        }
-
-        @Override
-        public void recordUses(long stream) {
-            long _ = target.addressOn(stream);
-            long _ = device.addressOn(stream);
-        }
     }
 }

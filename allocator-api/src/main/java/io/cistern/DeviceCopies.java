@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Events;
 
 /// Copies between buffers, on one GPU or from one to another. Nothing here waits on the host.
 final class DeviceCopies {
@@ -20,7 +21,7 @@ final class DeviceCopies {
             return;
         }
         order(driver, target.device(), target.stream(), source.device(), source.stream());
-        on(target, source, source.stream());
+        between(target, source, source.stream());
         order(driver, source.device(), source.stream(), target.device(), target.stream());
     }
 
@@ -37,19 +38,46 @@ final class DeviceCopies {
 
     /// Copies in the order of one stream, of the source's device.
     static void on(DeviceBuffer target, DeviceBuffer source, long stream) {
-        long byteSize = source.byteSize();
-        if (byteSize > target.byteSize()) {
-            throw new IndexOutOfBoundsException(byteSize + " bytes of " + source + " do not fit into " + target);
-        }
-        CudaDriver driver = target.memory().driver();
-        long from = source.addressOn(stream);
         if (source.device() != target.device()) {
-            driver.copies().betweenDevices(target.device(), target.address(), source.device(), from, byteSize, stream);
+            between(target, source, stream);
+            recordUse(target, source.device(), stream);
             return;
         }
+        requireFits(target, source);
+        long from = source.addressOn(stream);
         long to = target.addressOn(stream);
-        requireApart(to, byteSize, from, byteSize);
-        driver.copies().onDevice(target.device(), to, from, byteSize, stream);
+        requireApart(to, source.byteSize(), from, source.byteSize());
+        target.memory().driver().copies().onDevice(target.device(), to, from, source.byteSize(), stream);
+    }
+
+    /// In the order of a stream of the source's device, of which the target's allocator knows nothing.
+    private static void between(DeviceBuffer target, DeviceBuffer source, long stream) {
+        requireFits(target, source);
+        long from = source.addressOn(stream);
+        target.memory()
+                .driver()
+                .copies()
+                .betweenDevices(target.device(), target.address(), source.device(), from, source.byteSize(), stream);
+    }
+
+    /// Holds a buffer's memory back until a stream of another device has passed what it has been given.
+    private static void recordUse(DeviceBuffer buffer, int device, long stream) {
+        Events events = buffer.memory().driver().events();
+        long event = events.create(device);
+        try {
+            events.record(device, event, stream);
+            buffer.memory().recordUseUntil(buffer.block(), event);
+            buffer.usedOnAnotherStream();
+        } finally {
+            events.destroy(device, event);
+        }
+    }
+
+    private static void requireFits(DeviceBuffer target, DeviceBuffer source) {
+        if (source.byteSize() > target.byteSize()) {
+            throw new IndexOutOfBoundsException(
+                    source.byteSize() + " bytes of " + source + " do not fit into " + target);
+        }
     }
 
     static void rows(DeviceRows target, DeviceRows source, long stream) {

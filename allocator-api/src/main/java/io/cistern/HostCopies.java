@@ -1,7 +1,9 @@
 package io.cistern;
 
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Graphs;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
@@ -21,13 +23,14 @@ final class HostCopies {
         if (source.isNative()) {
             target.memory().pageableCopies().sees(target.device(), source, mode);
             driver.copies().toDevice(target.device(), address, source, byteSize, stream);
-        } else {
-            try (StagedCopy copy = new StagedCopy(target.memory(), target.device(), stream, byteSize)) {
-                copy.toDevice(address, source);
+            if (mode == CopyMode.BLOCKING) {
+                driver.streams().synchronize(target.device(), stream);
             }
-        }
-        if (mode == CopyMode.BLOCKING) {
-            driver.streams().synchronize(target.device(), stream);
+        } else {
+            requireNotCaptured(target, stream);
+            try (StagedCopy copy = new StagedCopy(target.memory(), target.device(), stream, byteSize)) {
+                copy.toDevice(address, source, mode);
+            }
         }
     }
 
@@ -40,13 +43,14 @@ final class HostCopies {
         if (target.isNative()) {
             source.memory().pageableCopies().sees(source.device(), target, mode);
             copies.toHost(source.device(), target, address, byteSize, stream);
+            if (mode == CopyMode.BLOCKING) {
+                source.memory().driver().streams().synchronize(source.device(), stream);
+            }
         } else {
+            requireNotCaptured(source, stream);
             try (StagedCopy copy = new StagedCopy(source.memory(), source.device(), stream, byteSize)) {
                 copy.toHost(target, address);
             }
-        }
-        if (mode == CopyMode.BLOCKING) {
-            source.memory().driver().streams().synchronize(source.device(), stream);
         }
     }
 
@@ -58,6 +62,16 @@ final class HostCopies {
         if (!target.isNative() && mode == CopyMode.NON_BLOCKING) {
             throw new IllegalArgumentException("a copy to the heap must be blocking, since the collector moves what is"
                     + " there: copy to a PinnedBuffer, or wait");
+        }
+    }
+
+    /// A graph would copy what is in the staging memory when it is launched, which is somebody else's then.
+    static void requireNotCaptured(DeviceBuffer buffer, long stream) {
+        Graphs graphs = buffer.memory().driver().graphs();
+        if (graphs.isSheltered(buffer.device())
+                && graphs.captureStatus(buffer.device(), stream) != CaptureStatus.NONE) {
+            throw new IllegalStateException("stream " + Long.toHexString(stream)
+                    + " is being captured: copy before, or from and to a PinnedBuffer that stays as long as the graph");
         }
     }
 

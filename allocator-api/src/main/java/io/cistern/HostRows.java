@@ -9,6 +9,7 @@ final class HostRows {
 
     static void toDevice(DeviceRows target, MemorySegment source, long sourcePitch, long stream, CopyMode mode) {
         HostCopies.requireUsable(source);
+        HostCopies.requireNotCaptured(target.buffer(), stream);
         long rowBytes = target.rowBytes();
         try (PinnedBuffer packed = packed(target)) {
             MemorySegment bytes = packed.segment();
@@ -41,6 +42,7 @@ final class HostRows {
 
     static void toHost(DeviceRows source, MemorySegment target, long targetPitch, long stream) {
         HostCopies.requireWritable(target, CopyMode.BLOCKING);
+        HostCopies.requireNotCaptured(source.buffer(), stream);
         long rowBytes = source.rowBytes();
         try (PinnedBuffer packed = packed(source)) {
             toHost(source, packed, rowBytes, stream, CopyMode.BLOCKING);

@@ -18,7 +18,7 @@ final class IndependentCopies {
     private static final int MOST = 64;
 
     private final long stream;
-    private final List<CopyBatch.Copy> copies = new ArrayList<>();
+    private final List<BatchCopy.Together> copies = new ArrayList<>();
     private final List<Piece> pieces = new ArrayList<>();
 
     IndependentCopies(long stream) {
@@ -26,12 +26,16 @@ final class IndependentCopies {
     }
 
     /// Enqueues a copy, now or with the next ones.
-    void add(CopyBatch.Copy copy) {
-        if (!copy.isForBatches() || !takesBatches(copy.device())) {
+    void add(BatchCopy copy) {
+        if (copy instanceof BatchCopy.Together together && takesBatches(copy.device())) {
+            gather(together);
+        } else {
             submit();
             copy.enqueue(stream);
-            return;
         }
+    }
+
+    private void gather(BatchCopy.Together copy) {
         Piece piece = copy.piece();
         if (piece.byteSize() == 0) {
             return;
@@ -64,7 +68,7 @@ final class IndependentCopies {
                 && !driver.graphs().isSheltered(buffer.device());
     }
 
-    private boolean isOnTheirDevice(CopyBatch.Copy next) {
+    private boolean isOnTheirDevice(BatchCopy next) {
         return copies.isEmpty()
                 || copies.getLast().device().device() == next.device().device();
     }

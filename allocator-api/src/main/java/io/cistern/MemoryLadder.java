@@ -214,7 +214,7 @@ final class MemoryLadder {
 
         private long collectGraphs() {
             long before = freeBytes();
-            return memory.captures().collect() ? Math.max(1, freeBytes() - before) : 0;
+            return memory.captures.collect() ? Math.max(1, freeBytes() - before) : 0;
         }
 
         private long freeBytes() {

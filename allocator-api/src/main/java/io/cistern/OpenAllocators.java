@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 /// It is a superclass and no part, so that the route of an allocation stands in the object that the program calls.
 ///
 /// **Threads.** Any thread may call any method at any time.
-abstract sealed class OpenAllocators permits DeviceMemory {
+abstract sealed class OpenAllocators permits RawBlocks {
     final Router router = new Router();
     final Pools pools = new Pools(router, any -> anyAsleep = any);
     final Leaks leaks;
@@ -302,7 +302,7 @@ abstract sealed class OpenAllocators permits DeviceMemory {
 
     /// Does something that a capture forbids, now or when none is under way.
     void outsideCaptures(Runnable action) {
-        ((DeviceMemory) this).captures().whenNoneIsUnderWay(action);
+        ((DeviceMemory) this).captures.whenNoneIsUnderWay(action);
     }
 
     Leaks leakRecords() {

@@ -25,9 +25,11 @@ final class PinnedBlock {
     /// after all who recorded.
     volatile boolean used;
 
-    /// How often it was handed out. Written by whoever holds it, who got it from the one before, so without an atomic
-    /// instruction; read by others a little late.
+    /// How often it was handed out, and came back. Written by whoever holds it, who got it from the one before, so
+    /// without an atomic instruction; read by others a little late.
     long handedOut;
+
+    long cameBack;
 
     /// Streams whose work uses it.
     final Set<Stream> streams = new HashSet<>();
@@ -39,5 +41,10 @@ final class PinnedBlock {
         this.memory = memory;
         this.sizeClass = sizeClass;
         this.device = device;
+    }
+
+    /// 1 from being handed out until the last stream that uses it has passed; else 0.
+    long timesInUse() {
+        return handedOut - cameBack;
     }
 }

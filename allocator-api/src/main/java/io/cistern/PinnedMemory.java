@@ -47,7 +47,7 @@ public final class PinnedMemory {
 
     private final CudaDriver driver;
     private final EventOrder order;
-    private final PinnedStatistics statistics = new PinnedStatistics();
+    private final PinnedStatistics statistics = new PinnedStatistics(MOST_SIZE_CLASS + 1);
     private final AtomicReferenceArray<@Nullable PinnedBlock> front =
             new AtomicReferenceArray<>((MOST_SIZE_CLASS + 1) * STRIDE);
 
@@ -61,11 +61,13 @@ public final class PinnedMemory {
     /// Blocks that are handed out, by the streams that use them.
     private final Map<PinnedBlock.Stream, Set<PinnedBlock>> users = new HashMap<>();
 
+    private final StagingPieces staging;
     private volatile boolean closed;
 
     PinnedMemory(CudaDriver driver) {
         this.driver = driver;
         this.order = new EventOrder(driver, 64);
+        this.staging = new StagingPieces(driver, this);
         for (int i = 0; i <= MOST_SIZE_CLASS; i++) {
             idle.add(new ArrayDeque<>());
             waiting.add(new ArrayDeque<>());
@@ -81,14 +83,42 @@ public final class PinnedMemory {
         if (((byteSize - 1) >>> MOST_SIZE_CLASS) != 0) {
             return emptyOrTooLarge(byteSize);
         }
-        int sizeClass = Math.max(LEAST_SIZE_CLASS, Long.SIZE - Long.numberOfLeadingZeros(byteSize - 1));
+        return new PinnedBuffer(this, take(sizeClass(byteSize)), byteSize);
+    }
+
+    static int sizeClass(long byteSize) {
+        return Math.max(LEAST_SIZE_CLASS, Long.SIZE - Long.numberOfLeadingZeros(byteSize - 1));
+    }
+
+    /// A block that nobody uses, idle or new.
+    PinnedBlock take(int sizeClass) {
         PinnedBlock block = front.getAndSet(sizeClass * STRIDE, null);
         if (block == null) {
             block = idleOrNew(sizeClass);
         }
-        block.handedOut++;
-        statistics.handedOut(sizeClass);
-        return new PinnedBuffer(this, block, byteSize);
+        statistics.taken(block);
+        return block;
+    }
+
+    /// A block that somebody keeps is not in use for a while.
+    synchronized void rests(PinnedBlock block) {
+        block.cameBack++;
+        statistics.rests(block.sizeClass);
+    }
+
+    /// A block that somebody kept is in use again.
+    synchronized void wakes(PinnedBlock block) {
+        statistics.wakes(block.sizeClass);
+        statistics.taken(block);
+    }
+
+    /// What arrays are copied through.
+    StagingPieces staging() {
+        return staging;
+    }
+
+    boolean isClosed() {
+        return closed;
     }
 
     private PinnedBuffer emptyOrTooLarge(long byteSize) {
@@ -105,13 +135,15 @@ public final class PinnedMemory {
                 found = idle.get(sizeClass).pollLast();
             }
             if (found != null) {
+                statistics.wakes(sizeClass);
                 return found;
             }
         }
         long start = driver.nanoTime();
         PinnedBlock made = pin(sizeClass);
-        statistics.pinned(sizeClass, driver.nanoTime() - start);
         synchronized (this) {
+            statistics.pinned(sizeClass, driver.nanoTime() - start);
+            statistics.wakes(sizeClass);
             pinned.add(made);
         }
         return made;
@@ -152,8 +184,8 @@ public final class PinnedMemory {
             if (block.fences.isEmpty()) {
                 blocks.remove();
                 block.used = false;
-                statistics.cameBack(sizeClass);
-                idle.get(sizeClass).addLast(block);
+                block.cameBack++;
+                addIdle(block);
                 any = true;
             }
         }
@@ -211,14 +243,19 @@ public final class PinnedMemory {
             freeUsed(block);
             return;
         }
-        statistics.cameBack(block.sizeClass);
+        block.cameBack++;
         keep(block);
+    }
+
+    private void addIdle(PinnedBlock block) {
+        statistics.rests(block.sizeClass);
+        idle.get(block.sizeClass).addLast(block);
     }
 
     private void keep(PinnedBlock block) {
         if (closed || !front.compareAndSet(block.sizeClass * STRIDE, null, block)) {
             synchronized (this) {
-                idle.get(block.sizeClass).addLast(block);
+                addIdle(block);
             }
         }
         if (closed) {
@@ -280,13 +317,14 @@ public final class PinnedMemory {
     /// @return bytes given back
     /// @throws CudaException if the driver refuses
     public long trim() {
+        staging.release();
         List<PinnedBlock> taken = new ArrayList<>();
         for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
             PinnedBlock first = front.getAndSet(sizeClass * STRIDE, null);
-            if (first != null) {
-                taken.add(first);
-            }
             synchronized (this) {
+                if (first != null) {
+                    addIdle(first);
+                }
                 takeBack(sizeClass);
                 taken.addAll(idle.get(sizeClass));
                 idle.get(sizeClass).clear();
@@ -321,7 +359,8 @@ public final class PinnedMemory {
     /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams, in their whole
     ///   size;
     ///
-    /// each as `.current`, `.peak`, `.allocated` and `.freed`;
+    /// each as `.current`, `.peak`, `.allocated` and `.freed`; the peaks of `active_…` are, as in PyTorch,
+    /// sums over sizes;
     ///
     /// - `num_host_alloc`, `num_host_free`: calls of the driver;
     /// - `host_alloc_time`, `host_free_time`: their times in microseconds as `.total`, `.max`, `.min`, `.count`
@@ -336,14 +375,15 @@ public final class PinnedMemory {
     }
 
     /// Lets all peaks begin at what is current.
-    public void resetPeaks() {
-        statistics.resetPeaks();
+    public synchronized void resetPeaks() {
+        statistics.resetPeaks(pinned);
     }
 
     /// Unpins what is idle, and from now on everything when it is freed; waits for streams that use freed memory.
     void close() {
         closed = true;
         try {
+            staging.await();
             synchronized (this) {
                 waiting.forEach(blocks -> blocks.forEach(this::waitFor));
             }

@@ -1,134 +1,142 @@
 package io.cistern;
 
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicLong;
 
-/// What [PinnedMemory] counts.
+/// What [PinnedMemory] counts; without an atomic instruction for a block that comes from the front and goes back there.
 ///
-/// Blocks and bytes at present are counted together in one word, so that they cost one atomic addition: the upper 24
-/// bits are blocks, the lower 40 units of 4 KiB.
+/// How often a block was handed out and came back stands in the block. How many of a size are in use at once need not
+/// be counted: right after one was taken there is none of its size in front, so all that are awake are in use. As in
+/// PyTorch, the peak of all sizes together is the sum of their peaks.
+///
+/// Equations, of each size: in use = handed out - came back = awake - blocks in front;
+/// peak = max of awake at the times when a block was taken.
+///
+/// **Threads.** [#taken] any, by who takes the block; all else under the lock of the [PinnedMemory].
 final class PinnedStatistics {
-    private final Gauge pinned = new Gauge();
-    private final Gauge active = new Gauge();
-    private final Total pinnedEver = new Total();
-
-    /// Of blocks that are not pinned any more.
-    private final Total handedOutBefore = new Total();
-
+    private final Size[] sizes;
+    private final Gauge pinnedBlocks = new Gauge();
+    private final Gauge pinnedBytes = new Gauge();
     private final Timer pinning = new Timer();
     private final Timer unpinning = new Timer();
 
-    void handedOut(int sizeClass) {
-        active.add(sizeClass);
+    PinnedStatistics(int sizeClasses) {
+        sizes = new Size[sizeClasses];
+        Arrays.setAll(sizes, _ -> new Size());
     }
 
-    void cameBack(int sizeClass) {
-        active.remove(sizeClass);
+    /// A block is in use from now on.
+    void taken(PinnedBlock block) {
+        block.handedOut++;
+        Size size = sizes[block.sizeClass];
+        if (size.awake > size.peak) {
+            size.raisePeak();
+        }
+    }
+
+    /// A block is new, or is wanted where there was none in front.
+    void wakes(int sizeClass) {
+        sizes[sizeClass].awake++;
+    }
+
+    /// A block goes behind the front, or is unpinned from there.
+    void rests(int sizeClass) {
+        sizes[sizeClass].awake--;
     }
 
     void pinned(int sizeClass, long nanos) {
-        pinned.add(sizeClass);
-        pinnedEver.add(sizeClass, 1);
+        pinnedBlocks.add(1);
+        pinnedBytes.add(1L << sizeClass);
         pinning.took(nanos);
     }
 
     void unpinned(PinnedBlock block, long nanos) {
-        handedOutBefore.add(block.sizeClass, block.handedOut);
-        pinned.remove(block.sizeClass);
+        sizes[block.sizeClass].handedOutBefore += block.handedOut;
+        pinnedBlocks.add(-1);
+        pinnedBytes.add(-(1L << block.sizeClass));
         unpinning.took(nanos);
     }
 
-    void resetPeaks() {
-        pinned.resetPeaks();
-        active.resetPeaks();
+    /// @param blocks those that are pinned
+    void resetPeaks(Iterable<PinnedBlock> blocks) {
+        pinnedBlocks.resetPeak();
+        pinnedBytes.resetPeak();
+        for (Size size : sizes) {
+            size.peak = 0;
+        }
+        blocks.forEach(block -> sizes[block.sizeClass].peak += block.timesInUse());
     }
 
     /// @param blocks those that are pinned
     Map<String, Long> figures(Iterable<PinnedBlock> blocks) {
         Map<String, Long> figures = new LinkedHashMap<>();
-        Total handedOut = new Total();
-        handedOut.add(handedOutBefore);
-        blocks.forEach(block -> handedOut.add(block.sizeClass, block.handedOut));
-        pinned.put(figures, "allocations", "allocated_bytes", pinnedEver);
-        active.put(figures, "active_requests", "active_bytes", handedOut);
-        figures.put("num_host_alloc", pinning.count());
-        figures.put("num_host_free", unpinning.count());
+        pinnedBlocks.put(figures, "allocations");
+        pinnedBytes.put(figures, "allocated_bytes");
+        putActive(figures, "active_requests", blocks, false);
+        putActive(figures, "active_bytes", blocks, true);
+        figures.put("num_host_alloc", pinning.count);
+        figures.put("num_host_free", unpinning.count);
         pinning.put(figures, "host_alloc_time");
         unpinning.put(figures, "host_free_time");
         return figures;
     }
 
-    /// Blocks and bytes of all time.
-    private static final class Total {
-        private long blocks;
-        private long bytes;
-
-        synchronized void add(int sizeClass, long times) {
-            blocks += times;
-            bytes += times << sizeClass;
+    private void putActive(Map<String, Long> figures, String name, Iterable<PinnedBlock> blocks, boolean inBytes) {
+        long current = 0;
+        long peak = 0;
+        long all = 0;
+        for (PinnedBlock block : blocks) {
+            int shift = inBytes ? block.sizeClass : 0;
+            current += block.timesInUse() << shift;
+            all += block.handedOut << shift;
         }
-
-        synchronized void add(Total other) {
-            blocks += other.blocks();
-            bytes += other.bytes();
+        for (int sizeClass = 0; sizeClass < sizes.length; sizeClass++) {
+            int shift = inBytes ? sizeClass : 0;
+            peak += sizes[sizeClass].peak << shift;
+            all += sizes[sizeClass].handedOutBefore << shift;
         }
+        Gauge.put(figures, name, current, peak, all);
+    }
 
-        synchronized long blocks() {
-            return blocks;
-        }
+    /// Blocks of one size.
+    private static final class Size {
+        /// Blocks in use or in front. Others may read it a little late.
+        private long awake;
 
-        synchronized long bytes() {
-            return bytes;
+        private long peak;
+
+        /// Of blocks that are not pinned any more.
+        private long handedOutBefore;
+
+        synchronized void raisePeak() {
+            peak = Math.max(peak, awake);
         }
     }
 
-    /// Blocks and bytes at present, and their peaks.
+    /// Something at present, at most, and in all.
     ///
-    /// Invariant: `current` = Σ blocks of each size class added less removed, in blocks and in units.
+    /// Invariant: `current` = `all` - what went.
     private static final class Gauge {
-        private static final int UNIT_BITS = 12;
-        private static final int BLOCKS = 40;
-        private static final long ONE_BLOCK = 1L << BLOCKS;
-        private static final long UNITS_MASK = ONE_BLOCK - 1;
+        private long current;
+        private long peak;
+        private long all;
 
-        private final AtomicLong current = new AtomicLong();
-        private volatile long peakBlocks;
-        private volatile long peakUnits;
-
-        private static long word(int sizeClass) {
-            return ONE_BLOCK + (1L << (sizeClass - UNIT_BITS));
+        void add(long amount) {
+            current += amount;
+            peak = Math.max(peak, current);
+            all += Math.max(amount, 0);
         }
 
-        void add(int sizeClass) {
-            long now = current.addAndGet(word(sizeClass));
-            if (now >>> BLOCKS > peakBlocks || (now & UNITS_MASK) > peakUnits) {
-                raise(now);
-            }
+        void resetPeak() {
+            peak = current;
         }
 
-        void remove(int sizeClass) {
-            current.getAndAdd(-word(sizeClass));
+        void put(Map<String, Long> figures, String name) {
+            put(figures, name, current, peak, all);
         }
 
-        private synchronized void raise(long now) {
-            peakBlocks = Math.max(peakBlocks, now >>> BLOCKS);
-            peakUnits = Math.max(peakUnits, now & UNITS_MASK);
-        }
-
-        synchronized void resetPeaks() {
-            long now = current.get();
-            peakBlocks = now >>> BLOCKS;
-            peakUnits = now & UNITS_MASK;
-        }
-
-        void put(Map<String, Long> figures, String blocks, String bytes, Total ever) {
-            long now = current.get();
-            put(figures, blocks, now >>> BLOCKS, peakBlocks, ever.blocks());
-            put(figures, bytes, (now & UNITS_MASK) << UNIT_BITS, peakUnits << UNIT_BITS, ever.bytes());
-        }
-
-        private static void put(Map<String, Long> figures, String name, long current, long peak, long all) {
+        static void put(Map<String, Long> figures, String name, long current, long peak, long all) {
             figures.put(name + ".current", current);
             figures.put(name + ".peak", peak);
             figures.put(name + ".allocated", all);
@@ -143,18 +151,14 @@ final class PinnedStatistics {
         private long minNanos = Long.MAX_VALUE;
         private long count;
 
-        synchronized void took(long nanos) {
+        void took(long nanos) {
             totalNanos += nanos;
             maxNanos = Math.max(maxNanos, nanos);
             minNanos = Math.min(minNanos, nanos);
             count++;
         }
 
-        synchronized long count() {
-            return count;
-        }
-
-        synchronized void put(Map<String, Long> figures, String name) {
+        void put(Map<String, Long> figures, String name) {
             figures.put(name + ".total", totalNanos / 1000);
             figures.put(name + ".max", maxNanos / 1000);
             figures.put(name + ".min", count == 0 ? 0 : minNanos / 1000);

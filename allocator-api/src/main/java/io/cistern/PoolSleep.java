@@ -42,7 +42,7 @@ final class PoolSleep {
         }
         IntStream.range(0, memory.environment().deviceCount())
                 .filter(device -> pool.reservedBytes(device).orElse(0) > 0)
-                .forEach(device -> memory.captures().requireNone(device, pool + " can't sleep"));
+                .forEach(device -> memory.captures.requireNone(device, pool + " can't sleep"));
     }
 
     private static Sleeps sleeps(MemoryPool pool) {
@@ -118,7 +118,7 @@ final class PoolSleep {
 
     /// Has all allocators give back what is idle.
     private long giveBackIdle(int device) {
-        TrimMode mode = memory.captures().isOn(device) ? TrimMode.WITHOUT_WAITING : TrimMode.SYNCHRONIZE;
+        TrimMode mode = memory.captures.isOn(device) ? TrimMode.WITHOUT_WAITING : TrimMode.SYNCHRONIZE;
         return memory.trim(device, 0, mode).returnedBytes();
     }
 

@@ -5,7 +5,9 @@ import java.nio.file.Path;
 
 /// The loops of `peers/buffer_peers.c`.
 final class BufferPeersInC extends LoopsInC {
-    private final MethodHandle copies = bind("copies_nanos", INT, LONG, LONG, LONG, LONG, LONG);
+    private final MethodHandle copies = bind("copies_nanos", INT, INT, LONG, LONG, LONG, LONG, LONG);
+    private final MethodHandle staged = bind("staged_nanos", INT, INT, LONG, LONG, LONG, LONG, LONG, LONG, LONG);
+    private final MethodHandle moves = bind("moves_nanos", INT, LONG, LONG, LONG, LONG);
     private final MethodHandle launches = bind("launches_nanos", LONG, LONG, LONG, INT, LONG, LONG);
 
     BufferPeersInC(Path library, String driver) {
@@ -15,9 +17,58 @@ final class BufferPeersInC extends LoopsInC {
     /// Nanoseconds of so many copies and the wait for them; the context must be current.
     ///
     /// @param kind 0 from the host to the device, 1 back, 2 on the device
-    long copies(int kind, long target, long source, long byteSize, long stream, long count) {
+    /// @param each whether each is waited for
+    long copies(int kind, boolean each, long target, long source, long byteSize, long stream, long count) {
         try {
-            return checked((long) copies.invokeExact(kind, target, source, byteSize, stream, count));
+            return checked((long) copies.invokeExact(kind, each ? 1 : 0, target, source, byteSize, stream, count));
+        } catch (Throwable e) {
+            throw failed(e);
+        }
+    }
+
+    /// How C moves bytes between host memory.
+    enum Mover {
+        MEMCPY("memcpy", 0),
+        MOVSB("rep movsb", 1),
+        PAST_CACHE("past the cache", 2);
+
+        private final String name;
+        private final int number;
+
+        Mover(String name, int number) {
+            this.name = name;
+            this.number = number;
+        }
+
+        @Override
+        public String toString() {
+            return name;
+        }
+    }
+
+    /// Nanoseconds of so many copies to the device through two pieces of pinned memory in turns.
+    long staged(
+            Mover mover,
+            boolean each,
+            long target,
+            long source,
+            long byteSize,
+            long pinned,
+            long pieceBytes,
+            long stream,
+            long count) {
+        try {
+            return checked((long) staged.invokeExact(
+                    mover.number, each ? 1 : 0, target, source, byteSize, pinned, pieceBytes, stream, count));
+        } catch (Throwable e) {
+            throw failed(e);
+        }
+    }
+
+    /// Nanoseconds of moving so many times so many bytes of host memory.
+    long moves(Mover mover, long target, long source, long byteSize, long count) {
+        try {
+            return checked((long) moves.invokeExact(mover.number, target, source, byteSize, count));
         } catch (Throwable e) {
             throw failed(e);
         }

@@ -9,6 +9,7 @@ public final class OwnCode {
             "io.cistern.Allocator",
             "io.cistern.Allocators",
             "io.cistern.ArenaChunk",
+            "io.cistern.BatchCopy",
             "io.cistern.CopyBatch",
             "io.cistern.DeviceArena",
             "io.cistern.DeviceBuffer",
@@ -20,6 +21,7 @@ public final class OwnCode {
             "io.cistern.HostRows",
             "io.cistern.MemoryPool",
             "io.cistern.PageableCopies",
+            "io.cistern.RawBlocks",
             "io.cistern.StagedCopy");
 
     private static final String PACKAGES = "io.cistern.internal.";

@@ -5,9 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cistern.CopyBatch;
+import io.cistern.CopyMode;
 import io.cistern.CudaStream;
 import io.cistern.DeviceBuffer;
+import io.cistern.PinnedBuffer;
 import io.cistern.testkit.StreamLatch;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 
@@ -112,5 +116,58 @@ abstract class DeviceCopyPart extends BufferFixture {
         latch.release();
         assertThat(contents(there)).containsOnly(2);
         there.close();
+    }
+
+    /// Here to here, here to there, from pinned memory, and what depends on these, in one batch; then back.
+    @Test
+    void aBatchBetweenDevicesIsAsIfInOrder() {
+        CudaStream other = streamOfAnotherDevice();
+        int count = 40;
+        byte[] bytes = random(1000);
+        DeviceBuffer[] here = new DeviceBuffer[count];
+        DeviceBuffer[] there = new DeviceBuffer[count];
+        CopyBatch batch = new CopyBatch();
+        try (PinnedBuffer sent = memory.pinned().allocate(bytes.length)) {
+            sent.segment().copyFrom(MemorySegment.ofArray(bytes));
+            for (int i = 0; i < count; i++) {
+                here[i] = bufferOf(filled(bytes.length, 0));
+                there[i] = closedLater(DeviceBuffer.allocate(bytes.length, other));
+                if (i % 4 == 0) {
+                    batch.toDevice(here[i], sent);
+                } else {
+                    batch.onDevice(here[i], here[i - 1]);
+                }
+                batch.onDevice(there[i], here[i]);
+            }
+            batch.submit(stream.handle(), CopyMode.BLOCKING);
+        }
+        for (int i = 0; i < count; i++) {
+            assertThat(contents(there[i])).as("copy %s", i).isEqualTo(bytes);
+            here[i].fill((byte) 0);
+            batch.onDevice(here[i], there[i]);
+        }
+        stream.synchronize();
+        batch.submit(other.handle(), CopyMode.BLOCKING);
+        for (DeviceBuffer buffer : here) {
+            assertThat(contents(buffer)).isEqualTo(bytes);
+        }
+    }
+
+    @Test
+    void aBatchToAnotherDeviceHoldsItsTargetBack() {
+        CudaStream other = streamOfAnotherDevice();
+        StreamLatch latch = latch();
+        DeviceBuffer here = bufferOf(filled(MIB, 2));
+        DeviceBuffer there = closedLater(DeviceBuffer.allocate(MIB, other));
+        there.copyFrom(here); // peers know each other before the stream is held
+        other.synchronize();
+        latch.hold(stream.handle());
+        new CopyBatch().onDevice(there, here).submit(stream.handle(), CopyMode.NON_BLOCKING);
+        there.close();
+        DeviceBuffer next = closedLater(DeviceBuffer.allocate(MIB, other));
+        next.fill((byte) 3);
+        latch.release();
+        stream.synchronize();
+        assertThat(contents(next)).containsOnly(3);
     }
 }

@@ -10,7 +10,9 @@ import io.cistern.CopyBatch;
 import io.cistern.CopyMode;
 import io.cistern.CudaStream;
 import io.cistern.DeviceBuffer;
+import io.cistern.GraphCapture;
 import io.cistern.PinnedBuffer;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.DriverCall;
 import io.cistern.testkit.StreamLatch;
 import java.lang.foreign.Arena;
@@ -85,19 +87,80 @@ abstract class HostCopyPart extends BufferFixture {
         }
     }
 
+    /// Copies so many bytes of an array, so that nothing is pinned for the next ones while a stream is held.
+    private void copyBefore(int byteSize) {
+        bufferOf(filled(byteSize, 9)).close();
+    }
+
     @Test
     void anArrayMayChangeOnceTheCopyReturned() {
         StreamLatch latch = latch();
-        byte[] bytes = filled(MIB, 1);
-        DeviceBuffer buffer = buffer(MIB);
-        PinnedBuffer first = memory.pinned().allocate(MIB); // so that nothing is pinned while the stream is held
-        PinnedBuffer second = memory.pinned().allocate(MIB);
-        first.close();
-        second.close();
+        byte[] bytes = filled(MIB / 2, 1);
+        DeviceBuffer buffer = buffer(MIB / 2);
+        copyBefore(MIB / 2);
         latch.hold(stream.handle());
         buffer.copyFrom(MemorySegment.ofArray(bytes), stream.handle(), CopyMode.NON_BLOCKING);
         Arrays.fill(bytes, (byte) 2);
         latch.release();
+        assertThat(contents(buffer)).containsOnly(1);
+    }
+
+    @Test
+    void anArrayCopyDoesNotWaitForThatOfAnotherStream() {
+        CudaStream other = anotherStream();
+        StreamLatch latch = latch();
+        DeviceBuffer first = buffer(MIB / 4);
+        DeviceBuffer second = closedLater(DeviceBuffer.allocate(MIB / 4, other));
+        copyBefore(MIB / 2); // two pieces
+        latch.hold(stream.handle());
+        first.copyFrom(MemorySegment.ofArray(filled(MIB / 4, 1)), stream.handle(), CopyMode.NON_BLOCKING);
+        second.copyFrom(MemorySegment.ofArray(filled(MIB / 4, 2)), other.handle(), CopyMode.BLOCKING);
+        latch.release();
+        assertThat(contents(first)).containsOnly(1);
+        assertThat(contents(second)).containsOnly(2);
+    }
+
+    @Test
+    void anArrayCopyUsesWhatTheOneBeforeItMade() {
+        DeviceBuffer buffer = buffer(3 * MIB);
+        MemorySegment array = MemorySegment.ofArray(random(3 * MIB));
+        buffer.copyFrom(array);
+        long made = calls(DriverCall.EVENT_CREATE) + calls(DriverCall.MEM_HOST_ALLOC);
+        buffer.copyFrom(array);
+        assertThat(calls(DriverCall.EVENT_CREATE) + calls(DriverCall.MEM_HOST_ALLOC))
+                .isEqualTo(made);
+    }
+
+    /// Of a blocking copy the stream is waited for, which says the same as events.
+    @Test
+    void aSmallArrayThatIsWaitedForNeedsNoEvents() {
+        copyBefore(4096);
+        DeviceBuffer buffer = buffer(4096);
+        long before = calls(DriverCall.EVENT_RECORD) + calls(DriverCall.EVENT_QUERY);
+        buffer.copyFrom(MemorySegment.ofArray(random(4096)));
+        assertThat(calls(DriverCall.EVENT_RECORD) + calls(DriverCall.EVENT_QUERY))
+                .isEqualTo(before);
+        assertThat(contents(buffer)).isEqualTo(random(4096));
+    }
+
+    private long calls(DriverCall call) {
+        return driver.calls().of(call);
+    }
+
+    /// The graph would read staging memory when it is launched.
+    @Test
+    void anArrayIsNotCopiedInACapture() {
+        DeviceBuffer buffer = bufferOf(filled(100, 1));
+        try (GraphCapture _ = memory.capture(DEVICE, stream.handle(), CaptureMode.THREAD_LOCAL)) {
+            MemorySegment array = MemorySegment.ofArray(filled(100, 2));
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> buffer.copyFrom(array, stream.handle(), CopyMode.NON_BLOCKING))
+                    .withMessageContaining("being captured");
+            assertThatIllegalStateException()
+                    .isThrownBy(
+                            () -> buffer.rows(0, 10, 5, 2).copyFrom(array, 10, stream.handle(), CopyMode.NON_BLOCKING))
+                    .withMessageContaining("being captured");
+        }
         assertThat(contents(buffer)).containsOnly(1);
     }
 

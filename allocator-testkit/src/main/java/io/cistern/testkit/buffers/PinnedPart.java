@@ -114,6 +114,23 @@ abstract class PinnedPart extends BufferFixture {
         assertThat(memory.pinned().statistics())
                 .containsEntry("active_bytes.peak", 0L)
                 .containsEntry("allocated_bytes.peak", 4096L);
+        pinned(4096).close();
+        assertThat(memory.pinned().statistics()).containsEntry("active_bytes.peak", 4096L);
+    }
+
+    /// As in PyTorch, which sees the sizes one by one.
+    @Test
+    void aPeakIsTheSumOfThoseOfTheSizes() {
+        PinnedBuffer first = pinned(4096);
+        PinnedBuffer second = pinned(4096);
+        first.close();
+        second.close();
+        pinned(4096);
+        pinned(8192).close();
+        assertThat(memory.pinned().statistics())
+                .containsEntry("active_requests.current", 1L)
+                .containsEntry("active_requests.peak", 3L)
+                .containsEntry("active_bytes.peak", 16_384L);
     }
 
     @Test
@@ -124,6 +141,14 @@ abstract class PinnedPart extends BufferFixture {
         assertThat(memory.pinned().trim()).isEqualTo(4096);
         assertThat(kept.segment().get(java.lang.foreign.ValueLayout.JAVA_BYTE, 4095))
                 .isEqualTo((byte) 3);
+    }
+
+    @Test
+    void whatArraysAreCopiedThroughIsIdleMemory() {
+        bufferOf(filled(3 * MIB, 1));
+        assertThat(memory.pinned().statistics()).containsEntry("active_requests.current", 0L);
+        assertThat(memory.pinned().trim()).isPositive();
+        assertThat(memory.pinned().statistics()).containsEntry("allocations.current", 0L);
     }
 
     @Test

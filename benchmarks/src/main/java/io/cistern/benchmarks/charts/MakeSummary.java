@@ -182,8 +182,8 @@ public final class MakeSummary {
                 row -> number(row, "micros", "%.2f") + " (" + number(row, "faster", "%.2f") + ")");
         table(
                 "Array copies: us (times as fast as in C)",
-                Rows.json(raw, "heap-copies.jsonl"),
-                row -> row.text("way"),
+                Rows.json(raw, "array-copies.jsonl"),
+                row -> row.text("allocator"),
                 row -> row.text("measured"),
                 row -> number(row, "micros", "%.1f") + " (" + number(row, "faster", "%.2f") + ")");
         table(

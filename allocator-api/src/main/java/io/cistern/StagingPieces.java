@@ -1,0 +1,136 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/// Staging memory that is kept from copy to copy, by device and size.
+///
+/// A copy takes the piece that came back first, so that the device has most likely done with it. One that the device
+/// still uses goes behind the others; if it uses all of them, another one is pinned: no copy waits for another's.
+///
+/// Kept pieces are idle memory of their [PinnedMemory], which gives them back when it is trimmed.
+///
+/// **Threads.** Any thread may call any method at any time; no driver is called under the lock.
+final class StagingPieces {
+    private record Shelf(int device, int sizeClass) {}
+
+    private final CudaDriver driver;
+    private final PinnedMemory pinned;
+
+    /// The first to come back is the first. Guarded by itself.
+    private final Map<Shelf, Deque<StagingPiece>> kept = new HashMap<>();
+
+    StagingPieces(CudaDriver driver, PinnedMemory pinned) {
+        this.driver = driver;
+        this.pinned = pinned;
+    }
+
+    /// A piece that the host may write.
+    ///
+    /// @param byteSize more than 0
+    /// @throws CudaException if the driver can't pin so much
+    StagingPiece take(int device, long byteSize) {
+        Shelf shelf = new Shelf(device, PinnedMemory.sizeClass(byteSize));
+        for (int left = count(shelf); left > 0; left--) {
+            StagingPiece piece = first(shelf);
+            if (piece == null) {
+                break;
+            }
+            if (isFree(piece)) {
+                pinned.wakes(piece.block);
+                return piece;
+            }
+            putLast(piece);
+        }
+        return new StagingPiece(driver, device, pinned.take(shelf.sizeClass()));
+    }
+
+    private static boolean isFree(StagingPiece piece) {
+        try {
+            return piece.isFree();
+        } catch (CudaException dead) {
+            return dead.result().endsContext(); // then nothing runs any more, and the next call will say so
+        }
+    }
+
+    /// Keeps a piece, whether or not the device has done with it.
+    ///
+    /// @param stream where it was sent last
+    void giveBack(StagingPiece piece, long stream) {
+        if (piece.isUnmarked() || pinned.isClosed()) {
+            pinned.recordUse(piece.block, piece.device, stream);
+            end(piece);
+        } else {
+            pinned.rests(piece.block);
+            putLast(piece);
+        }
+    }
+
+    /// Leaves a piece to the cache, which waits for streams that use it.
+    private void end(StagingPiece piece) {
+        pinned.free(piece.block);
+        piece.end();
+    }
+
+    /// Gives those that no device uses back to the cache.
+    void release() {
+        for (StagingPiece piece : takeAll()) {
+            if (isFree(piece)) {
+                pinned.wakes(piece.block);
+                end(piece);
+            } else {
+                putLast(piece);
+            }
+        }
+    }
+
+    /// Waits for the device, so that all are idle.
+    void await() {
+        for (StagingPiece piece : takeAll()) {
+            if (!isFree(piece)) {
+                piece.awaitMark();
+            }
+            putLast(piece);
+        }
+    }
+
+    private Deque<StagingPiece> on(Shelf shelf) {
+        return kept.computeIfAbsent(shelf, _ -> new ArrayDeque<>());
+    }
+
+    private int count(Shelf shelf) {
+        synchronized (kept) {
+            return on(shelf).size();
+        }
+    }
+
+    private @Nullable StagingPiece first(Shelf shelf) {
+        synchronized (kept) {
+            return on(shelf).pollFirst();
+        }
+    }
+
+    private void putLast(StagingPiece piece) {
+        synchronized (kept) {
+            on(new Shelf(piece.device, piece.block.sizeClass)).addLast(piece);
+        }
+    }
+
+    private List<StagingPiece> takeAll() {
+        synchronized (kept) {
+            List<StagingPiece> all = new ArrayList<>();
+            kept.values().forEach(pieces -> {
+                all.addAll(pieces);
+                pieces.clear();
+            });
+            return all;
+        }
+    }
+}
