@@ -6,6 +6,7 @@ import io.cistern.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.spi.DetailedStatistics;
 import io.cistern.spi.DeviceAllocator;
@@ -28,14 +29,20 @@ import java.util.OptionalLong;
 /// in pieces between blocks go back, and come again in one. 4. Try once more. 5. Say what is held.
 final class AsyncAllocator
         implements DeviceAllocator, RecordsUse, ReportingTrim, ReservedPeak, DetailedStatistics, PeerAccess {
+    /// What calls the driver, for all devices: one read away, since the driver's locks hold up each call until what
+    /// stands
+    /// before it has been read.
+    private final MemoryPools memory;
+
     private final AsyncDevice[] devices;
     private final AsyncOptions options;
 
     AsyncAllocator(CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order) {
         this.options = options;
+        this.memory = options.brief() ? driver.pools().brief() : driver.pools();
         this.devices = new AsyncDevice[deviceCount];
         for (int device = 0; device < deviceCount; device++) {
-            devices[device] = new AsyncDevice(driver, device, options, order);
+            devices[device] = new AsyncDevice(driver, memory, device, options, order);
         }
     }
 
@@ -43,7 +50,7 @@ final class AsyncAllocator
     public long allocate(long byteSize, int device, long stream) {
         AsyncDevice pools = devices[device];
         try {
-            return pools.allocate(byteSize, stream);
+            return memory.allocateFrom(device, pools.poolFor(byteSize, stream), byteSize, stream);
         } catch (CudaException failure) {
             if (failure.result() != CudaResult.OUT_OF_MEMORY) {
                 throw failure;
@@ -52,12 +59,12 @@ final class AsyncAllocator
         }
     }
 
-    private static long allocateOnceMore(AsyncDevice pools, long byteSize, long stream) {
+    private long allocateOnceMore(AsyncDevice pools, long byteSize, long stream) {
         pools.events.retries.increment();
         pools.synchronize();
         long returned = PoolTrim.trim(pools, 0);
         try {
-            return pools.allocate(byteSize, stream);
+            return memory.allocateFrom(pools.device, pools.poolFor(byteSize, stream), byteSize, stream);
         } catch (CudaException failure) {
             if (failure.result() != CudaResult.OUT_OF_MEMORY) {
                 throw failure;
@@ -77,7 +84,16 @@ final class AsyncAllocator
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        devices[device].free(address, byteSize, stream);
+        AsyncDevice pools = devices[device];
+        if (pools.eventful) {
+            pools.free(address, byteSize, stream);
+            return;
+        }
+        try {
+            memory.free(device, address, stream);
+        } catch (CudaException failure) {
+            pools.freeFailed(address, stream, failure);
+        }
     }
 
     @Override

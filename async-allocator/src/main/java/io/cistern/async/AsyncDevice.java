@@ -20,25 +20,33 @@ final class AsyncDevice {
     private final MemoryPools memory;
     private final StreamOrder order;
 
-    AsyncDevice(CudaDriver driver, int device, AsyncOptions options, StreamOrder order) {
+    /// Whether there is anything to do beside the driver's calls: a threshold that adapts, or, from the first of them
+    /// on, uses on other streams and frees that were refused. One read in place of one for each.
+    volatile boolean eventful;
+
+    AsyncDevice(CudaDriver driver, MemoryPools memory, int device, AsyncOptions options, StreamOrder order) {
         this.driver = driver;
-        this.memory = options.brief() ? driver.pools().brief() : driver.pools();
+        this.memory = memory;
         this.device = device;
         this.order = order;
         this.pools = new DevicePools(driver, device, options);
+        this.eventful = options.adaptive();
         this.refused = new RefusedFrees(memory, driver.graphs(), device);
         this.later = new LaterFrees(device, order, this::freeLater, this::waitForAllWork);
     }
 
-    /// Allocates from the stream's pool; fails if the driver does.
-    long allocate(long byteSize, long stream) {
-        refused.freeAgainOn(stream);
-        later.freePassed(byteSize);
+    /// The pool for an allocation on a stream, whose order with what is rare is seen to.
+    long poolFor(long byteSize, long stream) {
         long pool = pools.handle(byteSize, stream);
-        pools.called(byteSize);
-        return memory.allocateFrom(device, pool, byteSize, stream);
+        if (eventful) {
+            refused.freeAgainOn(stream);
+            later.freePassed(byteSize);
+            pools.called(byteSize);
+        }
+        return pool;
     }
 
+    /// Frees a block while [#eventful].
     void free(long address, long byteSize, long stream) {
         pools.freed(byteSize);
         RecordedUses.Uses others = uses.any() ? uses.take(address) : null;
@@ -61,9 +69,15 @@ final class AsyncDevice {
         try {
             memory.free(device, address, stream);
         } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                refused.add(address, stream, failure);
-            }
+            freeFailed(address, stream, failure);
+        }
+    }
+
+    /// Keeps a free that the driver refused for another try.
+    void freeFailed(long address, long stream, CudaException failure) {
+        if (!failure.result().endsContext()) {
+            eventful = true;
+            refused.add(address, stream, failure);
         }
     }
 
@@ -72,6 +86,7 @@ final class AsyncDevice {
         if (stream == Streams.PER_THREAD_DEFAULT) {
             return false;
         }
+        eventful = true;
         uses.add(address, oneName(stream));
         return true;
     }

@@ -21,15 +21,22 @@ import java.util.ServiceLoader;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 
 /// A pair of `async` beside the same pair in C: in one process, on one pool, on the same streams, in rounds that take
 /// turns, since the driver's own calls drift by more than what is between them.
 ///
 /// - `C`: `cuMemAllocFromPoolAsync` and `cuMemFreeAsync` in a loop of C;
+/// - `floor`, `brief_floor`: the two calls in a loop of Java with nothing around them, plain and critical: see
+///   [PairInFfm]; one thread;
 /// - `raw`: the provider's own `allocate` and `free`;
 /// - `brief`: the same with `brief=true`;
 /// - `brief_public`: as `public`, with `brief=true`;
-/// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls.
+/// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls;
+/// - `raw_locked`, `brief_locked`, `raw_monitor`: each call under one lock of Java's, a [ReentrantLock] or a monitor, so
+///   that threads sleep there and not at the driver's; several threads.
+///
+/// One thread is kept on the last processor for all its sides.
 ///
 /// Arguments: the library made of `peers/async_pair.c`, seconds for each size (5), threads (16). Prints a line of JSON
 /// for each size, number of threads and side: medians over the rounds, the tenths of them below and above, and
@@ -46,11 +53,23 @@ public final class AsyncPair {
 
     private enum Side {
         C,
+        FLOOR,
+        BRIEF_FLOOR,
         RAW,
         BRIEF,
         BRIEF_PUBLIC,
-        PUBLIC
+        PUBLIC,
+        RAW_LOCKED,
+        BRIEF_LOCKED,
+        RAW_MONITOR;
+
+        /// Whether there is such a side for so many threads.
+        boolean isFor(int threads) {
+            return threads == 1 ? ordinal() < RAW_LOCKED.ordinal() : this != FLOOR && this != BRIEF_FLOOR;
+        }
     }
+
+    private static final ReentrantLock LOCK = new ReentrantLock();
 
     private final CudaDriver driver = CudaDrivers.openBest();
     private final long pool = driver.pools().create(MemoryPoolProperties.onDevice(0));
@@ -90,11 +109,23 @@ public final class AsyncPair {
             return;
         }
         for (long byteSize : BYTE_SIZES) {
-            measurement.measure(byteSize, 1, TimeUnit.SECONDS.toNanos(seconds));
+            measurement.measureOnOneProcessor(byteSize, TimeUnit.SECONDS.toNanos(seconds));
             measurement.measure(byteSize, threads, TimeUnit.SECONDS.toNanos(seconds));
         }
         measurement.memory.close();
         measurement.driver.close();
+    }
+
+    private void measureOnOneProcessor(long byteSize, long nanos) throws InterruptedException {
+        Thread thread = Thread.ofPlatform().start(() -> {
+            OneProcessor.pin(Runtime.getRuntime().availableProcessors() - 1);
+            try {
+                measure(byteSize, 1, nanos);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        thread.join();
     }
 
     /// The first fifth of the time is for the compiler.
@@ -105,7 +136,7 @@ public final class AsyncPair {
         runJava(Side.RAW, byteSize, streams[0], pairs);
         long garbage = allocatedBytes() - before;
         Map<Side, List<Double>> all = rounds(byteSize, threads, pairs, nanos);
-        for (Side side : Side.values()) {
+        for (Side side : sides(threads)) {
             print(
                     side,
                     byteSize,
@@ -120,7 +151,7 @@ public final class AsyncPair {
     private Map<Side, List<Double>> rounds(long byteSize, int threads, long pairs, long nanos)
             throws InterruptedException {
         Map<Side, List<Double>> all = new EnumMap<>(Side.class);
-        Side[] sides = Side.values();
+        Side[] sides = sides(threads);
         long end = System.nanoTime() + nanos;
         for (int round = 0; round < FEWEST_ROUNDS || System.nanoTime() < end; round++) {
             for (int i = 0; i < sides.length; i++) {
@@ -130,6 +161,10 @@ public final class AsyncPair {
             }
         }
         return all;
+    }
+
+    private static Side[] sides(int threads) {
+        return Arrays.stream(Side.values()).filter(side -> side.isFor(threads)).toArray(Side[]::new);
     }
 
     private long one(Side side, long byteSize, long pairs) {
@@ -142,6 +177,11 @@ public final class AsyncPair {
     private long runJava(Side side, long byteSize, long stream, long pairs) {
         long begin = System.nanoTime();
         switch (side) {
+            case FLOOR -> PairInFfm.pairs(pool, byteSize, stream, pairs);
+            case BRIEF_FLOOR -> PairInFfm.briefPairs(pool, byteSize, stream, pairs);
+            case RAW_LOCKED -> lockedPairs(raw, byteSize, stream, pairs);
+            case BRIEF_LOCKED -> lockedPairs(briefly, byteSize, stream, pairs);
+            case RAW_MONITOR -> monitorPairs(raw, byteSize, stream, pairs);
             case RAW -> pairs(raw, byteSize, stream, pairs);
             case BRIEF -> pairs(briefly, byteSize, stream, pairs);
             case BRIEF_PUBLIC -> publicPairs(publicBriefly, byteSize, stream, pairs);
@@ -153,6 +193,36 @@ public final class AsyncPair {
     private static void pairs(DeviceAllocator allocator, long byteSize, long stream, long pairs) {
         for (long i = 0; i < pairs; i++) {
             allocator.free(allocator.allocate(byteSize, 0, stream), byteSize, 0, stream);
+        }
+    }
+
+    private static void lockedPairs(DeviceAllocator allocator, long byteSize, long stream, long pairs) {
+        for (long i = 0; i < pairs; i++) {
+            long address;
+            LOCK.lock();
+            try {
+                address = allocator.allocate(byteSize, 0, stream);
+            } finally {
+                LOCK.unlock();
+            }
+            LOCK.lock();
+            try {
+                allocator.free(address, byteSize, 0, stream);
+            } finally {
+                LOCK.unlock();
+            }
+        }
+    }
+
+    private static void monitorPairs(DeviceAllocator allocator, long byteSize, long stream, long pairs) {
+        for (long i = 0; i < pairs; i++) {
+            long address;
+            synchronized (LOCK) {
+                address = allocator.allocate(byteSize, 0, stream);
+            }
+            synchronized (LOCK) {
+                allocator.free(address, byteSize, 0, stream);
+            }
         }
     }
 

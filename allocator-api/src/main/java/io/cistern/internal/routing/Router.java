@@ -273,12 +273,13 @@ public final class Router extends Routes {
             return freeSlowly(chunk, at, address, stream, take(chunk, at, address));
         }
         Tally tally = lane.of(route);
+        DeviceAllocator exit = route.exit;
         long taken = take(chunk, at, address);
         if (taken != owner) {
             return freeSlowly(chunk, at, address, stream, taken);
         }
         try {
-            route.exit.free(address, byteSizeOf(owner), route.device, stream);
+            exit.free(address, byteSizeOf(owner), route.device, stream);
         } finally {
             // Before it is counted: a route without live blocks may be charged to other budgets.
             Lease lease = tally.lease;

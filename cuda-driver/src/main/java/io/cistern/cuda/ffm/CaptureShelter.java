@@ -3,15 +3,20 @@ package io.cistern.cuda.ffm;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 
 /// Lets calls get on with captures under way. As with the context, a mode of the OS thread is set right before a call
 /// and set back right after it, so that a virtual thread may go on as another OS thread between two calls.
 final class CaptureShelter {
+    private static final AtomicIntegerFieldUpdater<CaptureShelter> ALL =
+            AtomicIntegerFieldUpdater.newUpdater(CaptureShelter.class, "all");
+
     private final DriverFunction exchangeMode;
     private final AtomicIntegerArray devices;
-    private final AtomicInteger all = new AtomicInteger();
+
+    /// Read for nearly every call, so it stands here and not behind a reference.
+    private volatile int all;
 
     CaptureShelter(DriverLibrary library, int deviceCount) {
         exchangeMode = library.function(DriverCall.THREAD_EXCHANGE_CAPTURE_MODE, "L");
@@ -19,7 +24,7 @@ final class CaptureShelter {
     }
 
     boolean isOn() {
-        return all.get() != 0;
+        return all != 0;
     }
 
     boolean isOn(int device) {
@@ -28,7 +33,7 @@ final class CaptureShelter {
 
     void change(int device, int change) {
         devices.addAndGet(device, change);
-        all.addAndGet(change);
+        ALL.addAndGet(this, change);
     }
 
     /// Refuses a call that would invalidate the captures of a device.

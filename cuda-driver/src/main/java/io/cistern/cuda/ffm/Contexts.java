@@ -4,7 +4,8 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
 import java.lang.System.Logger.Level;
-import java.util.concurrent.atomic.AtomicLongArray;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.ReentrantLock;
 
 /// The devices' primary contexts, and which one is current while a call is made.
@@ -25,6 +26,8 @@ import java.util.concurrent.locks.ReentrantLock;
 /// own, with another one the call is made again by the steps above. So such a pair costs two questions less, and
 /// is right whether the driver looks at the current context or not.
 final class Contexts {
+    private static final VarHandle PRIMARY = MethodHandles.arrayElementVarHandle(long[].class);
+
     private final DriverFunction count;
     private final DriverFunction retain;
     private final DriverFunction release;
@@ -34,8 +37,8 @@ final class Contexts {
     /// `CUdevice` by ordinal.
     private final int[] handles;
 
-    /// By ordinal; 0: not retained yet, or closed.
-    private final AtomicLongArray primary;
+    /// By ordinal; 0: not retained yet, or closed. Through PRIMARY, but where a stale 0 only takes the long way.
+    private final long[] primary;
 
     private final CaptureShelter shelter;
 
@@ -50,7 +53,7 @@ final class Contexts {
         release = library.function(DriverCall.PRIMARY_CONTEXT_RELEASE, "I");
         getCurrent = library.function(DriverCall.CONTEXT_GET_CURRENT, "L");
         setCurrent = library.function(DriverCall.CONTEXT_SET_CURRENT, "L");
-        primary = new AtomicLongArray(deviceCount);
+        primary = new long[deviceCount];
         shelter = new CaptureShelter(library, deviceCount);
         handles = new int[deviceCount];
         DriverFunction get = library.function(DriverCall.DEVICE_GET, "LI");
@@ -86,13 +89,13 @@ final class Contexts {
     /// @param attempted the call it is for, which a failure names
     long primary(DriverFunction attempted, int device) {
         requireKnown(attempted, device);
-        long context = primary.get(device);
+        long context = (long) PRIMARY.getVolatile(primary, device);
         return context != 0 ? context : retain(attempted, device);
     }
 
     /// Whether a device's primary context was retained.
     boolean isRetained(int device) {
-        return primary.get(device) != 0;
+        return (long) PRIMARY.getVolatile(primary, device) != 0;
     }
 
     /// Makes a device's primary context current until the frame is closed.
@@ -119,15 +122,13 @@ final class Contexts {
 
     /// As [#isNamedBy], also while calls are sheltered: for calls that no capture forbids.
     boolean isNamedInCaptures(long stream, int device) {
-        return stream > Streams.PER_THREAD_DEFAULT
-                && device >= 0
-                && device < handles.length
-                && primary.getPlain(device) != 0;
+        return stream > Streams.PER_THREAD_DEFAULT && device >= 0 && device < primary.length && primary[device] != 0;
     }
 
     /// Whether a device's primary context is current on this thread.
     boolean isCurrent(Frame frame, int device) {
-        return getCurrent.callBriefly(frame.contextOut()) == 0 && frame.context() == primary.get(device);
+        return getCurrent.callBriefly(frame.contextOut()) == 0
+                && frame.context() == (long) PRIMARY.getVolatile(primary, device);
     }
 
     private void change(Frame frame, int codeOfGet, long wanted) {
@@ -168,13 +169,13 @@ final class Contexts {
         lock.lock();
         try {
             requireOpen(attempted);
-            long context = primary.get(device);
+            long context = (long) PRIMARY.getVolatile(primary, device);
             if (context == 0) {
                 try (Frame frame = Frame.acquire()) {
                     retain.check(retain.call(frame.out(), handles[device]), "device", device);
                     context = frame.outLong();
                 }
-                primary.set(device, context);
+                PRIMARY.setVolatile(primary, device, context);
             }
             return context;
         } finally {
@@ -189,7 +190,7 @@ final class Contexts {
         try {
             closed = true;
             for (int device = 0; device < handles.length; device++) {
-                if (primary.getAndSet(device, 0) != 0) {
+                if ((long) PRIMARY.getAndSet(primary, device, 0L) != 0) {
                     int code = release.call(handles[device]);
                     if (code != 0) {
                         System.getLogger(Contexts.class.getName())

@@ -256,7 +256,8 @@ final class DriverFunction {
     int call(Frame frame, long a, long b, long c, long d, long e, long f, long g) {
         assert shape.equals("LLLLLLL") : this;
         try {
-            return counted(frame, (int) LLLLLLL.invokeExact(address, a, b, c, d, e, f, g));
+            frame.count(counts, call);
+            return (int) LLLLLLL.invokeExact(address, a, b, c, d, e, f, g);
         } catch (Throwable t) {
             throw notCalled(t);
         }
@@ -299,12 +300,14 @@ final class DriverFunction {
         }
     }
 
-    // Calls that programs make most: counted in their frame, which is cheaper.
+    // Calls that programs make most: counted in their frame, which is cheaper, and before the call, so that nothing is
+    // kept on the stack for that meanwhile.
 
     int call(Frame frame, long a, long b) {
         assert shape.equals("LL") : this;
         try {
-            return counted(frame, (int) LL.invokeExact(address, a, b));
+            frame.count(counts, call);
+            return (int) LL.invokeExact(address, a, b);
         } catch (Throwable e) {
             throw notCalled(e);
         }
@@ -313,7 +316,8 @@ final class DriverFunction {
     int call(Frame frame, long a, long b, long c) {
         assert shape.equals("LLL") : this;
         try {
-            return counted(frame, (int) LLL.invokeExact(address, a, b, c));
+            frame.count(counts, call);
+            return (int) LLL.invokeExact(address, a, b, c);
         } catch (Throwable e) {
             throw notCalled(e);
         }
@@ -322,7 +326,8 @@ final class DriverFunction {
     int call(Frame frame, long a, long b, long c, long d) {
         assert shape.equals("LLLL") : this;
         try {
-            return counted(frame, (int) LLLL.invokeExact(address, a, b, c, d));
+            frame.count(counts, call);
+            return (int) LLLL.invokeExact(address, a, b, c, d);
         } catch (Throwable e) {
             throw notCalled(e);
         }
@@ -334,7 +339,8 @@ final class DriverFunction {
         Modules.Extent blocks = grid.blocks();
         Modules.Extent threads = grid.threads();
         try {
-            return counted(frame, (int) LAUNCH.invokeExact(
+            frame.count(counts, call);
+            return (int) LAUNCH.invokeExact(
                     address,
                     function,
                     blocks.x(),
@@ -346,7 +352,7 @@ final class DriverFunction {
                     grid.sharedBytes(),
                     stream,
                     parameters,
-                    0L));
+                    0L);
         } catch (Throwable e) {
             throw notCalled(e);
         }
@@ -365,7 +371,8 @@ final class DriverFunction {
     int callBriefly(Frame frame, long a, long b) {
         assert shape.equals("LL") : this;
         try {
-            return counted(frame, (int) Brief.LL.invokeExact(address, a, b));
+            frame.count(counts, call);
+            return (int) Brief.LL.invokeExact(address, a, b);
         } catch (Throwable e) {
             throw notCalled(e);
         }
@@ -374,7 +381,8 @@ final class DriverFunction {
     int callBriefly(Frame frame, long a, long b, long c, long d) {
         assert shape.equals("LLLL") : this;
         try {
-            return counted(frame, (int) Brief.LLLL.invokeExact(address, a, b, c, d));
+            frame.count(counts, call);
+            return (int) Brief.LLLL.invokeExact(address, a, b, c, d);
         } catch (Throwable e) {
             throw notCalled(e);
         }
@@ -392,11 +400,6 @@ final class DriverFunction {
 
     private int counted(int code) {
         counts.count(call);
-        return code;
-    }
-
-    private int counted(Frame frame, int code) {
-        frame.count(counts, call);
         return code;
     }
 

@@ -8,6 +8,7 @@ import io.cistern.cuda.CallCounts;
 import io.cistern.cuda.DriverCall;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.WeakReference;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -36,13 +37,34 @@ final class Frame implements AutoCloseable {
     private static final long VALUES = POINTERS + 8 * MOST_ARGUMENTS;
     private static final long BYTES = VALUES + 8 * MOST_ARGUMENTS;
 
+    /// All of native memory, for words by their address: the bounds and the life of a frame's own need no looking at.
+    /// Its thread or its slot holds a frame during and after each call.
+    @SuppressWarnings("restricted")
+    private static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+    private static final int NO_SLOT = -1;
+
     /// More slots than most machines have carriers, a power of two.
     private static final int SLOTS = 64;
 
-    private static final ThreadLocal<Frame> OF_PLATFORM_THREAD = ThreadLocal.withInitial(() -> new Frame(-1));
+    private static final int TABLE_SIZE = 1024;
+
+    private static final ThreadLocal<Frame> OF_PLATFORM_THREAD =
+            ThreadLocal.withInitial(() -> new Frame(NO_SLOT, Thread.currentThread()));
+
+    /// Those of platform threads by the low bits of their ids: two reads and a comparison, where a thread-local takes
+    /// some thirty instructions. Read and written without order: a thread takes only a frame that bears its own id,
+    /// which it wrote itself.
+    private static final @Nullable Frame[] OF_THREADS = new Frame[TABLE_SIZE];
+
     private static final AtomicReferenceArray<@Nullable Frame> OF_VIRTUAL_THREADS = new AtomicReferenceArray<>(SLOTS);
 
     private final int slot;
+
+    /// Never another thread's; 0 for a slot's, which is no thread's.
+    private final long ownerId;
+
+    private final WeakReference<Thread> owner;
 
     /// Freed with the frame: by the collector, once its thread is gone or its slot was taken.
     private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, 64);
@@ -52,6 +74,8 @@ final class Frame implements AutoCloseable {
     private long foreign;
     private @Nullable CaptureShelter shelter;
     private int modeBefore;
+
+    /// Kept only where assertions are on.
     private boolean inUse;
 
     /// Those of the driver that was called last in this frame; a process hardly ever has two.
@@ -60,8 +84,10 @@ final class Frame implements AutoCloseable {
     private @Nullable CallCounts countersOf;
 
     /// The pointers stay as they are: a launch writes its values alone.
-    private Frame(int slot) {
+    private Frame(int slot, @Nullable Thread owner) {
         this.slot = slot;
+        this.ownerId = owner == null ? 0 : owner.threadId();
+        this.owner = new WeakReference<>(owner);
         for (int i = 0; i < MOST_ARGUMENTS; i++) {
             memory.set(JAVA_LONG, POINTERS + 8L * i, address + VALUES + 8L * i);
         }
@@ -69,16 +95,47 @@ final class Frame implements AutoCloseable {
 
     /// A frame for a call that needs no context.
     static Frame acquire() {
-        Frame frame = Thread.currentThread().isVirtual() ? fromSlot() : OF_PLATFORM_THREAD.get();
-        assert !frame.inUse : "one call inside another";
-        frame.inUse = true;
+        Thread thread = Thread.currentThread();
+        long id = thread.threadId();
+        Frame there = OF_THREADS[(int) id & (TABLE_SIZE - 1)];
+        Frame frame = there != null && there.ownerId == id ? there : find(thread);
+        assert frame.begins() : "one call inside another";
         return frame;
+    }
+
+    private static Frame find(Thread thread) {
+        if (thread.isVirtual()) {
+            return fromSlot();
+        }
+        Frame frame = OF_PLATFORM_THREAD.get();
+        int at = (int) frame.ownerId & (TABLE_SIZE - 1);
+        Frame there = OF_THREADS[at];
+        if (there == null || there.isOrphan()) {
+            OF_THREADS[at] = frame;
+        }
+        return frame;
+    }
+
+    private boolean begins() {
+        boolean free = !inUse;
+        inUse = true;
+        return free;
+    }
+
+    private boolean ends() {
+        inUse = false;
+        return true;
+    }
+
+    private boolean isOrphan() {
+        Thread thread = owner.get();
+        return thread == null || !thread.isAlive();
     }
 
     private static Frame fromSlot() {
         int slot = (int) Thread.currentThread().threadId() & (SLOTS - 1);
         Frame frame = OF_VIRTUAL_THREADS.getAndSet(slot, null);
-        return frame != null ? frame : new Frame(slot);
+        return frame != null ? frame : new Frame(slot, null);
     }
 
     /// Remembers the context to make current again when this frame closes.
@@ -114,8 +171,9 @@ final class Frame implements AutoCloseable {
         }
     }
 
-    private void release() {
-        inUse = false;
+    /// Gives the frame back after a call that changed neither context nor mode.
+    void release() {
+        assert ends();
         if (slot >= 0) {
             OF_VIRTUAL_THREADS.setRelease(slot, this);
         }
@@ -161,7 +219,7 @@ final class Frame implements AutoCloseable {
     }
 
     long outLong() {
-        return memory.get(JAVA_LONG, OUT);
+        return EVERYTHING.get(JAVA_LONG, address + OUT);
     }
 
     int outInt() {

@@ -122,16 +122,24 @@ final class NativeMemoryPools implements MemoryPools {
         }
     }
 
+    /// The common way asks nothing, and ends with the frame: what it changes is the frame alone.
     @Override
     public long allocateFrom(int device, long pool, long byteSize, long stream) {
         if (contexts.isNamedBy(stream, device)) {
-            try (Frame frame = Frame.acquire()) {
+            Frame frame = Frame.acquire();
+            try {
                 int code = callAllocFrom(frame, pool, byteSize, stream);
                 if (code == 0 || contexts.isCurrent(frame, device)) {
                     return allocated(code, frame, device, pool, byteSize, stream);
                 }
+            } finally {
+                frame.release();
             }
         }
+        return allocateInContext(device, pool, byteSize, stream);
+    }
+
+    private long allocateInContext(int device, long pool, long byteSize, long stream) {
         try (Frame frame = contexts.enter(allocFrom, device)) {
             int code = callAllocFrom(frame, pool, byteSize, stream);
             return allocated(code, frame, device, pool, byteSize, stream);
@@ -156,14 +164,21 @@ final class NativeMemoryPools implements MemoryPools {
     @Override
     public void free(int device, long address, long stream) {
         if (contexts.isNamedBy(stream, device)) {
-            try (Frame frame = Frame.acquire()) {
+            Frame frame = Frame.acquire();
+            try {
                 int code = callFree(frame, address, stream);
                 if (code == 0 || contexts.isCurrent(frame, device)) {
                     freed(code, device, address, stream);
                     return;
                 }
+            } finally {
+                frame.release();
             }
         }
+        freeInContext(device, address, stream);
+    }
+
+    private void freeInContext(int device, long address, long stream) {
         try (Frame frame = contexts.enter(free, device)) {
             freed(callFree(frame, address, stream), device, address, stream);
         }
