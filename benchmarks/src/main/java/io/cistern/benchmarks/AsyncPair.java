@@ -14,10 +14,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.ServiceLoader;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -33,7 +35,8 @@ import java.util.concurrent.locks.ReentrantLock;
 /// - `brief`: the same with `brief=true`;
 /// - `brief_public`: as `public`, with `brief=true`;
 /// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls;
-/// - `raw_locked`, `brief_locked`, `raw_monitor`: each call under one lock of Java's, a [ReentrantLock] or a monitor, so
+/// - `raw_locked`, `brief_locked`, `raw_monitor`: each call under one lock of Java's, a [ReentrantLock] or a monitor,
+/// so
 ///   that threads sleep there and not at the driver's; several threads.
 ///
 /// One thread is kept on the last processor for all its sides.
@@ -63,13 +66,16 @@ public final class AsyncPair {
         BRIEF_LOCKED,
         RAW_MONITOR;
 
-        /// Whether there is such a side for so many threads.
+        private static final Set<Side> ONLY_ALONE = EnumSet.of(FLOOR, BRIEF_FLOOR);
+        private static final Set<Side> ONLY_TOGETHER = EnumSet.of(RAW_LOCKED, BRIEF_LOCKED, RAW_MONITOR);
+
         boolean isFor(int threads) {
-            return threads == 1 ? ordinal() < RAW_LOCKED.ordinal() : this != FLOOR && this != BRIEF_FLOOR;
+            return !(threads == 1 ? ONLY_TOGETHER : ONLY_ALONE).contains(this);
         }
     }
 
     private static final ReentrantLock LOCK = new ReentrantLock();
+    private static final Object MONITOR = new Object();
 
     private final CudaDriver driver = CudaDrivers.openBest();
     private final long pool = driver.pools().create(MemoryPoolProperties.onDevice(0));
@@ -217,10 +223,10 @@ public final class AsyncPair {
     private static void monitorPairs(DeviceAllocator allocator, long byteSize, long stream, long pairs) {
         for (long i = 0; i < pairs; i++) {
             long address;
-            synchronized (LOCK) {
+            synchronized (MONITOR) {
                 address = allocator.allocate(byteSize, 0, stream);
             }
-            synchronized (LOCK) {
+            synchronized (MONITOR) {
                 allocator.free(address, byteSize, 0, stream);
             }
         }

@@ -11,7 +11,8 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/// The pair in Java with nothing around the two calls: handles and the word for the address are constants, nobody counts,
+/// The pair in Java with nothing around the two calls: handles and the word for the address are constants, nobody
+/// counts,
 /// and the context is current. What is left over C is the JVM's part, which no binding can save.
 @SuppressWarnings("restricted")
 final class PairInFfm {
@@ -36,8 +37,7 @@ final class PairInFfm {
         MemoryLayout[] longs = new MemoryLayout[parameters];
         Arrays.fill(longs, LONG);
         return Linker.nativeLinker()
-                .downcallHandle(
-                        DRIVER.findOrThrow(name), FunctionDescriptor.of(ValueLayout.JAVA_INT, longs), options);
+                .downcallHandle(DRIVER.findOrThrow(name), FunctionDescriptor.of(ValueLayout.JAVA_INT, longs), options);
     }
 
     /// By one thread at a time.
