@@ -30,8 +30,7 @@ import java.util.OptionalLong;
 final class AsyncAllocator
         implements DeviceAllocator, RecordsUse, ReportingTrim, ReservedPeak, DetailedStatistics, PeerAccess {
     /// What calls the driver, for all devices: one read away, since the driver's locks hold up each call until what
-    /// stands
-    /// before it has been read.
+    /// stands before it has been read.
     private final MemoryPools memory;
 
     private final AsyncDevice[] devices;
@@ -50,7 +49,9 @@ final class AsyncAllocator
     public long allocate(long byteSize, int device, long stream) {
         AsyncDevice pools = devices[device];
         try {
-            return memory.allocateFrom(device, pools.poolFor(byteSize, stream), byteSize, stream);
+            return pools.isPlain()
+                    ? memory.allocateFrom(device, pools.pools.handle(byteSize, stream), byteSize, stream)
+                    : pools.allocate(byteSize, stream);
         } catch (CudaException failure) {
             if (failure.result() != CudaResult.OUT_OF_MEMORY) {
                 throw failure;
@@ -94,6 +95,11 @@ final class AsyncAllocator
         } catch (CudaException failure) {
             pools.freeFailed(address, stream, failure);
         }
+    }
+
+    /// Whether threads take turns on a device now.
+    boolean takesTurns(int device) {
+        return devices[device].inTurns();
     }
 
     @Override

@@ -20,9 +20,20 @@ final class AsyncDevice {
     private final MemoryPools memory;
     private final StreamOrder order;
 
-    /// Whether there is anything to do beside the driver's calls: a threshold that adapts, or, from the first of them
-    /// on, uses on other streams and frees that were refused. One read in place of one for each.
+    private final Turns turns = new Turns();
+    private final boolean takesTurns;
+
+    /// Whether there is anything to do beside the driver's calls: a threshold that adapts; from the first of them
+    /// on, uses on other streams and frees that were refused; turns. One read in place of one for each.
+    ///
+    /// eventful = lasting ∨ inTurns, at rest
     volatile boolean eventful;
+
+    private volatile boolean lasting;
+    private volatile boolean inTurns;
+
+    // Plain: a count that is lost puts a look off.
+    private int callsUntilLook = Turns.CALLS_BETWEEN_LOOKS;
 
     AsyncDevice(CudaDriver driver, MemoryPools memory, int device, AsyncOptions options, StreamOrder order) {
         this.driver = driver;
@@ -30,15 +41,62 @@ final class AsyncDevice {
         this.device = device;
         this.order = order;
         this.pools = new DevicePools(driver, device, options);
-        this.eventful = options.adaptive();
+        this.takesTurns = options.turns();
+        this.lasting = options.adaptive();
+        this.eventful = lasting;
         this.refused = new RefusedFrees(memory, driver.graphs(), device);
         this.later = new LaterFrees(device, order, this::freeLater, this::waitForAllWork);
+    }
+
+    /// Whether an allocation is a call of the driver and nothing else.
+    boolean isPlain() {
+        return !eventful && --callsUntilLook >= 0;
+    }
+
+    /// Allocates where it is more than that; fails if the driver does.
+    long allocate(long byteSize, long stream) {
+        if (callsUntilLook < 0) {
+            callsUntilLook = Turns.CALLS_BETWEEN_LOOKS;
+            if (takesTurns && !inTurns && turns.othersCall()) {
+                inTurns = true;
+                eventful = true;
+            }
+        }
+        long pool = poolFor(byteSize, stream);
+        if (!inTurns) {
+            return memory.allocateFrom(device, pool, byteSize, stream);
+        }
+        turns.begin();
+        try {
+            return memory.allocateFrom(device, pool, byteSize, stream);
+        } finally {
+            endTurn();
+        }
+    }
+
+    boolean inTurns() {
+        return inTurns;
+    }
+
+    private void endTurn() {
+        if (turns.end()) {
+            inTurns = false;
+            eventful = false;
+            if (lasting) { // read after, so that what became so meanwhile is seen
+                eventful = true;
+            }
+        }
+    }
+
+    private void becomeEventful() {
+        lasting = true;
+        eventful = true;
     }
 
     /// The pool for an allocation on a stream, whose order with what is rare is seen to.
     long poolFor(long byteSize, long stream) {
         long pool = pools.handle(byteSize, stream);
-        if (eventful) {
+        if (lasting) {
             refused.freeAgainOn(stream);
             later.freePassed(byteSize);
             pools.called(byteSize);
@@ -66,17 +124,25 @@ final class AsyncDevice {
 
     private void freeNow(long address, long stream) {
         refused.freeAgainOn(stream);
+        boolean turn = inTurns;
+        if (turn) {
+            turns.begin();
+        }
         try {
             memory.free(device, address, stream);
         } catch (CudaException failure) {
             freeFailed(address, stream, failure);
+        } finally {
+            if (turn) {
+                endTurn();
+            }
         }
     }
 
     /// Keeps a free that the driver refused for another try.
     void freeFailed(long address, long stream, CudaException failure) {
         if (!failure.result().endsContext()) {
-            eventful = true;
+            becomeEventful();
             refused.add(address, stream, failure);
         }
     }
@@ -86,7 +152,7 @@ final class AsyncDevice {
         if (stream == Streams.PER_THREAD_DEFAULT) {
             return false;
         }
-        eventful = true;
+        becomeEventful();
         uses.add(address, oneName(stream));
         return true;
     }

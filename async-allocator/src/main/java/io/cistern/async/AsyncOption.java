@@ -130,6 +130,15 @@ public final class AsyncOption<T> extends SpecOption<T> {
                     + " ns less on an H200's host. Meanwhile the thread can't be stopped, so that a garbage collection waits for calls"
                     + " under way: some 0.3 µs as a rule, up to milliseconds while a pool grows");
 
+    /// Whether threads call the driver one at a time.
+    public static final AsyncOption<Boolean> TURNS = flag(
+            "turns",
+            FLAG,
+            "`true`",
+            "whether threads call the driver one at a time while several allocate on a device: 16 threads take half as"
+                    + " long for it on an H200's host as at the driver's own lock, and one may wait while others have"
+                    + " some tens of turns");
+
     /// All of them, in the order of the reference.
     public static final List<AsyncOption<?>> ALL = List.of(
             POOL,
@@ -144,7 +153,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             HARDWARE_DECOMPRESS,
             SMALL_POOL,
             INITIAL_SIZE,
-            BRIEF);
+            BRIEF,
+            TURNS);
 
     /// Those that say what a new pool is made of.
     static final List<AsyncOption<?>> OF_OWN_POOLS =

@@ -28,6 +28,7 @@ import java.util.Optional;
 /// @param smallBytes the largest block of the pool for small ones, or 0 if there is none
 /// @param initialBytes what each pool obtains when it is first used
 /// @param brief whether the JVM is not told of driver calls
+/// @param turns whether several threads call the driver one at a time
 record AsyncOptions(
         PoolChoice pool,
         boolean perStream,
@@ -39,7 +40,8 @@ record AsyncOptions(
         boolean hardwareDecompress,
         long smallBytes,
         long initialBytes,
-        boolean brief) {
+        boolean brief,
+        boolean turns) {
     /// Every option as it usually is.
     static final AsyncOptions USUAL = new AsyncOptions(
             PoolChoice.OWN,
@@ -52,7 +54,8 @@ record AsyncOptions(
             false,
             0,
             0,
-            false);
+            false,
+            true);
 
     private static final List<Map.Entry<AsyncOption<Boolean>, PoolAttribute>> POLICIES = List.of(
             Map.entry(AsyncOption.REUSE_FOLLOW_EVENT_DEPENDENCIES, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES),
@@ -72,7 +75,8 @@ record AsyncOptions(
                 hardwareDecompress,
                 smallBytes,
                 initialBytes,
-                brief);
+                brief,
+                turns);
     }
 
     /// Copies the settings.
@@ -102,7 +106,8 @@ record AsyncOptions(
                 AsyncOption.HARDWARE_DECOMPRESS.read(given).orElse(false),
                 positive(AsyncOption.SMALL_POOL, given),
                 positive(AsyncOption.INITIAL_SIZE, given),
-                AsyncOption.BRIEF.read(given).orElse(false));
+                AsyncOption.BRIEF.read(given).orElse(false),
+                AsyncOption.TURNS.read(given).orElse(true));
         options.check();
         return options;
     }

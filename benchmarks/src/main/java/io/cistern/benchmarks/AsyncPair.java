@@ -23,7 +23,6 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantLock;
 
 /// A pair of `async` beside the same pair in C: in one process, on one pool, on the same streams, in rounds that take
 /// turns, since the driver's own calls drift by more than what is between them.
@@ -35,9 +34,7 @@ import java.util.concurrent.locks.ReentrantLock;
 /// - `brief`: the same with `brief=true`;
 /// - `brief_public`: as `public`, with `brief=true`;
 /// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls;
-/// - `raw_locked`, `brief_locked`, `raw_monitor`: each call under one lock of Java's, a [ReentrantLock] or a monitor,
-/// so
-///   that threads sleep there and not at the driver's; several threads.
+/// - `raw_without_turns`: `raw` with `turns=false`, so that threads meet at the driver's lock; several threads.
 ///
 /// One thread is kept on the last processor for all its sides.
 ///
@@ -62,26 +59,22 @@ public final class AsyncPair {
         BRIEF,
         BRIEF_PUBLIC,
         PUBLIC,
-        RAW_LOCKED,
-        BRIEF_LOCKED,
-        RAW_MONITOR;
+        RAW_WITHOUT_TURNS;
 
         private static final Set<Side> ONLY_ALONE = EnumSet.of(FLOOR, BRIEF_FLOOR);
-        private static final Set<Side> ONLY_TOGETHER = EnumSet.of(RAW_LOCKED, BRIEF_LOCKED, RAW_MONITOR);
+        private static final Set<Side> ONLY_TOGETHER = EnumSet.of(RAW_WITHOUT_TURNS);
 
         boolean isFor(int threads) {
             return !(threads == 1 ? ONLY_TOGETHER : ONLY_ALONE).contains(this);
         }
     }
 
-    private static final ReentrantLock LOCK = new ReentrantLock();
-    private static final Object MONITOR = new Object();
-
     private final CudaDriver driver = CudaDrivers.openBest();
     private final long pool = driver.pools().create(MemoryPoolProperties.onDevice(0));
     private final DeviceMemory memory;
     private final DeviceAllocator raw;
     private final DeviceAllocator briefly;
+    private final DeviceAllocator withoutTurns;
     private final Allocator publicBriefly;
     private final PairInC inC;
     private final long[] streams;
@@ -91,15 +84,18 @@ public final class AsyncPair {
         String spec = "async:pool=0x" + Long.toHexString(pool);
         ProviderTap tap = new ProviderTap(spec);
         ProviderTap briefTap = new ProviderTap("brief_tap", spec + ",brief=true");
-        List<AllocatorProvider> providers = new ArrayList<>(List.of(tap, briefTap));
+        ProviderTap turnsTap = new ProviderTap("turns_tap", spec + ",turns=false");
+        List<AllocatorProvider> providers = new ArrayList<>(List.of(tap, briefTap, turnsTap));
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
         memory = DeviceMemory.open(driver, Catalog.of(providers, List.of()));
         memory.open("tap");
         memory.open("brief_tap");
+        memory.open("turns_tap");
         memory.setCurrent(spec);
         publicBriefly = memory.open(spec + ",brief=true");
         raw = tap.tapped();
         briefly = briefTap.tapped();
+        withoutTurns = turnsTap.tapped();
         inC = new PairInC(library, System.getProperty("cistern.cuda.library", "libcuda.so.1"));
         streams = new long[threads];
         Arrays.setAll(streams, _ -> driver.streams().create(0));
@@ -116,7 +112,9 @@ public final class AsyncPair {
         }
         for (long byteSize : BYTE_SIZES) {
             measurement.measureOnOneProcessor(byteSize, TimeUnit.SECONDS.toNanos(seconds));
-            measurement.measure(byteSize, threads, TimeUnit.SECONDS.toNanos(seconds));
+            for (int some : new int[] {2, 4, threads}) {
+                measurement.measure(byteSize, some, TimeUnit.SECONDS.toNanos(seconds) / (some < threads ? 2 : 1));
+            }
         }
         measurement.memory.close();
         measurement.driver.close();
@@ -185,9 +183,7 @@ public final class AsyncPair {
         switch (side) {
             case FLOOR -> PairInFfm.pairs(pool, byteSize, stream, pairs);
             case BRIEF_FLOOR -> PairInFfm.briefPairs(pool, byteSize, stream, pairs);
-            case RAW_LOCKED -> lockedPairs(raw, byteSize, stream, pairs);
-            case BRIEF_LOCKED -> lockedPairs(briefly, byteSize, stream, pairs);
-            case RAW_MONITOR -> monitorPairs(raw, byteSize, stream, pairs);
+            case RAW_WITHOUT_TURNS -> pairs(withoutTurns, byteSize, stream, pairs);
             case RAW -> pairs(raw, byteSize, stream, pairs);
             case BRIEF -> pairs(briefly, byteSize, stream, pairs);
             case BRIEF_PUBLIC -> publicPairs(publicBriefly, byteSize, stream, pairs);
@@ -199,36 +195,6 @@ public final class AsyncPair {
     private static void pairs(DeviceAllocator allocator, long byteSize, long stream, long pairs) {
         for (long i = 0; i < pairs; i++) {
             allocator.free(allocator.allocate(byteSize, 0, stream), byteSize, 0, stream);
-        }
-    }
-
-    private static void lockedPairs(DeviceAllocator allocator, long byteSize, long stream, long pairs) {
-        for (long i = 0; i < pairs; i++) {
-            long address;
-            LOCK.lock();
-            try {
-                address = allocator.allocate(byteSize, 0, stream);
-            } finally {
-                LOCK.unlock();
-            }
-            LOCK.lock();
-            try {
-                allocator.free(address, byteSize, 0, stream);
-            } finally {
-                LOCK.unlock();
-            }
-        }
-    }
-
-    private static void monitorPairs(DeviceAllocator allocator, long byteSize, long stream, long pairs) {
-        for (long i = 0; i < pairs; i++) {
-            long address;
-            synchronized (MONITOR) {
-                address = allocator.allocate(byteSize, 0, stream);
-            }
-            synchronized (MONITOR) {
-                allocator.free(address, byteSize, 0, stream);
-            }
         }
     }
 
@@ -245,14 +211,15 @@ public final class AsyncPair {
     }
 
     private long many(Side side, long byteSize, int threads, long pairs) throws InterruptedException {
+        long[] own = Arrays.copyOf(streams, threads);
         if (side == Side.C) {
-            return inC.nanos(driver.devices().primaryContext(0), pool, streams, byteSize, pairs);
+            return inC.nanos(driver.devices().primaryContext(0), pool, own, byteSize, pairs);
         }
         CountDownLatch ready = new CountDownLatch(threads);
         AtomicLong firstBegin = new AtomicLong(Long.MAX_VALUE);
         AtomicLong lastEnd = new AtomicLong(Long.MIN_VALUE);
         List<Thread> team = new ArrayList<>();
-        for (long stream : streams) {
+        for (long stream : own) {
             team.add(Thread.ofPlatform().start(() -> {
                 runJava(side, byteSize, stream, 1); // What a thread needs at first is not a pair's.
                 ready.countDown();
