@@ -48,6 +48,15 @@ public interface StreamOrder {
     /// @param device the device that the fence was recorded on
     boolean passed(int device, long fence);
 
+    /// Whether all that a stream was given until now has finished, where one call of the driver tells: half of what
+    /// a fence costs that is asked at once. Does not wait.
+    ///
+    /// @param stream a stream that exists
+    /// @return false also where that can't be known, as by default
+    default boolean finished(int device, long stream) {
+        return false;
+    }
+
     /// Makes work that is given to a stream from now on run after the fence. The host does not wait, and nobody
     /// else; work given before is not held up.
     ///

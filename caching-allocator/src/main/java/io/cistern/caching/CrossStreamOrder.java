@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /// Order between the stream that a page comes from and the one that takes it.
 ///
@@ -15,6 +16,9 @@ import java.util.List;
 /// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under this
 /// object's monitor, which is never taken with a shard's short lock held.
 final class CrossStreamOrder {
+    /// A stream that had work once mostly has some the next times too.
+    private static final int PAUSE = 16;
+
     private final Fences fences;
     private final MissClock clock;
     private final PageReuse reuse;
@@ -83,19 +87,33 @@ final class CrossStreamOrder {
     }
 
     private synchronized void precedeOther(StreamTimeline taker, StreamTimeline giver, long freedAt) {
-        if (freedAt <= coveredTime(taker, giver)) {
+        if (freedAt <= coveredTime(taker, giver) || (giver.fenceTime < freedAt && isFinished(giver))) {
             return;
         }
         if (giver.fenceTime < freedAt || (!giver.closed && !fences.awaitable(giver.fence))) {
             record(giver);
         }
-        poll(giver);
         if (giver.passedTime < freedAt) {
             fences.await(taker.key, giver.fence);
             taker.awaited.put(giver, giver.fenceTime);
             giver.awaitedByFence.forEach((earlier, time) -> taker.awaited.merge(earlier, time, Math::max));
             counters.count(CacheEvent.STREAM_WAIT);
         }
+    }
+
+    /// Asks whether all work of a stream has finished; seldom, after it had not.
+    private boolean isFinished(StreamTimeline giver) {
+        if (giver.closed || --giver.untilAsked >= 0 || !fences.recordable(giver.key)) {
+            return false;
+        }
+        long time = clock.advance();
+        if (!fences.finished(giver.key)) {
+            giver.untilAsked = PAUSE;
+            return false;
+        }
+        replace(giver, Fences.PASSED, time);
+        passed(giver.awaited);
+        return true;
     }
 
     private void record(StreamTimeline giver) {
@@ -128,8 +146,12 @@ final class CrossStreamOrder {
     private void poll(StreamTimeline giver) {
         if (giver.fence != Fences.PASSED && fences.passed(giver.fence)) {
             replace(giver, Fences.PASSED, giver.fenceTime);
-            giver.awaitedByFence.forEach((earlier, time) -> earlier.passedTime = Math.max(earlier.passedTime, time));
+            passed(giver.awaitedByFence);
         }
+    }
+
+    private static void passed(Map<StreamTimeline, Long> awaited) {
+        awaited.forEach((earlier, time) -> earlier.passedTime = Math.max(earlier.passedTime, time));
     }
 
     /// A stream ends: nothing is recorded on it later.

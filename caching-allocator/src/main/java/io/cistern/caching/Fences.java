@@ -103,6 +103,16 @@ final class Fences {
         return isEnd(fence) ? endPassed(fence, false) : fence == PASSED || order.passed(device, fence);
     }
 
+    /// Whether all work given to a stream until now has finished, as far as one question tells. Of a stream that can
+    /// be [recorded on][#recordable].
+    boolean finished(long key) {
+        try {
+            return allFinished || order.finished(device, key < 0 ? Streams.PER_THREAD_DEFAULT : key);
+        } catch (CudaException destroyedUnannounced) {
+            return false;
+        }
+    }
+
     /// Waits on the host for a fence.
     ///
     /// @return false for a fence that can't be waited for while streams are captured

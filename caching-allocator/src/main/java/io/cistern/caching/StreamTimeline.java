@@ -19,6 +19,8 @@ final class StreamTimeline {
     long fenceTime = -1;
     /// The stream's work on what was freed up to then has finished.
     long passedTime = -1;
+    /// So often more, nobody asks whether the stream's work has finished.
+    int untilAsked;
     /// The stream has ended; its fence covers all that was ever freed.
     volatile boolean closed;
     /// For other streams, as long as anything of them is left, the time up to which this one waits for them.

@@ -3,6 +3,7 @@ package io.cistern.internal.context;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
 import java.util.List;
@@ -86,6 +87,15 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     public boolean passed(int device, long fence) {
         long event = held.eventOf(device, fence);
         return event != 0 && driver.events().hasPassed(device, event);
+    }
+
+    /// Never of the legacy default stream: a fence on it is also behind the streams that it waits for.
+    @Override
+    public boolean finished(int device, long stream) {
+        return stream != 0
+                && stream != Streams.LEGACY_DEFAULT
+                && !driver.graphs().isSheltered(device)
+                && driver.streams().isIdle(device, stream);
     }
 
     @Override
