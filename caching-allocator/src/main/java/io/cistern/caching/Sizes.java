@@ -11,6 +11,11 @@ final class Sizes {
     /// Blocks up to this size live in arenas of their own, so that they do not cut up the room of large ones.
     static final long SMALL_LIMIT = 1L << 20;
 
+    /// Blocks above that and up to this size lie apart from larger ones, where [that pays][SizeRange]: the usual
+    /// size of a page, of which they would be a part. With limits from 5 to 16 MiB, five recorded programs reserve
+    /// 0.96 to 1.1 % more than they need with tight pages, and 1.5 % without.
+    static final long MIDDLE_LIMIT = 8L << 20;
+
     /// The smallest page: the granularity of physical memory on every GPU so far.
     static final long SLOT = 2L << 20;
 

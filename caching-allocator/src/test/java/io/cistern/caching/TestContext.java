@@ -74,8 +74,9 @@ final class TestContext extends OneDeviceContext {
 
     /// A shard that belongs to no cache.
     static StreamShard shard(long stream, boolean small) {
+        SizeRange range = small ? SizeRange.SMALL : SizeRange.LARGE;
         return new StreamShard(
-                new StreamTimeline(stream), small, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+                new StreamTimeline(stream), range, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// Bytes that the allocator said it has.
