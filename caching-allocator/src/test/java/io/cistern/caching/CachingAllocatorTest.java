@@ -75,6 +75,38 @@ class CachingAllocatorTest {
     }
 
     @Test
+    void middleBlocksLieApartFromLargeOnes() {
+        long middle = allocate(8 * MIB, A);
+        long large = allocate(8 * MIB + 1, A);
+        assertThat(Math.abs(large - middle)).isGreaterThanOrEqualTo(TestContext.TOTAL_BYTES);
+    }
+
+    @Test
+    void aMiddleBlockThatStaysKeepsNoPageOfLargeOnes() {
+        long[] large = new long[4];
+        long[] kept = new long[4];
+        for (int i = 0; i < large.length; i++) {
+            large[i] = allocate(12 * MIB, A);
+            kept[i] = allocate(MIB + 1, A);
+        }
+        for (long block : large) {
+            free(block, A);
+        }
+        allocate(48 * MIB, B);
+        assertThat(caching.reservedBytes(0).orElseThrow()).isLessThanOrEqualTo(56 * MIB);
+    }
+
+    @Test
+    void wherePagesStayMiddleBlocksLieAmongLargeOnes() {
+        TestPages own = new TestPages(64 * MIB);
+        CachingAllocator stable = new TestContext(own)
+                .open(CachingOptions.usual("test", PagePolicy.USUAL.stable(), LaneLimit.NONE));
+        long large = stable.allocate(16 * MIB, 0, A);
+        stable.free(large, 0, 0, A);
+        assertThat(stable.allocate(4 * MIB, 0, A)).isEqualTo(large);
+    }
+
+    @Test
     void aBlockFreedOnItsOwnStreamDoesNotGoToAnotherStream() {
         long block = allocate(4 * MIB, A);
         free(block, A);
