@@ -223,7 +223,7 @@ final class DeviceCache {
 
     /// Whether blocks of a size lie in a shard, if it is of the right stream.
     boolean isOf(StreamShard shard, long byteSize) {
-        return shards.rangeOf(byteSize) == shard.range;
+        return shards.rangeOf(shard.stream, byteSize) == shard.range;
     }
 
     /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.

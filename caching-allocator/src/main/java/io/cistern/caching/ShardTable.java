@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The shards of one device for one range of sizes, by stream: an open-addressed table that is replaced, not changed, so that look-ups take
-/// no lock.
+/// The shards of one device for one range of sizes, by stream: an open-addressed table that is replaced, not
+/// changed, so that look-ups take no lock.
 final class ShardTable {
     private static final int SMALLEST = 16;
 

@@ -7,21 +7,30 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// The shards of the streams of one device that have not ended: of each stream one for every [range][SizeRange] of
-/// sizes that it uses, with one timeline.
+/// The shards of the streams of one device that have not ended: of each stream one for every
+/// [range][SizeRange] of sizes that it uses, with one timeline.
+///
+/// The first stream has no range of middle blocks: they are among its large ones. Most programs know only that
+/// stream, and what a block keeps of a page there, the stream itself uses again; pages would go to and fro
+/// between two arenas. Between streams it is lost to all others.
 ///
 /// **Threads.** Any; look-ups take no lock.
 final class Shards {
+    /// No key of a stream.
+    private static final long NONE = Fences.PASSED;
+
     private final boolean middleApart;
     private final ShardTable small;
     private final ShardTable middle;
     private final ShardTable large;
     /// Of the streams that have shards. Guarded by itself.
     private final Map<Long, StreamTimeline> timelines = new HashMap<>();
+    /// The first stream that was [opened][#open]; written once, under the lock of the timelines.
+    private volatile long first = NONE;
 
     /// Has none yet.
     ///
-    /// @param middleApart whether middle blocks are not among the large ones
+    /// @param middleApart whether streams but the first have middle blocks apart from large ones
     Shards(boolean middleApart, Cutting cutting, MissClock clock, DeviceCounters counters) {
         this.middleApart = middleApart;
         this.small = new ShardTable(SizeRange.SMALL, cutting, clock, counters);
@@ -29,16 +38,17 @@ final class Shards {
         this.large = new ShardTable(SizeRange.LARGE, cutting, clock, counters);
     }
 
-    /// The range that a block of a size is of.
-    SizeRange rangeOf(long byteSize) {
+    /// The range that a block of a size is of, if the stream has shards.
+    SizeRange rangeOf(long key, long byteSize) {
         if (SizeClasses.has(byteSize)) {
             return SizeRange.SMALL;
         }
-        return middleApart && byteSize <= Sizes.MIDDLE_LIMIT ? SizeRange.MIDDLE : SizeRange.LARGE;
+        boolean isMiddle = middleApart && byteSize <= Sizes.MIDDLE_LIMIT && key != first;
+        return isMiddle ? SizeRange.MIDDLE : SizeRange.LARGE;
     }
 
-    private ShardTable table(long byteSize) {
-        return switch (rangeOf(byteSize)) {
+    private ShardTable table(long key, long byteSize) {
+        return switch (rangeOf(key, byteSize)) {
             case SMALL -> small;
             case MIDDLE -> middle;
             case LARGE -> large;
@@ -48,16 +58,18 @@ final class Shards {
     /// The shard of a stream for blocks of a size, or null.
     @Nullable
     StreamShard find(long key, long byteSize) {
-        return table(byteSize).find(key);
+        return table(key, byteSize).find(key);
     }
 
     /// The same, made if there is none.
     StreamShard open(long key, long byteSize) {
-        return table(byteSize).open(timeline(key));
+        StreamTimeline timeline = timeline(key); // before the range is asked for: it may be the first
+        return table(key, byteSize).open(timeline);
     }
 
     private StreamTimeline timeline(long key) {
         synchronized (timelines) {
+            first = first == NONE ? key : first;
             return timelines.computeIfAbsent(key, StreamTimeline::new);
         }
     }

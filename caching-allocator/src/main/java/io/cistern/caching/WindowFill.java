@@ -32,7 +32,7 @@ final class WindowFill {
             long address, long byteSize, @Nullable Page taken) {}
 
     /// An idle page that is many times larger than what is missing would keep its rest from everybody else.
-    private static final int MOST_OVERSHOOT = 32;
+    private static final int MOST_OVERSHOOT = 4;
 
     private final PageTable table;
     private final IdlePages idle;

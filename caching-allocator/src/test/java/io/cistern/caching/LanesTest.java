@@ -124,10 +124,10 @@ class LanesTest {
 
     @Test
     void aLargeBlockOfAnotherSizeComesFromAllThatIsFree() {
-        long block = caching.allocate(24 * MIB, a);
+        long block = caching.allocate(12 * MIB, a);
         caching.free(block, a);
-        assertThat(caching.allocate(10 * MIB, a)).isEqualTo(block);
-        assertThat(caching.reservedBytes()).isEqualTo(24 * MIB);
+        assertThat(caching.allocate(5 * MIB, a)).isEqualTo(block);
+        assertThat(caching.reservedBytes()).isEqualTo(12 * MIB);
         caching.free(block, a);
     }
 

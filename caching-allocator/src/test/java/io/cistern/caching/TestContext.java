@@ -55,8 +55,7 @@ final class TestContext extends OneDeviceContext {
 
     /// Without, every request sees what the shards do.
     CachingAllocator open(boolean lanes) {
-        PagePolicy pages =
-                new PagePolicy(0, PAGE_BYTES, PageFit.USUAL, PageReuse.WAIT, PagePolicy.USUAL_SLACK, false);
+        PagePolicy pages = new PagePolicy(0, PAGE_BYTES, PageFit.USUAL, PageReuse.WAIT, PagePolicy.USUAL_SLACK, false);
         return open(CachingOptions.usual("test", pages, lanes ? LaneLimit.USUAL : LaneLimit.NONE));
     }
 
