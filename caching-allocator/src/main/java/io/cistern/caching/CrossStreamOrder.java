@@ -8,15 +8,17 @@ import java.util.Map;
 ///
 /// 1. What was freed at time `t` on a stream is *covered* for another if a fence recorded after `t` has passed, or
 /// if the other stream was made to wait for one. Pages that are covered move without a driver call.
-/// 2. Else the giver's newest fence is used if it covers `t`, or a new one is recorded; if it has not passed, the
-/// taker waits for it on the device.
+/// 2. Else, unless the giver's newest fence covers `t`, the giver is asked whether all its work has finished, which
+/// is one call and holds for all takers; unless it waits for the legacy default stream, which the answer says nothing
+/// about. If not, a new fence is recorded. The taker waits for the fence on the
+/// device, unasked: to ask would be as many calls where it has passed, and one more where it has not.
 /// 3. A fence stands also for all that its stream had been made to wait for before: so a taker that waits for one
 /// stream mostly needs not wait for those whose memory that stream took.
 ///
 /// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under this
 /// object's monitor, which is never taken with a shard's short lock held.
 final class CrossStreamOrder {
-    /// A stream that had work once mostly has some the next times too.
+    /// A giver that had work when it was asked is not asked the next times: it mostly has some then, too.
     private static final int PAUSE = 16;
 
     private final Fences fences;
@@ -103,7 +105,7 @@ final class CrossStreamOrder {
 
     /// Asks whether all work of a stream has finished; seldom, after it had not.
     private boolean isFinished(StreamTimeline giver) {
-        if (giver.closed || --giver.untilAsked >= 0 || !fences.recordable(giver.key)) {
+        if (giver.closed || --giver.untilAsked >= 0 || !fences.recordable(giver.key) || !isIndependent(giver)) {
             return false;
         }
         long time = clock.advance();
@@ -114,6 +116,13 @@ final class CrossStreamOrder {
         replace(giver, Fences.PASSED, time);
         passed(giver.awaited);
         return true;
+    }
+
+    private boolean isIndependent(StreamTimeline giver) {
+        if (giver.independent == null) {
+            giver.independent = fences.independent(giver.key);
+        }
+        return giver.independent;
     }
 
     private void record(StreamTimeline giver) {

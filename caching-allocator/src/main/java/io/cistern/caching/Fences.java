@@ -103,11 +103,20 @@ final class Fences {
         return isEnd(fence) ? endPassed(fence, false) : fence == PASSED || order.passed(device, fence);
     }
 
-    /// Whether all work given to a stream until now has finished, as far as one question tells. Of a stream that can
-    /// be [recorded on][#recordable].
+    /// Whether [#finished] can tell of a stream. Of one that can be [recorded on][#recordable].
+    boolean independent(long key) {
+        try {
+            return key > 0 && order.independent(device, key);
+        } catch (CudaException destroyedUnannounced) {
+            return false;
+        }
+    }
+
+    /// Whether all work given to an [independent][#independent] stream until now has finished, as far as one
+    /// question tells. Of one that can be [recorded on][#recordable].
     boolean finished(long key) {
         try {
-            return allFinished || order.finished(device, key < 0 ? Streams.PER_THREAD_DEFAULT : key);
+            return allFinished || order.finished(device, key);
         } catch (CudaException destroyedUnannounced) {
             return false;
         }

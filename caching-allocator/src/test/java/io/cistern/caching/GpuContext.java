@@ -114,6 +114,11 @@ final class GpuContext extends OneDeviceContext {
         }
 
         @Override
+        public boolean independent(int device, long stream) {
+            return !gpu.streams().isBlocking(device, stream);
+        }
+
+        @Override
         public boolean finished(int device, long stream) {
             return gpu.streams().isIdle(device, stream);
         }

@@ -110,6 +110,16 @@ class PageReuseTest {
     }
 
     @Test
+    void aStreamThatWaitsForTheLegacyOneGetsAFence() {
+        long blocking = gpu.streams().create(0, false, 0);
+        free(allocate(64 * MIB, blocking), blocking);
+        allocate(64 * MIB, b);
+        assertThat(gpu.calls().of(DriverCall.STREAM_QUERY)).isZero();
+        assertThat(gpu.calls().of(DriverCall.EVENT_RECORD)).isEqualTo(1);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(1);
+    }
+
+    @Test
     void aGiverThatHasNotFinishedIsNotAskedEachTime() {
         for (int i = 0; i < 10; i++) {
             long block = allocate(64 * MIB, i % 2 == 0 ? a : b);

@@ -3,7 +3,6 @@ package io.cistern.internal.context;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
 import java.util.List;
@@ -89,13 +88,14 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         return event != 0 && driver.events().hasPassed(device, event);
     }
 
-    /// Never of the legacy default stream: a fence on it is also behind the streams that it waits for.
+    @Override
+    public boolean independent(int device, long stream) {
+        return !driver.streams().isBlocking(device, stream);
+    }
+
     @Override
     public boolean finished(int device, long stream) {
-        return stream != 0
-                && stream != Streams.LEGACY_DEFAULT
-                && !driver.graphs().isSheltered(device)
-                && driver.streams().isIdle(device, stream);
+        return !driver.graphs().isSheltered(device) && driver.streams().isIdle(device, stream);
     }
 
     @Override

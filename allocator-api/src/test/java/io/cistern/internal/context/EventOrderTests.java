@@ -46,10 +46,12 @@ class EventOrderTests {
     }
 
     @Test
-    void theLegacyDefaultStreamIsNotKnownToHaveFinished() {
-        assertThat(order.finished(0, 0)).isFalse();
-        assertThat(order.finished(0, 1)).isFalse();
-        assertThat(calls(DriverCall.STREAM_QUERY)).isZero();
+    void streamsThatWaitForTheLegacyOneAreNotIndependent() {
+        assertThat(order.independent(0, stream)).isTrue();
+        assertThat(order.independent(0, 0)).isFalse();
+        assertThat(order.independent(0, 1)).isFalse();
+        assertThat(order.independent(0, 2)).isFalse();
+        assertThat(order.independent(0, gpu.streams().create(0, false, 0))).isFalse();
     }
 
     @Test
