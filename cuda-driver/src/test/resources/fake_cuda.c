@@ -221,6 +221,7 @@ result cuStreamSynchronize(u64 s) {
 }
 #endif
 result cuStreamQuery(u64 s) { SAY("%llx", s); }
+result cuStreamGetFlags(u64 s, unsigned *flags) { GIVE(flags, 1); SAY("%llx", s); }
 result cuStreamWaitEvent(u64 s, u64 e, unsigned f) { SAY("%llx, %llx, %x", s, e, f); }
 #ifndef WITHOUT_POOLS
 result cuStreamGetId(u64 s, u64 *id) { GIVE(id, 0x600000006ull); SAY("%llx", s); }

@@ -48,6 +48,26 @@ public interface StreamOrder {
     /// @param device the device that the fence was recorded on
     boolean passed(int device, long fence);
 
+    /// Whether a stream ignores the legacy default stream, so that [#finished] can tell of it. A stream stays what
+    /// it is.
+    ///
+    /// @param stream a stream that exists
+    /// @return false also where that can't be known, as by default
+    default boolean independent(int device, long stream) {
+        return false;
+    }
+
+    /// Whether all that an [independent][#independent] stream was given until now has finished. One call of the
+    /// driver: half of what a fence costs that is asked at once. Does not wait. A stream that waits for the legacy
+    /// default stream may have nothing to do although it comes after work that has not finished: a fence on it
+    /// would be behind that work.
+    ///
+    /// @param stream a stream that exists
+    /// @return false also where that can't be known now, as by default
+    default boolean finished(int device, long stream) {
+        return false;
+    }
+
     /// Makes work that is given to a stream from now on run after the fence. The host does not wait, and nobody
     /// else; work given before is not held up.
     ///

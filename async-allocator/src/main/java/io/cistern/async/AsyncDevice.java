@@ -55,9 +55,9 @@ final class AsyncDevice {
 
     /// Allocates where it is more than that; fails if the driver does.
     long allocate(long byteSize, long stream) {
-        if (callsUntilLook < 0) {
+        if (!inTurns && isTimeToLook()) {
             callsUntilLook = Turns.CALLS_BETWEEN_LOOKS;
-            if (takesTurns && !inTurns && turns.othersCall()) {
+            if (takesTurns && turns.othersCall()) {
                 inTurns = true;
                 eventful = true;
             }
@@ -76,6 +76,11 @@ final class AsyncDevice {
 
     boolean inTurns() {
         return inTurns;
+    }
+
+    /// Where something lasts, [#isPlain] did not count.
+    private boolean isTimeToLook() {
+        return lasting ? --callsUntilLook < 0 : callsUntilLook < 0;
     }
 
     private void endTurn() {

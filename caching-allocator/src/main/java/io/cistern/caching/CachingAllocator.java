@@ -381,7 +381,7 @@ final class CachingAllocator extends LaneTable
 
     /// Where threads leave a stream's small blocks for each other.
     Depot depot(int device, long stream) {
-        return cache(device).shard(Fences.key(stream), true).depot;
+        return cache(device).shard(Fences.key(stream), 1).depot;
     }
 
     /// Has what lanes hold of a device's blocks freed.

@@ -39,7 +39,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "`usual`, `tight`; `tight` not with `page_size`",
             "`usual`",
             "how fine the pages of large blocks are: 1/64 of the most that was ever live at once, 1/128 once pages have"
-                    + " to move, from 4 MiB on; or, tight, 1/1024 of it from 2 MiB on, and no slack: the least memory,"
+                    + " to move, from 8 MiB on (4 while that is little); or, tight, 1/1024 of it from 2 MiB on, and no slack: the least memory,"
                     + " for a longer first pass",
             wordOf(PageFit.class));
 

@@ -2,19 +2,25 @@ package io.cistern.caching;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /// Order between the stream that a page comes from and the one that takes it.
 ///
 /// 1. What was freed at time `t` on a stream is *covered* for another if a fence recorded after `t` has passed, or
 /// if the other stream was made to wait for one. Pages that are covered move without a driver call.
-/// 2. Else the giver's newest fence is used if it covers `t`, or a new one is recorded; if it has not passed, the
-/// taker waits for it on the device.
+/// 2. Else, unless the giver's newest fence covers `t`, the giver is asked whether all its work has finished, which
+/// is one call and holds for all takers; unless it waits for the legacy default stream, which the answer says nothing
+/// about. If not, a new fence is recorded. The taker waits for the fence on the
+/// device, unasked: to ask would be as many calls where it has passed, and one more where it has not.
 /// 3. A fence stands also for all that its stream had been made to wait for before: so a taker that waits for one
 /// stream mostly needs not wait for those whose memory that stream took.
 ///
 /// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under this
 /// object's monitor, which is never taken with a shard's short lock held.
 final class CrossStreamOrder {
+    /// A giver that had work when it was asked is not asked the next times: it mostly has some then, too.
+    private static final int PAUSE = 16;
+
     private final Fences fences;
     private final MissClock clock;
     private final PageReuse reuse;
@@ -83,19 +89,40 @@ final class CrossStreamOrder {
     }
 
     private synchronized void precedeOther(StreamTimeline taker, StreamTimeline giver, long freedAt) {
-        if (freedAt <= coveredTime(taker, giver)) {
+        if (freedAt <= coveredTime(taker, giver) || (giver.fenceTime < freedAt && isFinished(giver))) {
             return;
         }
         if (giver.fenceTime < freedAt || (!giver.closed && !fences.awaitable(giver.fence))) {
             record(giver);
         }
-        poll(giver);
         if (giver.passedTime < freedAt) {
             fences.await(taker.key, giver.fence);
             taker.awaited.put(giver, giver.fenceTime);
             giver.awaitedByFence.forEach((earlier, time) -> taker.awaited.merge(earlier, time, Math::max));
             counters.count(CacheEvent.STREAM_WAIT);
         }
+    }
+
+    /// Asks whether all work of a stream has finished; seldom, after it had not.
+    private boolean isFinished(StreamTimeline giver) {
+        if (giver.closed || --giver.untilAsked >= 0 || !fences.recordable(giver.key) || !isIndependent(giver)) {
+            return false;
+        }
+        long time = clock.advance();
+        if (!fences.finished(giver.key)) {
+            giver.untilAsked = PAUSE;
+            return false;
+        }
+        replace(giver, Fences.PASSED, time);
+        passed(giver.awaited);
+        return true;
+    }
+
+    private boolean isIndependent(StreamTimeline giver) {
+        if (giver.independent == null) {
+            giver.independent = fences.independent(giver.key);
+        }
+        return giver.independent;
     }
 
     private void record(StreamTimeline giver) {
@@ -128,8 +155,12 @@ final class CrossStreamOrder {
     private void poll(StreamTimeline giver) {
         if (giver.fence != Fences.PASSED && fences.passed(giver.fence)) {
             replace(giver, Fences.PASSED, giver.fenceTime);
-            giver.awaitedByFence.forEach((earlier, time) -> earlier.passedTime = Math.max(earlier.passedTime, time));
+            passed(giver.awaitedByFence);
         }
+    }
+
+    private static void passed(Map<StreamTimeline, Long> awaited) {
+        awaited.forEach((earlier, time) -> earlier.passedTime = Math.max(earlier.passedTime, time));
     }
 
     /// A stream ends: nothing is recorded on it later.

@@ -7,7 +7,6 @@ import io.cistern.cuda.CudaException;
 import io.cistern.spi.DescribesMemory.StreamMemory;
 import io.cistern.spi.LadderChoice;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -45,11 +44,7 @@ final class DeviceCache {
     private final CrossStreamOrder order;
     private final RegionMap regions;
     private final RecordedUses uses = new RecordedUses();
-    /// Of the streams that have shards. Guarded by itself.
-    private final Map<Long, StreamTimeline> timelines = new HashMap<>();
-
-    private final ShardTable small;
-    private final ShardTable large;
+    private final Shards shards;
     final Lanes lanes;
     final LaneExchange exchange;
     /// Whether small blocks have the sizes of [SizeClasses].
@@ -81,8 +76,7 @@ final class DeviceCache {
         this.givesBack = options.givesBack();
         this.failsAtCap = options.limit().failsAtOnce();
         this.collection = new IdleCollection(this, options.limit().thresholdBytes(deviceBytes));
-        this.small = new ShardTable(true, growth.cutting(), clock, reserved.counters);
-        this.large = new ShardTable(false, growth.cutting(), clock, reserved.counters);
+        this.shards = new Shards(growth.movesPages(), growth.cutting(), clock, reserved.counters);
         this.statistics = new CacheStatistics(this);
         this.fences = fences;
         this.order = order;
@@ -95,7 +89,7 @@ final class DeviceCache {
 
     long allocate(long byteSize, long stream) {
         long size = rounded(Math.min(byteSize, Sizes.LARGEST));
-        return allocate(shard(Fences.key(stream), size <= Sizes.SMALL_LIMIT), byteSize);
+        return allocate(shard(Fences.key(stream), size), byteSize);
     }
 
     /// Allocates from the shard of a stream and of such sizes, past all lanes.
@@ -123,7 +117,7 @@ final class DeviceCache {
     /// @return its address, or 0
     long tryAllocate(long byteSize, long stream) {
         long size = rounded(Math.min(byteSize, Sizes.LARGEST));
-        StreamShard shard = table(size <= Sizes.SMALL_LIMIT).find(Fences.key(stream));
+        StreamShard shard = shards.find(Fences.key(stream), size);
         if (shard == null) {
             return 0;
         }
@@ -217,24 +211,19 @@ final class DeviceCache {
         return uses.contains(address);
     }
 
-    private ShardTable table(boolean ofSmall) {
-        return ofSmall ? small : large;
-    }
-
-    /// The shard of a stream, made if there is none.
-    StreamShard shard(long key, boolean ofSmall) {
-        StreamShard shard = table(ofSmall).find(key);
+    /// The shard of a stream for blocks of a size, made if there is none.
+    StreamShard shard(long key, long byteSize) {
+        StreamShard shard = shards.find(key, byteSize);
         if (shard != null) {
             return shard;
         }
         fences.opened(key);
-        return table(ofSmall).open(timeline(key));
+        return shards.open(key, byteSize);
     }
 
-    private StreamTimeline timeline(long key) {
-        synchronized (timelines) {
-            return timelines.computeIfAbsent(key, StreamTimeline::new);
-        }
+    /// Whether blocks of a size lie in a shard, if it is of the right stream.
+    boolean isOf(StreamShard shard, long byteSize) {
+        return shards.rangeOf(shard.stream, byteSize) == shard.range;
     }
 
     /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
@@ -316,7 +305,7 @@ final class DeviceCache {
             return 0;
         }
         long size = rounded(Math.min(refusal.byteSize(), Sizes.LARGEST));
-        return new IdleReturns(this).giveBack(step, shard(Fences.key(stream), size <= Sizes.SMALL_LIMIT), size);
+        return new IdleReturns(this).giveBack(step, shard(Fences.key(stream), size), size);
     }
 
     /// See [Reclaims#failed].
@@ -494,12 +483,8 @@ final class DeviceCache {
         for (StreamShard shard : shards()) {
             recordFences(shard);
         }
-        close(small.remove(key), key);
-        close(large.remove(key), key);
-        StreamTimeline timeline;
-        synchronized (timelines) {
-            timeline = timelines.remove(key);
-        }
+        shards.remove(key).forEach(shard -> close(shard, key));
+        StreamTimeline timeline = shards.removeTimeline(key);
         if (timeline != null) {
             order.closing(timeline);
         }
@@ -531,21 +516,18 @@ final class DeviceCache {
         }
     }
 
-    private void close(@Nullable StreamShard shard, long key) {
-        if (shard != null) {
-            shard.closed(fences.record(key));
-            AddressBatch evicted = new AddressBatch();
-            lanes.end(shard, evicted);
-            freeAll(evicted);
-            ended.add(shard);
-        }
+    private void close(StreamShard shard, long key) {
+        shard.closed(fences.record(key));
+        AddressBatch evicted = new AddressBatch();
+        lanes.end(shard, evicted);
+        freeAll(evicted);
+        ended.add(shard);
     }
 
     /// All shards, those of ended streams first.
     List<StreamShard> shards() {
         List<StreamShard> all = new ArrayList<>(ended.shards());
-        all.addAll(small.all());
-        all.addAll(large.all());
+        all.addAll(shards.all());
         return all;
     }
 

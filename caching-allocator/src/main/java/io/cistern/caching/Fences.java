@@ -103,6 +103,25 @@ final class Fences {
         return isEnd(fence) ? endPassed(fence, false) : fence == PASSED || order.passed(device, fence);
     }
 
+    /// Whether [#finished] can tell of a stream. Of one that can be [recorded on][#recordable].
+    boolean independent(long key) {
+        try {
+            return key > 0 && order.independent(device, key);
+        } catch (CudaException destroyedUnannounced) {
+            return false;
+        }
+    }
+
+    /// Whether all work given to an [independent][#independent] stream until now has finished, as far as one
+    /// question tells. Of one that can be [recorded on][#recordable].
+    boolean finished(long key) {
+        try {
+            return allFinished || order.finished(device, key);
+        } catch (CudaException destroyedUnannounced) {
+            return false;
+        }
+    }
+
     /// Waits on the host for a fence.
     ///
     /// @return false for a fence that can't be waited for while streams are captured

@@ -4,6 +4,11 @@ import java.util.Optional;
 
 /// How a shard gets more memory. Called with the shard's driver lock; holds no short lock across a driver call.
 sealed interface Growth permits PageGrowth, SegmentGrowth {
+    /// Whether memory moves between shards, in pages.
+    default boolean movesPages() {
+        return false;
+    }
+
     /// Searches once more, since frees take no driver lock, and else makes room and takes a block from it.
     ///
     /// @param byteSize whole granules

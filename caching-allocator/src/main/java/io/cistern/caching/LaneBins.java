@@ -23,6 +23,10 @@ final class LaneBins extends SizeStacks {
     @Nullable
     StreamShard small;
 
+    /// Null also where [its range][SizeRange] is not apart.
+    @Nullable
+    StreamShard middle;
+
     @Nullable
     StreamShard large;
 
@@ -30,6 +34,8 @@ final class LaneBins extends SizeStacks {
     private long smallBase;
 
     private long smallSpan;
+    private long middleBase;
+    private long middleSpan;
     private long largeBase;
     private long largeSpan;
 
@@ -70,6 +76,7 @@ final class LaneBins extends SizeStacks {
     void end() {
         ended = true;
         smallSpan = 0;
+        middleSpan = 0;
         largeSpan = 0;
         smallSegment = null;
         largeSegment = null;
@@ -80,8 +87,11 @@ final class LaneBins extends SizeStacks {
         return Long.compareUnsigned(address - smallBase, smallSpan) < 0 || holds(smallSegment, address);
     }
 
+    /// Whether an address is known to be one of the large shard, or of the middle one.
     boolean knowsLarge(long address) {
-        return Long.compareUnsigned(address - largeBase, largeSpan) < 0 || holds(largeSegment, address);
+        return Long.compareUnsigned(address - largeBase, largeSpan) < 0
+                || Long.compareUnsigned(address - middleBase, middleSpan) < 0
+                || holds(largeSegment, address);
     }
 
     private static boolean holds(@Nullable PlainSegment segment, long address) {
@@ -92,27 +102,37 @@ final class LaneBins extends SizeStacks {
     ///
     /// @return false if these bins are of an earlier stream of the same handle
     boolean learn(StreamShard shard) {
-        StreamShard known = shard.small ? small : large;
-        if (known == null && shard.small) {
-            small = shard;
-        } else if (known == null) {
-            large = shard;
-        }
-        return known == null || known == shard;
+        return switch (shard.range) {
+            case SMALL -> (small = known(small, shard)) == shard;
+            case MIDDLE -> (middle = known(middle, shard)) == shard;
+            case LARGE -> (large = known(large, shard)) == shard;
+        };
+    }
+
+    private static StreamShard known(@Nullable StreamShard before, StreamShard learned) {
+        return before == null ? learned : before;
     }
 
     /// Learns where blocks of the stream are.
     void learn(Region region) {
-        boolean small = region.shard.small;
         switch (region) {
-            case PlainSegment segment when small -> smallSegment = segment;
+            case PlainSegment segment when region.shard.small -> smallSegment = segment;
             case PlainSegment segment -> largeSegment = segment;
-            case PageArena arena
-            when small -> {
+            case PageArena arena -> learn(arena);
+        }
+    }
+
+    private void learn(PageArena arena) {
+        switch (arena.shard.range) {
+            case SMALL -> {
                 smallBase = arena.address;
                 smallSpan = arena.byteSize;
             }
-            case PageArena arena -> {
+            case MIDDLE -> {
+                middleBase = arena.address;
+                middleSpan = arena.byteSize;
+            }
+            case LARGE -> {
                 largeBase = arena.address;
                 largeSpan = arena.byteSize;
             }
@@ -120,7 +140,13 @@ final class LaneBins extends SizeStacks {
     }
 
     boolean isOf(StreamShard shard) {
-        return shard == small || shard == large;
+        return shard == small || shard == middle || shard == large;
+    }
+
+    /// The shard of a block that is not small.
+    @Nullable
+    StreamShard shardOf(long byteSize) {
+        return middle != null && byteSize <= Sizes.MIDDLE_LIMIT ? middle : large;
     }
 
     /// Notes that a class had no block.

@@ -79,7 +79,7 @@ final class LaneExchange {
     /// Allocates for the owner of a lane.
     long allocate(Lane lane, long byteSize, long stream) {
         boolean small = SizeClasses.has(byteSize);
-        StreamShard shard = cache.shard(Fences.key(stream), small);
+        StreamShard shard = cache.shard(Fences.key(stream), byteSize);
         if (!small) {
             return allocateLarge(lane, shard, byteSize);
         }
@@ -253,7 +253,7 @@ final class LaneExchange {
     private boolean belongsInLane(long address, StreamShard shard, long byteSize, long key) {
         return key == shard.stream
                 && !shard.isClosed()
-                && SizeClasses.has(byteSize) == shard.small
+                && cache.isOf(shard, byteSize)
                 && !cache.isUsedElsewhere(address);
     }
 
@@ -274,7 +274,7 @@ final class LaneExchange {
                 return address;
             }
         }
-        return cache.allocate(cache.shard(key, SizeClasses.has(byteSize)), byteSize);
+        return cache.allocate(cache.shard(key, byteSize), byteSize);
     }
 
     /// Frees for a virtual thread.

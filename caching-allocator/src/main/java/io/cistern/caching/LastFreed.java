@@ -179,7 +179,11 @@ abstract class LastFreed extends LaneEntry {
 
     /// The shard of the block, or null if there is none; a guess for those who have not entered.
     final @Nullable StreamShard shardOfLast() {
-        return key == NOTHING ? null : key < SizeClasses.COUNT ? last.small : last.large;
+        long now = key;
+        if (now == NOTHING) {
+            return null;
+        }
+        return now < SizeClasses.COUNT ? last.small : last.shardOf(now);
     }
 
     /// Its size, or 0; a guess for those who have not entered.

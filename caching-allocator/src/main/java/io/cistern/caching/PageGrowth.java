@@ -33,6 +33,11 @@ final class PageGrowth implements Growth {
     }
 
     @Override
+    public boolean movesPages() {
+        return !table.stable;
+    }
+
+    @Override
     public long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst) {
         WindowFill.Way way = way(idleFirst);
         if (byteSize > deviceBytes && table.pages.onDevice) {

@@ -11,6 +11,7 @@ abstract sealed class ShardPages permits ShardReturns {
     /// How far the stream has got.
     final StreamTimeline timeline;
 
+    final SizeRange range;
     final boolean small;
     final ShortLock lock = new ShortLock();
     /// Guarded by the lock, as the counters.
@@ -18,11 +19,12 @@ abstract sealed class ShardPages permits ShardReturns {
 
     final ShardCounters counters;
 
-    ShardPages(StreamTimeline timeline, boolean small, Cutting cutting, MissClock clock, DeviceCounters device) {
+    ShardPages(StreamTimeline timeline, SizeRange range, Cutting cutting, MissClock clock, DeviceCounters device) {
+        this.range = range;
+        this.small = range == SizeRange.SMALL;
         this.counters = new ShardCounters(small, device);
         this.timeline = timeline;
         this.stream = timeline.key;
-        this.small = small;
         this.heap = new BlockHeap(cutting, clock, counters);
     }
 

@@ -10,8 +10,8 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     /// One warning is enough. Guarded by the driver lock.
     private boolean refusalLogged;
 
-    ShardReturns(StreamTimeline timeline, boolean small, Cutting cutting, MissClock clock, DeviceCounters device) {
-        super(timeline, small, cutting, clock, device);
+    ShardReturns(StreamTimeline timeline, SizeRange range, Cutting cutting, MissClock clock, DeviceCounters device) {
+        super(timeline, range, cutting, clock, device);
     }
 
     /// Gives idle memory back to the driver, if the stream has got past its last use. Call with the driver lock

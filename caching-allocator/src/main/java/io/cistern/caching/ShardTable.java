@@ -4,22 +4,22 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The shards of one device by stream: an open-addressed table that is replaced, not changed, so that look-ups take
-/// no lock.
+/// The shards of one device for one range of sizes, by stream: an open-addressed table that is replaced, not
+/// changed, so that look-ups take no lock.
 final class ShardTable {
     private static final int SMALLEST = 16;
 
-    private final boolean small;
+    private final SizeRange range;
     private final Cutting cutting;
     private final MissClock clock;
     private final DeviceCounters counters;
     /// Never changed once it is here.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
-    ShardTable(boolean small, Cutting cutting, MissClock clock, DeviceCounters counters) {
+    ShardTable(SizeRange range, Cutting cutting, MissClock clock, DeviceCounters counters) {
         this.clock = clock;
         this.counters = counters;
-        this.small = small;
+        this.range = range;
         this.cutting = cutting;
     }
 
@@ -40,7 +40,7 @@ final class ShardTable {
     synchronized StreamShard open(StreamTimeline timeline) {
         StreamShard shard = find(timeline.key);
         if (shard == null) {
-            shard = new StreamShard(timeline, small, cutting, clock, counters);
+            shard = new StreamShard(timeline, range, cutting, clock, counters);
             List<StreamShard> all = all();
             all.add(shard);
             replace(all);

@@ -4,7 +4,7 @@ import io.cistern.UnknownAddressException;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 
-/// The blocks of one device, one stream and one kind of size, small or large: taken and freed here, their memory
+/// The blocks of one device, one stream and one [range][SizeRange] of sizes: taken and freed here, their memory
 /// [given back][ShardReturns], their pages [lent and filled in][ShardPages].
 ///
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
@@ -29,8 +29,8 @@ final class StreamShard extends ShardReturns {
     ///
     /// @param cutting see [Growth#cutting]
     /// @param clock the device's
-    StreamShard(StreamTimeline timeline, boolean small, Cutting cutting, MissClock clock, DeviceCounters device) {
-        super(timeline, small, cutting, clock, device);
+    StreamShard(StreamTimeline timeline, SizeRange range, Cutting cutting, MissClock clock, DeviceCounters device) {
+        super(timeline, range, cutting, clock, device);
         this.fenced = new FencedFrees(heap.blocks);
     }
 

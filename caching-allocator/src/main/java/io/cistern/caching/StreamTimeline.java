@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import java.util.Map;
 import java.util.WeakHashMap;
+import org.jspecify.annotations.Nullable;
 
 /// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a later
 /// stream of the same handle has another timeline. Guarded by [CrossStreamOrder].
@@ -19,6 +20,13 @@ final class StreamTimeline {
     long fenceTime = -1;
     /// The stream's work on what was freed up to then has finished.
     long passedTime = -1;
+    /// Whether the driver can be [asked][Fences#independent] if the stream's work has finished; null if nobody
+    /// knows yet.
+    @Nullable
+    Boolean independent;
+
+    /// So often more, nobody asks.
+    int untilAsked;
     /// The stream has ended; its fence covers all that was ever freed.
     volatile boolean closed;
     /// For other streams, as long as anything of them is left, the time up to which this one waits for them.

@@ -70,7 +70,7 @@ class CacheStatisticsTest extends PoolFixture {
                     .containsEntry("active_bytes.all.peak", 96 * MIB)
                     .containsEntry("reserved_bytes.all.freed", 96 * MIB)
                     .containsEntry("num_device_alloc", 1L)
-                    .containsEntry("num_device_free", 24L);
+                    .containsEntry("num_device_free", 12L);
         }
     }
 

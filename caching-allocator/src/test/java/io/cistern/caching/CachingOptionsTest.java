@@ -97,8 +97,8 @@ class CachingOptionsTest extends PoolFixture {
     void theOptionsOfOneAllocatorDoNotTouchAnother() {
         try (Allocator rounds = memory.open("caching:roundup_power2_divisions=4");
                 Allocator exact = memory.open("caching")) {
-            assertThat(reservedFor(rounds, 84 * MIB)).isEqualTo(96 * MIB);
-            assertThat(reservedFor(exact, 84 * MIB)).isEqualTo(84 * MIB);
+            assertThat(reservedFor(rounds, 88 * MIB)).isEqualTo(96 * MIB);
+            assertThat(reservedFor(exact, 88 * MIB)).isEqualTo(88 * MIB);
         }
     }
 

@@ -25,7 +25,7 @@ final class GpuContext extends OneDeviceContext {
     }
 
     CachingAllocator open(PageReuse reuse, double slack, boolean stableMapping) {
-        PagePolicy pages = new PagePolicy(0, PagePolicy.LARGEST_BYTES, PageFit.USUAL, reuse, slack, stableMapping);
+        PagePolicy pages = new PagePolicy(0, TestContext.PAGE_BYTES, PageFit.USUAL, reuse, slack, stableMapping);
         return new CachingAllocator(this, CachingOptions.usual("test", pages, LaneLimit.NONE));
     }
 
@@ -111,6 +111,16 @@ final class GpuContext extends OneDeviceContext {
         @Override
         public boolean passed(int device, long fence) {
             return gpu.events().hasPassed(device, fence);
+        }
+
+        @Override
+        public boolean independent(int device, long stream) {
+            return !gpu.streams().isBlocking(device, stream);
+        }
+
+        @Override
+        public boolean finished(int device, long stream) {
+            return gpu.streams().isIdle(device, stream);
         }
 
         @Override

@@ -101,6 +101,37 @@ class PageReuseTest {
     }
 
     @Test
+    void oneQuestionDoesWhereTheGiverHasFinished() {
+        free(allocate(64 * MIB, a), a);
+        gpu.devices().synchronize(0);
+        allocate(64 * MIB, b);
+        assertThat(gpu.calls().of(DriverCall.STREAM_QUERY)).isEqualTo(1);
+        assertThat(gpu.calls().of(DriverCall.EVENT_RECORD)).isZero();
+    }
+
+    @Test
+    void aStreamThatWaitsForTheLegacyOneGetsAFence() {
+        long blocking = gpu.streams().create(0, false, 0);
+        free(allocate(64 * MIB, blocking), blocking);
+        allocate(64 * MIB, b);
+        assertThat(gpu.calls().of(DriverCall.STREAM_QUERY)).isZero();
+        assertThat(gpu.calls().of(DriverCall.EVENT_RECORD)).isEqualTo(1);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(1);
+    }
+
+    @Test
+    void aGiverThatHasNotFinishedIsNotAskedEachTime() {
+        for (int i = 0; i < 10; i++) {
+            long block = allocate(64 * MIB, i % 2 == 0 ? a : b);
+            gpu.copies().fillBytes(0, block, (byte) i, 64 * MIB, i % 2 == 0 ? a : b);
+            free(block, i % 2 == 0 ? a : b);
+        }
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(9);
+        assertThat(gpu.calls().of(DriverCall.STREAM_QUERY)).isEqualTo(2);
+        assertThat(gpu.calls().of(DriverCall.EVENT_QUERY)).isZero();
+    }
+
+    @Test
     void oneWaitDoesForAllThatWasFreedBefore() {
         long[] blocks = new long[8];
         for (int i = 0; i < blocks.length; i++) {

@@ -20,6 +20,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /// An environment of one device whose memory source and whose streams the test holds in its hands.
 final class TestContext extends OneDeviceContext {
+    /// The size of all pages of large blocks, so that tests can count them.
+    static final long PAGE_BYTES = 4 << 20;
+
     static final long TOTAL_BYTES = 1L << 36;
 
     final TestOrder order = new TestOrder();
@@ -52,7 +55,8 @@ final class TestContext extends OneDeviceContext {
 
     /// Without, every request sees what the shards do.
     CachingAllocator open(boolean lanes) {
-        return open(CachingOptions.usual("test", PagePolicy.USUAL, lanes ? LaneLimit.USUAL : LaneLimit.NONE));
+        PagePolicy pages = new PagePolicy(0, PAGE_BYTES, PageFit.USUAL, PageReuse.WAIT, PagePolicy.USUAL_SLACK, false);
+        return open(CachingOptions.usual("test", pages, lanes ? LaneLimit.USUAL : LaneLimit.NONE));
     }
 
     CachingAllocator open(CachingOptions options) {
@@ -74,8 +78,9 @@ final class TestContext extends OneDeviceContext {
 
     /// A shard that belongs to no cache.
     static StreamShard shard(long stream, boolean small) {
+        SizeRange range = small ? SizeRange.SMALL : SizeRange.LARGE;
         return new StreamShard(
-                new StreamTimeline(stream), small, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+                new StreamTimeline(stream), range, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// Bytes that the allocator said it has.

@@ -77,6 +77,7 @@ public enum DriverCall {
     STREAM_QUERY("cuStreamQuery", STREAM),
     STREAM_WAIT_EVENT("cuStreamWaitEvent", STREAM),
     STREAM_GET_ID("cuStreamGetId", STREAM),
+    STREAM_GET_FLAGS("cuStreamGetFlags", STREAM),
     LAUNCH_HOST_FUNC("cuLaunchHostFunc", STREAM),
     CONTEXT_RECORD_EVENT("cuCtxRecordEvent", STREAM),
     CONTEXT_GET_STREAM_PRIORITY_RANGE("cuCtxGetStreamPriorityRange", OTHER),

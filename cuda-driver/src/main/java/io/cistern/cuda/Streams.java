@@ -26,6 +26,10 @@ public interface Streams {
     /// Whether all work of the stream is done (`cuStreamQuery`).
     boolean isIdle(int device, long stream);
 
+    /// Whether the stream waits for the legacy default stream, and that one for it (`cuStreamGetFlags`); true of the
+    /// default streams.
+    boolean isBlocking(int device, long stream);
+
     /// Makes later work of the stream wait for what the event recorded last (`cuStreamWaitEvent`); an event never
     /// recorded is no wait.
     void await(int device, long stream, long event);

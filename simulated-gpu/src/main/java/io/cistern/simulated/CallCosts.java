@@ -100,7 +100,7 @@ public record CallCosts(
         put(calls, 1_600, DriverCall.STREAM_CREATE, DriverCall.STREAM_CREATE_WITH_PRIORITY);
         put(calls, 1_180, DriverCall.STREAM_DESTROY);
         put(calls, 190, DriverCall.STREAM_QUERY);
-        put(calls, 44, DriverCall.STREAM_GET_ID);
+        put(calls, 44, DriverCall.STREAM_GET_ID, DriverCall.STREAM_GET_FLAGS);
     }
 
     private static void put(Map<DriverCall, Cost> calls, long nanos, DriverCall... named) {

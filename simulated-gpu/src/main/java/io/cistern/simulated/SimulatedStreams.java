@@ -68,6 +68,17 @@ final class SimulatedStreams implements Streams {
     }
 
     @Override
+    public boolean isBlocking(int device, long stream) {
+        return machine.call(
+                DriverCall.STREAM_GET_FLAGS,
+                device,
+                () -> describe(device, stream),
+                () -> machine.streams()
+                        .find(DriverCall.STREAM_GET_FLAGS, device, stream)
+                        .blocking());
+    }
+
+    @Override
     public void await(int device, long stream, long event) {
         machine.run(DriverCall.STREAM_WAIT_EVENT, device, () -> describe(device, stream), () -> {
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_WAIT_EVENT, device, stream);

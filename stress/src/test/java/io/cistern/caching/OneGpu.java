@@ -56,7 +56,11 @@ final class OneGpu implements PageSource {
     /// A shard that belongs to no cache.
     static StreamShard shard(long stream) {
         return new StreamShard(
-                new StreamTimeline(stream), true, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+                new StreamTimeline(stream),
+                SizeRange.SMALL,
+                Cutting.ANY,
+                new MissClock(),
+                new DeviceCounters(Long.MAX_VALUE));
     }
 
     @Override

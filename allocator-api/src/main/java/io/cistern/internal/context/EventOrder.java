@@ -89,6 +89,16 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     }
 
     @Override
+    public boolean independent(int device, long stream) {
+        return !driver.streams().isBlocking(device, stream);
+    }
+
+    @Override
+    public boolean finished(int device, long stream) {
+        return !driver.graphs().isSheltered(device) && driver.streams().isIdle(device, stream);
+    }
+
+    @Override
     public boolean awaitable(int device, long fence) {
         return held.isAwaitable(device, fence);
     }

@@ -35,6 +35,26 @@ class EventOrderTests {
     }
 
     @Test
+    void aStreamHasFinishedOnceItsWorkHas() {
+        long memory = gpu.memory().allocate(0, 1 << 20);
+        gpu.copies().fillBytes(0, memory, (byte) 1, 1 << 20, stream);
+        assertThat(order.finished(0, stream)).isFalse();
+        gpu.devices().synchronize(0);
+        assertThat(order.finished(0, stream)).isTrue();
+        assertThat(calls(DriverCall.STREAM_QUERY)).isEqualTo(2);
+        gpu.memory().free(0, memory);
+    }
+
+    @Test
+    void streamsThatWaitForTheLegacyOneAreNotIndependent() {
+        assertThat(order.independent(0, stream)).isTrue();
+        assertThat(order.independent(0, 0)).isFalse();
+        assertThat(order.independent(0, 1)).isFalse();
+        assertThat(order.independent(0, 2)).isFalse();
+        assertThat(order.independent(0, gpu.streams().create(0, false, 0))).isFalse();
+    }
+
+    @Test
     void fencesThatAreHeldAreDifferentEvents() {
         long first = order.record(0, stream);
         long second = order.record(0, other);

@@ -24,6 +24,15 @@ abstract class StreamChapter extends DriverChapter {
     }
 
     @Test
+    void onlyStreamsThatWereMadeSoIgnoreTheLegacyDefaultStream() {
+        assertThat(driver.streams().isBlocking(DEVICE, stream())).isFalse();
+        assertThat(driver.streams().isBlocking(DEVICE, 0)).isTrue();
+        long blocking = driver.streams().create(DEVICE, false, 0);
+        assertThat(driver.streams().isBlocking(DEVICE, blocking)).isTrue();
+        driver.streams().destroy(DEVICE, blocking);
+    }
+
+    @Test
     void aHeldStreamIsBusyUntilItIsLetGo() {
         StreamLatch latch = latch();
         long stream = stream();

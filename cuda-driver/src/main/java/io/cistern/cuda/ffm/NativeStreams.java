@@ -19,6 +19,7 @@ final class NativeStreams implements Streams {
     private final DriverFunction query;
     private final DriverFunction waitEvent;
     private final DriverFunction getId;
+    private final DriverFunction getFlags;
     private final DriverFunction launchHost;
     private final NativeGraphs graphs;
 
@@ -32,6 +33,7 @@ final class NativeStreams implements Streams {
         query = library.function(DriverCall.STREAM_QUERY, "L");
         waitEvent = library.function(DriverCall.STREAM_WAIT_EVENT, "LLI");
         getId = library.function(DriverCall.STREAM_GET_ID, "LL");
+        getFlags = library.function(DriverCall.STREAM_GET_FLAGS, "LL");
         launchHost = library.function(DriverCall.LAUNCH_HOST_FUNC, "LLL");
     }
 
@@ -85,6 +87,14 @@ final class NativeStreams implements Streams {
             }
             query.check(code, "device, stream", device, stream);
             return true;
+        }
+    }
+
+    @Override
+    public boolean isBlocking(int device, long stream) {
+        try (Frame frame = contexts.enter(getFlags, device)) {
+            getFlags.check(getFlags.call(stream, frame.out()), "device, stream", device, stream);
+            return (frame.outInt() & NON_BLOCKING) == 0;
         }
     }
 

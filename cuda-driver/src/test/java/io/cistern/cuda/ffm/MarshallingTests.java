@@ -283,6 +283,7 @@ final class MarshallingTests extends OverFakeLibrary {
         streams.destroy(0, STREAM);
         streams.synchronize(0, STREAM);
         assertThat(streams.isIdle(0, STREAM)).isTrue();
+        assertThat(streams.isBlocking(0, STREAM)).isFalse();
         streams.await(0, STREAM, EVENT);
         assertThat(streams.id(0, STREAM)).isEqualTo(0x600000006L);
         assertCalls(
@@ -291,6 +292,7 @@ final class MarshallingTests extends OverFakeLibrary {
                 "cuStreamDestroy_v2(500000007)",
                 "cuStreamSynchronize(500000007)",
                 "cuStreamQuery(500000007)",
+                "cuStreamGetFlags(500000007)",
                 "cuStreamWaitEvent(500000007, 400000009, 0)",
                 "cuStreamGetId(500000007)");
     }

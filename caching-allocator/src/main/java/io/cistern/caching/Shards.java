@@ -1,0 +1,99 @@
+package io.cistern.caching;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/// The shards of the streams of one device that have not ended: of each stream one for every
+/// [range][SizeRange] of sizes that it uses, with one timeline.
+///
+/// The first stream has no range of middle blocks: they are among its large ones. Most programs know only that
+/// stream, and what a block keeps of a page there, the stream itself uses again; pages would go to and fro
+/// between two arenas. Between streams it is lost to all others.
+///
+/// **Threads.** Any; look-ups take no lock.
+final class Shards {
+    /// No key of a stream.
+    private static final long NONE = Fences.PASSED;
+
+    private final boolean middleApart;
+    private final ShardTable small;
+    private final ShardTable middle;
+    private final ShardTable large;
+    /// Of the streams that have shards. Guarded by itself.
+    private final Map<Long, StreamTimeline> timelines = new HashMap<>();
+    /// The first stream that was [opened][#open]; written once, under the lock of the timelines.
+    private volatile long first = NONE;
+
+    /// Has none yet.
+    ///
+    /// @param middleApart whether streams but the first have middle blocks apart from large ones
+    Shards(boolean middleApart, Cutting cutting, MissClock clock, DeviceCounters counters) {
+        this.middleApart = middleApart;
+        this.small = new ShardTable(SizeRange.SMALL, cutting, clock, counters);
+        this.middle = new ShardTable(SizeRange.MIDDLE, cutting, clock, counters);
+        this.large = new ShardTable(SizeRange.LARGE, cutting, clock, counters);
+    }
+
+    /// The range that a block of a size is of, if the stream has shards.
+    SizeRange rangeOf(long key, long byteSize) {
+        if (SizeClasses.has(byteSize)) {
+            return SizeRange.SMALL;
+        }
+        boolean isMiddle = middleApart && byteSize <= Sizes.MIDDLE_LIMIT && key != first;
+        return isMiddle ? SizeRange.MIDDLE : SizeRange.LARGE;
+    }
+
+    private ShardTable table(long key, long byteSize) {
+        return switch (rangeOf(key, byteSize)) {
+            case SMALL -> small;
+            case MIDDLE -> middle;
+            case LARGE -> large;
+        };
+    }
+
+    /// The shard of a stream for blocks of a size, or null.
+    @Nullable
+    StreamShard find(long key, long byteSize) {
+        return table(key, byteSize).find(key);
+    }
+
+    /// The same, made if there is none.
+    StreamShard open(long key, long byteSize) {
+        StreamTimeline timeline = timeline(key); // before the range is asked for: it may be the first
+        return table(key, byteSize).open(timeline);
+    }
+
+    private StreamTimeline timeline(long key) {
+        synchronized (timelines) {
+            first = first == NONE ? key : first;
+            return timelines.computeIfAbsent(key, StreamTimeline::new);
+        }
+    }
+
+    /// Takes the shards of a stream out.
+    List<StreamShard> remove(long key) {
+        return Stream.of(small, middle, large)
+                .flatMap(table -> Stream.ofNullable(table.remove(key)))
+                .toList();
+    }
+
+    /// Takes the timeline of a stream without shards out, so that a later stream of its key has another.
+    @Nullable
+    StreamTimeline removeTimeline(long key) {
+        synchronized (timelines) {
+            return timelines.remove(key);
+        }
+    }
+
+    /// All that there are now.
+    List<StreamShard> all() {
+        List<StreamShard> all = new ArrayList<>(small.all());
+        all.addAll(middle.all());
+        all.addAll(large.all());
+        return all;
+    }
+}
