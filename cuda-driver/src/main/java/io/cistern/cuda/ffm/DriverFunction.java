@@ -11,6 +11,8 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 /// One function of the loaded library: its address, its calls counted, its results checked.
 ///
@@ -58,10 +60,24 @@ final class DriverFunction {
         static final MethodHandle LLLL = handle("LLLL", Linker.Option.critical(false));
     }
 
+    /// Where the library that was bound first has its functions.
+    private static final Map<DriverCall, MemorySegment> FIRST = new ConcurrentHashMap<>();
+
+    /// Those of a pair. The compiler knows of constants that they live for ever, and looks at nothing before a call,
+    /// as it must for a field (1 to 2 ns a pair). A process hardly ever has two libraries.
+    private static final class Pair {
+        static final MemorySegment ALLOCATE =
+                FIRST.getOrDefault(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, MemorySegment.NULL);
+        static final MemorySegment FREE = FIRST.getOrDefault(DriverCall.MEM_FREE_ASYNC, MemorySegment.NULL);
+    }
+
     private final DriverCall call;
     private final String shape;
     private final MemorySegment address;
     private final CallCounts counts;
+
+    /// Whether the address is that in [Pair].
+    private final boolean inPair;
 
     /// @param address the symbol's address, or `NULL` if the library has no such symbol
     DriverFunction(DriverCall call, String shape, MemorySegment address, CallCounts counts) {
@@ -69,6 +85,9 @@ final class DriverFunction {
         this.shape = shape;
         this.address = address;
         this.counts = counts;
+        MemorySegment first = FIRST.computeIfAbsent(call, _ -> address);
+        this.inPair = (call == DriverCall.MEM_ALLOC_FROM_POOL_ASYNC || call == DriverCall.MEM_FREE_ASYNC)
+                && first.address() == address.address();
     }
 
     @SuppressWarnings("restricted")
@@ -307,7 +326,7 @@ final class DriverFunction {
         assert shape.equals("LL") : this;
         try {
             frame.count(counts, call);
-            return (int) LL.invokeExact(address, a, b);
+            return inPair ? (int) LL.invokeExact(Pair.FREE, a, b) : (int) LL.invokeExact(address, a, b);
         } catch (Throwable e) {
             throw notCalled(e);
         }
@@ -327,7 +346,9 @@ final class DriverFunction {
         assert shape.equals("LLLL") : this;
         try {
             frame.count(counts, call);
-            return (int) LLLL.invokeExact(address, a, b, c, d);
+            return inPair
+                    ? (int) LLLL.invokeExact(Pair.ALLOCATE, a, b, c, d)
+                    : (int) LLLL.invokeExact(address, a, b, c, d);
         } catch (Throwable e) {
             throw notCalled(e);
         }
@@ -372,7 +393,7 @@ final class DriverFunction {
         assert shape.equals("LL") : this;
         try {
             frame.count(counts, call);
-            return (int) Brief.LL.invokeExact(address, a, b);
+            return inPair ? (int) Brief.LL.invokeExact(Pair.FREE, a, b) : (int) Brief.LL.invokeExact(address, a, b);
         } catch (Throwable e) {
             throw notCalled(e);
         }
@@ -382,7 +403,9 @@ final class DriverFunction {
         assert shape.equals("LLLL") : this;
         try {
             frame.count(counts, call);
-            return (int) Brief.LLLL.invokeExact(address, a, b, c, d);
+            return inPair
+                    ? (int) Brief.LLLL.invokeExact(Pair.ALLOCATE, a, b, c, d)
+                    : (int) Brief.LLLL.invokeExact(address, a, b, c, d);
         } catch (Throwable e) {
             throw notCalled(e);
         }
