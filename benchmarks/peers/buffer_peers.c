@@ -10,9 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#ifdef __x86_64__
-#include <emmintrin.h>
-#endif
 
 typedef int (*to_device_fn)(uint64_t target, const void *source, size_t bytes, void *stream);
 typedef int (*to_host_fn)(void *target, uint64_t source, size_t bytes, void *stream);
@@ -71,41 +68,16 @@ int64_t copies_nanos(
     return code ? -code : now() - begin;
 }
 
-// Moves bytes between host memory. mover: 0 memcpy, 1 rep movsb, 2 stores that pass the cache.
-static void move(int32_t mover, char *target, const char *source, size_t bytes) {
-#ifdef __x86_64__
-    if (mover == 1) {
-        __asm__ volatile("rep movsb" : "+D"(target), "+S"(source), "+c"(bytes) : : "memory");
-        return;
-    }
-    if (mover == 2) {
-        for (size_t at = 0; at < bytes; at += 64) {
-            __m128i a = _mm_loadu_si128((const __m128i *)(source + at));
-            __m128i b = _mm_loadu_si128((const __m128i *)(source + at + 16));
-            __m128i c = _mm_loadu_si128((const __m128i *)(source + at + 32));
-            __m128i d = _mm_loadu_si128((const __m128i *)(source + at + 48));
-            _mm_stream_si128((__m128i *)(target + at), a);
-            _mm_stream_si128((__m128i *)(target + at + 16), b);
-            _mm_stream_si128((__m128i *)(target + at + 32), c);
-            _mm_stream_si128((__m128i *)(target + at + 48), d);
-        }
-        _mm_sfence();
-        return;
-    }
-#endif
-    memcpy(target, source, bytes);
-}
-
-// Bytes alone, without the driver; a multiple of 64.
-int64_t moves_nanos(int32_t mover, uint64_t target, uint64_t source, size_t bytes, int64_t count) {
+// Bytes alone, without the driver.
+int64_t moves_nanos(uint64_t target, uint64_t source, size_t bytes, int64_t count) {
     int64_t begin = now();
-    for (int64_t i = 0; i < count; i++) move(mover, (char *)target, (const char *)source, bytes);
+    for (int64_t i = 0; i < count; i++) memcpy((void *)target, (const void *)source, bytes);
     return now() - begin;
 }
 
 // From the host to the device through two pieces of pinned memory in turns.
 int64_t staged_nanos(
-    int32_t mover, int32_t each, uint64_t target, uint64_t source, size_t bytes, uint64_t pinned, size_t piece, void *stream,
+    int32_t each, uint64_t target, uint64_t source, size_t bytes, uint64_t pinned, size_t piece, void *stream,
     int64_t count) {
     static void *events[2];
     int code = 0, turn = 0;
@@ -117,7 +89,7 @@ int64_t staged_nanos(
         for (size_t at = 0; at < bytes && !code; at += piece, turn ^= 1) {
             char *there = (char *)pinned + turn * piece;
             code = event_synchronize(events[turn]);
-            move(mover, there, (const char *)source + at, piece);
+            memcpy(there, (const char *)source + at, piece);
             if (!code) code = to_device(target + at, there, piece, stream);
             if (!code) code = event_record(events[turn], stream);
         }

@@ -6,6 +6,8 @@ module io.cistern.cuda {
     requires static org.jspecify;
 
     exports io.cistern.cuda;
+    exports io.cistern.cuda.host to
+            io.cistern.api;
     exports io.cistern.cuda.kernels;
     exports io.cistern.cuda.nvrtc;
     exports io.cistern.cuda.process to

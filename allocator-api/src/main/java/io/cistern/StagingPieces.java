@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Staging memory that is kept from copy to copy, by device and size.
 ///
-/// A copy takes the piece that came back first, so that the device has most likely done with it. One that the device
-/// still uses goes behind the others; if it uses all of them, another one is pinned: no copy waits for another's.
+/// A copy takes the piece that came back last, which the processor's cache still holds. One that the device still
+/// uses goes behind the others; if it uses all of them, another one is pinned: no copy waits for another's.
 ///
 /// Kept pieces are idle memory of their [PinnedMemory], which gives them back when it is trimmed.
 ///
@@ -24,7 +24,7 @@ final class StagingPieces {
     private final CudaDriver driver;
     private final PinnedMemory pinned;
 
-    /// The first to come back is the first. Guarded by itself.
+    /// The last to come back is the first. Guarded by itself.
     private final Map<Shelf, Deque<StagingPiece>> kept = new HashMap<>();
 
     StagingPieces(CudaDriver driver, PinnedMemory pinned) {
@@ -69,7 +69,7 @@ final class StagingPieces {
             end(piece);
         } else {
             pinned.rests(piece.block);
-            putLast(piece);
+            putFirst(piece);
         }
     }
 
@@ -101,6 +101,10 @@ final class StagingPieces {
         }
     }
 
+    private static Shelf shelfOf(StagingPiece piece) {
+        return new Shelf(piece.device, piece.block.sizeClass);
+    }
+
     private Deque<StagingPiece> on(Shelf shelf) {
         return kept.computeIfAbsent(shelf, _ -> new ArrayDeque<>());
     }
@@ -117,9 +121,15 @@ final class StagingPieces {
         }
     }
 
+    private void putFirst(StagingPiece piece) {
+        synchronized (kept) {
+            on(shelfOf(piece)).addFirst(piece);
+        }
+    }
+
     private void putLast(StagingPiece piece) {
         synchronized (kept) {
-            on(new Shelf(piece.device, piece.block.sizeClass)).addLast(piece);
+            on(shelfOf(piece)).addLast(piece);
         }
     }
 

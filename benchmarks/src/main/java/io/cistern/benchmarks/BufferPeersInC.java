@@ -6,8 +6,8 @@ import java.nio.file.Path;
 /// The loops of `peers/buffer_peers.c`.
 final class BufferPeersInC extends LoopsInC {
     private final MethodHandle copies = bind("copies_nanos", INT, INT, LONG, LONG, LONG, LONG, LONG);
-    private final MethodHandle staged = bind("staged_nanos", INT, INT, LONG, LONG, LONG, LONG, LONG, LONG, LONG);
-    private final MethodHandle moves = bind("moves_nanos", INT, LONG, LONG, LONG, LONG);
+    private final MethodHandle staged = bind("staged_nanos", INT, LONG, LONG, LONG, LONG, LONG, LONG, LONG);
+    private final MethodHandle moves = bind("moves_nanos", LONG, LONG, LONG, LONG);
     private final MethodHandle launches = bind("launches_nanos", LONG, LONG, LONG, INT, LONG, LONG);
 
     BufferPeersInC(Path library, String driver) {
@@ -26,29 +26,8 @@ final class BufferPeersInC extends LoopsInC {
         }
     }
 
-    /// How C moves bytes between host memory.
-    enum Mover {
-        MEMCPY("memcpy", 0),
-        MOVSB("rep movsb", 1),
-        PAST_CACHE("past the cache", 2);
-
-        private final String name;
-        private final int number;
-
-        Mover(String name, int number) {
-            this.name = name;
-            this.number = number;
-        }
-
-        @Override
-        public String toString() {
-            return name;
-        }
-    }
-
     /// Nanoseconds of so many copies to the device through two pieces of pinned memory in turns.
     long staged(
-            Mover mover,
             boolean each,
             long target,
             long source,
@@ -58,17 +37,17 @@ final class BufferPeersInC extends LoopsInC {
             long stream,
             long count) {
         try {
-            return checked((long) staged.invokeExact(
-                    mover.number, each ? 1 : 0, target, source, byteSize, pinned, pieceBytes, stream, count));
+            return checked((long)
+                    staged.invokeExact(each ? 1 : 0, target, source, byteSize, pinned, pieceBytes, stream, count));
         } catch (Throwable e) {
             throw failed(e);
         }
     }
 
-    /// Nanoseconds of moving so many times so many bytes of host memory.
-    long moves(Mover mover, long target, long source, long byteSize, long count) {
+    /// Nanoseconds of so many calls of `memcpy`.
+    long moves(long target, long source, long byteSize, long count) {
         try {
-            return checked((long) moves.invokeExact(mover.number, target, source, byteSize, count));
+            return checked((long) moves.invokeExact(target, source, byteSize, count));
         } catch (Throwable e) {
             throw failed(e);
         }

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
 
 /// Copies between host and device.
 abstract class HostCopyPart extends BufferFixture {
-    /// Around the pieces in which the heap is copied.
-    private static final int[] SIZES = {1, 3, 4096, MIB - 1, MIB, MIB + 1, 3 * MIB + 5};
+    /// Around the pieces in which the heap is copied, and the size up to which `memcpy` moves the bytes.
+    private static final int[] SIZES = {1, 3, 4096, MIB - 1, MIB, MIB + 1, 2 * MIB, 2 * MIB + 1, 3 * MIB + 5};
 
     HostCopyPart(BufferContract suite) {
         super(suite);
@@ -38,6 +38,36 @@ abstract class HostCopyPart extends BufferFixture {
             DeviceBuffer buffer = bufferOf(bytes);
             assertThat(contents(buffer)).as("%s bytes", byteSize).isEqualTo(bytes);
             buffer.close();
+        }
+    }
+
+    /// Each on both sides of 2 MiB.
+    @Test
+    void arraysOfAllTypesGoThereAndBackFromAnyOffset() {
+        for (int elements : new int[] {1001, 3 * MIB + 1}) {
+            thereAndBack(MemorySegment.ofArray(new byte[elements]));
+            thereAndBack(MemorySegment.ofArray(new short[elements]));
+            thereAndBack(MemorySegment.ofArray(new char[elements]));
+            thereAndBack(MemorySegment.ofArray(new int[elements]));
+            thereAndBack(MemorySegment.ofArray(new float[elements]));
+            thereAndBack(MemorySegment.ofArray(new long[elements]));
+            thereAndBack(MemorySegment.ofArray(new double[elements]));
+        }
+    }
+
+    private void thereAndBack(MemorySegment array) {
+        byte[] bytes = random(Math.toIntExact(array.byteSize()));
+        array.copyFrom(MemorySegment.ofArray(bytes));
+        for (int offset : new int[] {0, 1, 13}) {
+            MemorySegment sent = array.asSlice(offset, array.byteSize() - offset - 3);
+            try (DeviceBuffer buffer = DeviceBuffer.allocate(sent.byteSize(), stream)) {
+                buffer.copyFrom(sent);
+                sent.fill((byte) 0);
+                buffer.copyTo(sent);
+            }
+            assertThat(array.mismatch(MemorySegment.ofArray(bytes)))
+                    .as("%s from %d", array, offset)
+                    .isEqualTo(-1);
         }
     }
 
