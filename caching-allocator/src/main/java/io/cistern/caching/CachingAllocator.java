@@ -308,12 +308,16 @@ final class CachingAllocator extends LaneTable
 
     @Override
     public long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
-        return cache(refusal.device()).reclaim(step, refusal, stream);
+        DeviceCache cache = caches.get(refusal.device());
+        return cache == null ? 0 : cache.reclaim(step, refusal, stream);
     }
 
     @Override
     public void failed(DeviceOutOfMemoryException refusal) {
-        cache(refusal.device()).failed(refusal);
+        DeviceCache cache = caches.get(refusal.device());
+        if (cache != null) {
+            cache.failed(refusal);
+        }
     }
 
     /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or
