@@ -148,7 +148,9 @@ final class AsyncDevice {
     void freeFailed(long address, long stream, CudaException failure) {
         if (!failure.result().endsContext()) {
             becomeEventful();
-            refused.add(address, stream, failure);
+            if (!refused.holds(address, stream)) { // a capture may have begun since somebody looked
+                refused.add(address, stream, failure);
+            }
         }
     }
 

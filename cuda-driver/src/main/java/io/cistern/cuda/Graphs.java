@@ -1,6 +1,7 @@
 package io.cistern.cuda;
 
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 /// Graphs: work that is put down once and launched many times, captured from streams or built by hand.
 ///
@@ -84,6 +85,13 @@ public interface Graphs {
 
     /// Whether calls are [sheltered][#shelter] from captures on a device. Asks no driver.
     boolean isSheltered(int device);
+
+    /// Makes a call that a capture on the device would be invalidated by, unless calls are [sheltered][#shelter];
+    /// a shelter that comes meanwhile waits for it, and so does the capture that follows.
+    ///
+    /// @param call must not wait
+    /// @return what the call says, or false if it was not made
+    boolean unlessSheltered(int device, BooleanSupplier call);
 
     /// Makes an empty graph (`cuGraphCreate`).
     long create(int device);

@@ -10,6 +10,7 @@ import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.Graphs;
 import io.cistern.cuda.Streams;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 /// [Graphs] over the model.
 final class SimulatedGraphs implements Graphs {
@@ -143,6 +144,11 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public boolean isSheltered(int device) {
         return machine.captures().isSheltered(device);
+    }
+
+    @Override
+    public boolean unlessSheltered(int device, BooleanSupplier call) {
+        return machine.locked(() -> !isSheltered(device) && call.getAsBoolean());
     }
 
     @Override

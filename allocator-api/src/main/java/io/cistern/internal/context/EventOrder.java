@@ -68,7 +68,12 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     @Override
     public long recordAll(int device) {
-        return driver.graphs().isSheltered(device) ? held.hold() : recordAllNow(device);
+        long[] event = {0};
+        boolean recorded = driver.graphs().unlessSheltered(device, () -> {
+            event[0] = recordAllNow(device);
+            return true;
+        });
+        return recorded ? event[0] : held.hold();
     }
 
     private long recordAllNow(int device) {
@@ -95,7 +100,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     @Override
     public boolean finished(int device, long stream) {
-        return !driver.graphs().isSheltered(device) && driver.streams().isIdle(device, stream);
+        return driver.graphs().unlessSheltered(device, () -> driver.streams().isIdle(device, stream));
     }
 
     @Override

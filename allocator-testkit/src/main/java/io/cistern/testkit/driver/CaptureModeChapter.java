@@ -9,6 +9,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 /// What a capture forbids, to whom, and how calls get on with it.
@@ -213,5 +214,38 @@ abstract class CaptureModeChapter extends GraphFixture {
     void aRelaxedCaptureIsEndedByAnyThread() {
         long stream = captured(CaptureMode.RELAXED);
         inAnotherThread(() -> assertThat(graphOf(stream)).isNotZero());
+    }
+
+    @Test
+    void aShelterWaitsForACallThatMustNotMeetACapture() throws InterruptedException {
+        CountDownLatch called = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        Thread calling = Thread.ofPlatform()
+                .start(() -> graphs.unlessSheltered(DEVICE, () -> {
+                    called.countDown();
+                    awaitQuietly(goOn);
+                    return true;
+                }));
+        called.await();
+        Thread sheltering = Thread.ofPlatform().start(() -> graphs.shelter(DEVICE));
+        sheltering.join(50);
+        assertThat(sheltering.isAlive()).isTrue();
+        goOn.countDown();
+        sheltering.join();
+        calling.join();
+        try {
+            assertThat(graphs.unlessSheltered(DEVICE, () -> true)).isFalse();
+        } finally {
+            graphs.unshelter(DEVICE);
+        }
+        assertThat(graphs.unlessSheltered(DEVICE, () -> true)).isTrue();
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException stopped) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

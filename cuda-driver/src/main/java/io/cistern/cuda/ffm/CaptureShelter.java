@@ -5,6 +5,8 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.BooleanSupplier;
 
 /// Lets calls get on with captures under way. As with the context, a mode of the OS thread is set right before a call
 /// and set back right after it, so that a virtual thread may go on as another OS thread between two calls.
@@ -14,6 +16,9 @@ final class CaptureShelter {
 
     private final DriverFunction exchangeMode;
     private final AtomicIntegerArray devices;
+
+    /// Calls that would invalidate a capture, against shelters that begin.
+    private final ReentrantReadWriteLock beginnings = new ReentrantReadWriteLock();
 
     /// Read for nearly every call, so it stands here and not behind a reference.
     private volatile int all;
@@ -32,8 +37,23 @@ final class CaptureShelter {
     }
 
     void change(int device, int change) {
-        devices.addAndGet(device, change);
-        ALL.addAndGet(this, change);
+        beginnings.writeLock().lock();
+        try {
+            devices.addAndGet(device, change);
+            ALL.addAndGet(this, change);
+        } finally {
+            beginnings.writeLock().unlock();
+        }
+    }
+
+    /// See [io.cistern.cuda.Graphs#unlessSheltered].
+    boolean unlessOn(int device, BooleanSupplier call) {
+        beginnings.readLock().lock();
+        try {
+            return !isOn(device) && call.getAsBoolean();
+        } finally {
+            beginnings.readLock().unlock();
+        }
     }
 
     /// Refuses a call that would invalidate the captures of a device.

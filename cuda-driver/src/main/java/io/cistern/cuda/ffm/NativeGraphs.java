@@ -11,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 /// Graphs and captures.
 final class NativeGraphs implements Graphs {
@@ -192,6 +193,11 @@ final class NativeGraphs implements Graphs {
     @Override
     public boolean isSheltered(int device) {
         return contexts.shelter().isOn(device);
+    }
+
+    @Override
+    public boolean unlessSheltered(int device, BooleanSupplier call) {
+        return contexts.shelter().unlessOn(device, call);
     }
 
     @Override
