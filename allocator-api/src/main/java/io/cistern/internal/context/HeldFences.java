@@ -41,11 +41,13 @@ final class HeldFences {
         if (fence >= 0) {
             return fence;
         }
-        if (driver.graphs().isSheltered(device)) {
-            return events.getOrDefault(fence, 0L);
-        }
-        Long event = events.computeIfPresent(fence, (_, known) -> known != 0 ? known : recordAll.applyAsLong(device));
-        return event == null ? 0 : event;
+        driver.graphs()
+                .unlessSheltered(
+                        device,
+                        () -> events.computeIfPresent(
+                                        fence, (_, known) -> known != 0 ? known : recordAll.applyAsLong(device))
+                                != null);
+        return events.getOrDefault(fence, 0L);
     }
 
     /// Whether a fence has an event, or can have one now.
