@@ -26,7 +26,7 @@ final class AsyncDevice {
     /// Whether there is anything to do beside the driver's calls: a threshold that adapts; from the first of them
     /// on, uses on other streams and frees that were refused; turns. One read in place of one for each.
     ///
-    /// eventful = lasting ∨ inTurns, at rest
+    /// eventful = lasting ∨ inTurns. Changes under the monitor of the turns; never false once something lasts.
     volatile boolean eventful;
 
     private volatile boolean lasting;
@@ -58,8 +58,7 @@ final class AsyncDevice {
         if (!inTurns && isTimeToLook()) {
             callsUntilLook = Turns.CALLS_BETWEEN_LOOKS;
             if (takesTurns && turns.othersCall()) {
-                inTurns = true;
-                eventful = true;
+                takeTurns(true);
             }
         }
         long pool = poolFor(byteSize, stream);
@@ -85,17 +84,25 @@ final class AsyncDevice {
 
     private void endTurn() {
         if (turns.end()) {
-            inTurns = false;
-            eventful = false;
-            if (lasting) { // read after, so that what became so meanwhile is seen
-                eventful = true;
-            }
+            takeTurns(false);
         }
     }
 
+    private void takeTurns(boolean taken) {
+        synchronized (turns) {
+            inTurns = taken;
+            eventful = lasting || taken;
+        }
+    }
+
+    /// A free that saw this false would not wait for other streams.
     private void becomeEventful() {
-        lasting = true;
-        eventful = true;
+        if (!lasting) {
+            synchronized (turns) {
+                eventful = true; // first, since others read the second to know of both
+                lasting = true;
+            }
+        }
     }
 
     /// The pool for an allocation on a stream, whose order with what is rare is seen to.
