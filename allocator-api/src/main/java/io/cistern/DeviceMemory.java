@@ -27,6 +27,7 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     private final PinnedMemory pinned;
     private final PageableCopies pageableCopies;
+    private final boolean copiesArraysDirectly;
     private final ForeignMemory foreign;
     private final Map<String, ArenaSizes> arenaSizes = new ConcurrentHashMap<>();
     private final PressureNotices notices;
@@ -35,6 +36,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         super(builder);
         pinned = new PinnedMemory(driver());
         pageableCopies = new PageableCopies(driver(), builder.reportPageableCopies);
+        copiesArraysDirectly = builder.copyArraysDirectly;
         foreign = new ForeignMemory(allocator -> open(ForeignMemory.NAME, allocator));
         notices = new PressureNotices(driver(), router);
     }
@@ -136,6 +138,11 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
 
     PageableCopies pageableCopies() {
         return pageableCopies;
+    }
+
+    /// Whether the driver is given arrays as they are.
+    boolean copiesArraysDirectly() {
+        return copiesArraysDirectly;
     }
 
     ForeignMemory foreign() {

@@ -10,8 +10,13 @@ import java.util.Objects;
 /// Copies between host memory and a buffer.
 ///
 /// Native memory goes to the driver as it is. What is on the heap can't be reached by the GPU: it goes through pinned
-/// memory in pieces ([StagedCopy]).
+/// memory in pieces ([StagedCopy]), or to the device through the driver's own
+/// ([DeviceMemoryBuilder#copyArraysDirectly]).
 final class HostCopies {
+    /// Larger arrays are staged in any case: that is faster than the driver's own way from here on, and no
+    /// safepoint waits for more than 8 MiB.
+    private static final long DIRECT_BELOW_BYTES = 8 << 20;
+
     private HostCopies() {}
 
     static void toDevice(DeviceBuffer target, MemorySegment source, long stream, CopyMode mode) {
@@ -23,14 +28,23 @@ final class HostCopies {
         if (source.isNative()) {
             target.memory().pageableCopies().sees(target.device(), source, mode);
             driver.copies().toDevice(target.device(), address, source, byteSize, stream);
-            if (mode == CopyMode.BLOCKING) {
-                driver.streams().synchronize(target.device(), stream);
-            }
         } else {
             requireNotCaptured(target, stream);
-            try (StagedCopy copy = new StagedCopy(target.memory(), target.device(), stream, byteSize)) {
-                copy.toDevice(address, source, mode);
+            if (!target.memory().copiesArraysDirectly() || byteSize >= DIRECT_BELOW_BYTES) {
+                stagedToDevice(target, address, source, stream, mode);
+                return;
             }
+            driver.copies().arrayToDevice(target.device(), address, source, stream);
+        }
+        if (mode == CopyMode.BLOCKING) {
+            driver.streams().synchronize(target.device(), stream);
+        }
+    }
+
+    private static void stagedToDevice(
+            DeviceBuffer target, long address, MemorySegment source, long stream, CopyMode mode) {
+        try (StagedCopy copy = new StagedCopy(target.memory(), target.device(), stream, source.byteSize())) {
+            copy.toDevice(address, source, mode);
         }
     }
 

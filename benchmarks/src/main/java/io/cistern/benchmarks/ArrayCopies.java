@@ -3,6 +3,7 @@ package io.cistern.benchmarks;
 import io.cistern.CopyMode;
 import io.cistern.CudaStream;
 import io.cistern.DeviceBuffer;
+import io.cistern.DeviceMemory;
 import io.cistern.PinnedBuffer;
 import io.cistern.benchmarks.WaysInTurns.Work;
 import io.cistern.cuda.host.Memcpy;
@@ -11,8 +12,8 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
 /// Copies between an array and a device beside the driver's own copy of pageable memory in C: those of buffers; to the
-/// device also the driver called with the array itself, and what buffers do done in C. Also the bytes alone, without a
-/// driver. The constants of `StagedCopy` come from here.
+/// device also those that the driver reads itself (`cistern.copies.direct`), and what buffers do done in C. Also the
+/// bytes alone, without a driver. The constants of `StagedCopy` come from here.
 ///
 /// Copies follow each other ("stream"), or each is waited for ("each").
 ///
@@ -34,14 +35,13 @@ public final class ArrayCopies {
 
     private final OpenMemory open = new OpenMemory("async");
     private final CudaStream stream = CudaStream.open(open.memory(), 0);
+    private final DeviceMemory direct =
+            DeviceMemory.builder(open.driver()).copyArraysDirectly(true).open();
     private final BufferPeersInC inC;
-    private final ArrayWithDriver withDriver;
     private final int rounds;
 
     private ArrayCopies(Path library, int rounds) {
-        String driver = System.getProperty("cistern.cuda.library", "libcuda.so.1");
-        inC = new BufferPeersInC(library, driver);
-        withDriver = new ArrayWithDriver(driver);
+        inC = new BufferPeersInC(library, System.getProperty("cistern.cuda.library", "libcuda.so.1"));
         this.rounds = rounds;
     }
 
@@ -60,6 +60,7 @@ public final class ArrayCopies {
             measurement.toArray(byteSize, ROUNDS_OF_LARGE);
         }
         measurement.stream.close();
+        measurement.direct.close();
         measurement.open.close();
     }
 
@@ -86,7 +87,7 @@ public final class ArrayCopies {
                     new WaysInTurns(open, rounds, "array to device, " + (each ? "each" : "stream"), byteSize);
             ways.add("C", n -> inC.copies(0, each, copied.address, copied.pageable, byteSize, handle, n));
             ways.add("buffers", Work.of(stream, () -> copied.device.copyFrom(copied.array, handle, mode)));
-            ways.add("the array itself", Work.of(stream, () -> arrayItself(copied, each)));
+            ways.add("buffers, direct", Work.of(stream, () -> copied.direct.copyFrom(copied.array, handle, mode)));
             if (byteSize >= PIECE_BYTES) {
                 ways.add(
                         "C, 2 pieces of 256 KiB",
@@ -94,13 +95,6 @@ public final class ArrayCopies {
                                 each, copied.address, copied.pageable, byteSize, pieces, PIECE_BYTES, handle, n));
             }
             ways.compare(countOf(byteSize));
-        }
-    }
-
-    private void arrayItself(Copied copied, boolean each) {
-        withDriver.toDevice(copied.address, copied.array, stream);
-        if (each) {
-            stream.synchronize();
         }
     }
 
@@ -117,9 +111,10 @@ public final class ArrayCopies {
         return Math.max(1, 64L * MIB / byteSize);
     }
 
-    /// An array, as much pageable memory, and a buffer.
+    /// An array, as much pageable memory, and a buffer: once more for direct copies.
     private final class Copied implements AutoCloseable {
         final DeviceBuffer device;
+        final DeviceBuffer direct;
         final long address;
         final long pageable;
         final MemorySegment array;
@@ -128,6 +123,7 @@ public final class ArrayCopies {
         Copied(int byteSize) {
             device = DeviceBuffer.allocate(byteSize, stream);
             address = device.address();
+            direct = DeviceBuffer.ofForeign(ArrayCopies.this.direct, address, byteSize, 0, stream.handle());
             pageable = arena.allocate(byteSize, 64).fill((byte) 1).address();
             array = MemorySegment.ofArray(new byte[byteSize]);
         }
@@ -136,6 +132,7 @@ public final class ArrayCopies {
         public void close() {
             stream.synchronize();
             arena.close();
+            direct.close();
             device.close();
         }
     }

@@ -11,6 +11,17 @@ public interface Copies {
     /// Copies from the host to a device (`cuMemcpyHtoDAsync_v2`).
     void toDevice(int device, long target, MemorySegment source, long byteSize, long stream);
 
+    /// Copies an array to a device: the driver reads it where it is (`cuMemcpyHtoDAsync_v2` in a critical call), and is
+    /// done with it on return.
+    ///
+    /// **No safepoint begins meanwhile.** The driver may wait for the stream, for memory that it stages in, or for
+    /// another thread's call. If any of that waits for Java code (a host function, a word that a kernel polls and a
+    /// thread sets), a garbage collection in between stops that code, and the program stands still for good. For
+    /// programs in which no device waits for Java code.
+    ///
+    /// @param array on the heap; not changed by others until the call returns
+    void arrayToDevice(int device, long target, MemorySegment array, long stream);
+
     /// Copies from a device to the host (`cuMemcpyDtoHAsync_v2`). Memory of a pool on the host is no source: kernels
     /// and the host itself read that where it is.
     void toHost(int device, MemorySegment target, long source, long byteSize, long stream);

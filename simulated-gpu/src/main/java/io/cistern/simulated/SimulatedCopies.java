@@ -42,11 +42,29 @@ final class SimulatedCopies implements Copies {
                 });
                 return;
             }
-            CaptureTable.refuseCaptured(queue);
-            machine.use(call, queue, target, byteSize);
-            StagedBytes staged = StagedBytes.of(source, byteSize);
-            enqueue(machine, queue, linkNanos(byteSize), () -> staged.writeTo(view, target));
+            stage(call, queue, view, target, source, byteSize);
         });
+    }
+
+    @Override
+    public void arrayToDevice(int device, long target, MemorySegment array, long stream) {
+        DriverCall call = DriverCall.MEMCPY_HTOD_ASYNC;
+        long byteSize = array.byteSize();
+        machine.run(call, device, () -> describe(device, target, 0, byteSize, stream), () -> {
+            StreamQueue queue = machine.streams().find(call, device, stream);
+            if (byteSize > 0) {
+                machine.checkRange(call, queue, target, byteSize, true);
+                stage(call, queue, machine.view(call, device), target, array, byteSize);
+            }
+        });
+    }
+
+    private void stage(
+            DriverCall call, StreamQueue queue, DeviceView view, long target, MemorySegment source, long byteSize) {
+        CaptureTable.refuseCaptured(queue);
+        machine.use(call, queue, target, byteSize);
+        StagedBytes staged = StagedBytes.of(source, byteSize);
+        enqueue(machine, queue, linkNanos(byteSize), () -> staged.writeTo(view, target));
     }
 
     @Override

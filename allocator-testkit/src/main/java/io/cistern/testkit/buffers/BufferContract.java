@@ -43,6 +43,13 @@ public abstract class BufferContract {
     }
 
     @Nested
+    final class DirectCopyTests extends DirectCopyPart {
+        DirectCopyTests() {
+            super(BufferContract.this);
+        }
+    }
+
+    @Nested
     final class DeviceCopyTests extends DeviceCopyPart {
         DeviceCopyTests() {
             super(BufferContract.this);

@@ -60,6 +60,20 @@ final class DriverFunction {
         static final MethodHandle LLLL = handle("LLLL", Linker.Option.critical(false));
     }
 
+    /// See [io.cistern.cuda.Copies#arrayToDevice].
+    @SuppressWarnings("restricted")
+    private static final class WithArray {
+        static final MethodHandle LLLL = Linker.nativeLinker()
+                .downcallHandle(
+                        FunctionDescriptor.of(
+                                ValueLayout.JAVA_INT,
+                                ValueLayout.JAVA_LONG,
+                                ValueLayout.ADDRESS,
+                                ValueLayout.JAVA_LONG,
+                                ValueLayout.JAVA_LONG),
+                        Linker.Option.critical(true));
+    }
+
     /// Where the library that was bound first has its functions.
     private static final Map<DriverCall, MemorySegment> FIRST = new ConcurrentHashMap<>();
 
@@ -406,6 +420,18 @@ final class DriverFunction {
             return inPair
                     ? (int) Brief.LLLL.invokeExact(Pair.ALLOCATE, a, b, c, d)
                     : (int) Brief.LLLL.invokeExact(address, a, b, c, d);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    /// A call that no safepoint interrupts.
+    ///
+    /// @param array on the heap, where it stays until the function returns
+    int callWithArray(long a, MemorySegment array, long c, long d) {
+        assert shape.equals("LLLL") : this;
+        try {
+            return counted((int) WithArray.LLLL.invokeExact(address, a, array, c, d));
         } catch (Throwable e) {
             throw notCalled(e);
         }

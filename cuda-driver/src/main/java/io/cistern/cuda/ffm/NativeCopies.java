@@ -45,6 +45,18 @@ final class NativeCopies implements Copies {
     }
 
     @Override
+    public void arrayToDevice(int device, long target, MemorySegment array, long stream) {
+        long byteSize = array.byteSize();
+        if (byteSize == 0) {
+            return;
+        }
+        try (Frame _ = contexts.enter(toDevice, device)) {
+            int code = toDevice.callWithArray(target, array, byteSize, stream);
+            toDevice.check(code, "device, target, byteSize, stream", device, target, byteSize, stream);
+        }
+    }
+
+    @Override
     public void toHost(int device, MemorySegment target, long source, long byteSize, long stream) {
         copy(toHost, device, HostMemory.address(target, byteSize), source, byteSize, stream);
     }

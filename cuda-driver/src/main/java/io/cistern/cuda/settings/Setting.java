@@ -67,6 +67,13 @@ public enum Setting {
             "`true`, `false`",
             "`false`",
             "whether non-blocking copies are reported whose host memory is not pinned"),
+    /// How arrays get to a device.
+    COPIES_DIRECT(
+            "cistern.copies.direct",
+            "`true`, `false`",
+            "`false`",
+            "whether the driver reads arrays of less than 8 MiB where they are: faster, but only for programs in which"
+                    + " no GPU waits for Java code (docs/buffers.md)"),
     /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
     /// The run-time compiler's library.

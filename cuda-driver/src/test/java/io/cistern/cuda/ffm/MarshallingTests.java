@@ -220,6 +220,10 @@ final class MarshallingTests extends OverFakeLibrary {
                     "cuMemcpyHtoDAsync_v2(7f1234567800, 0x%x, 40, 500000007)".formatted(host.address()),
                     "cuMemcpyDtoHAsync_v2(0x%x, 7f1234567800, 20, 500000007)".formatted(host.address()));
         }
+        MemorySegment array = MemorySegment.ofArray(new byte[] {0, 1, 2, 3, 4});
+        copies.arrayToDevice(0, ADDRESS, array.asSlice(1, 3), STREAM);
+        copies.arrayToDevice(0, ADDRESS, array.asSlice(0, 0), STREAM);
+        assertCalls("cuMemcpyHtoDAsync_v2(7f1234567800, bytes 010203, 500000007)");
         copies.onDevice(0, ADDRESS, ADDRESS + 16, SIZE, STREAM);
         copies.betweenDevices(0, ADDRESS, 1, ADDRESS + 16, SIZE, STREAM);
         copies.rows(0, ADDRESS, 100, ADDRESS + 16, 200, 64, 9, STREAM);
