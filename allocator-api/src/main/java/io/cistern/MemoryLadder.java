@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.Reclaims;
@@ -101,8 +102,9 @@ final class MemoryLadder {
             return address;
         }
         if (!climb.last.isByLimit()) {
-            refusing.reclaims().ifPresent(own -> own.failed(climb.last));
+            refusing.reclaims().ifPresent(climb::tellFailed);
         }
+        climb.thrown.forEach(climb.last::addSuppressed);
         throw climb.last.with(reports.report(refusing, stream, climb.last, climb.tried));
     }
 
@@ -114,6 +116,9 @@ final class MemoryLadder {
         private final long stream;
         private final List<TriedStep> tried;
         private DeviceOutOfMemoryException last;
+
+        /// By the allocator when it was asked to give back.
+        private final List<RuntimeException> thrown = new ArrayList<>();
 
         /// Whether what is tried is tried again.
         private boolean waits;
@@ -247,7 +252,27 @@ final class MemoryLadder {
 
         private long giveBackOwn(LadderStep step) {
             Reclaims own = route.reclaims().orElse(null);
-            return own != null ? own.reclaim(step, last, stream) : trim(step == LadderStep.SYNCHRONIZE, true);
+            return own != null ? reclaim(own, step) : trim(step == LadderStep.SYNCHRONIZE, true);
+        }
+
+        private long reclaim(Reclaims own, LadderStep step) {
+            try {
+                return own.reclaim(step, last, stream);
+            } catch (RuntimeException broken) {
+                if (broken instanceof CudaException failure && failure.result().endsContext()) {
+                    throw broken;
+                }
+                thrown.add(broken);
+                return 0;
+            }
+        }
+
+        void tellFailed(Reclaims own) {
+            try {
+                own.failed(last);
+            } catch (RuntimeException broken) {
+                thrown.add(broken);
+            }
         }
 
         private long giveBackOthers() {

@@ -9,6 +9,10 @@ import io.cistern.LadderStep;
 ///
 /// The framework trims allocators that can't do this, which gives back more than a request needs.
 ///
+/// **Failures.** What a method throws counts as nothing given: the other steps are taken, and the caller finds it
+/// among the suppressed ones of the [DeviceOutOfMemoryException], if it comes to that. Only a
+/// [io.cistern.cuda.CudaException] after which the context is dead reaches the caller instead.
+///
 /// **Threads.** Any.
 public interface Reclaims {
     /// Gives back idle memory to the driver, or makes it free for the stream, as far as a request needs it. Asked

@@ -9,11 +9,12 @@ import java.util.function.ToLongFunction;
 /// Keeps the release thresholds of one device's pools where they should be, each by a rule of its own:
 /// [AdaptiveThreshold].
 ///
-/// Every call of the allocator counts down. At 0 the thread reads the clock, and if 50 µs for each pool have passed
-/// since the last look, it [looks][WatchedPool#look]. The countdown begins at as many calls as lately took 50 µs, at
-/// most 31, large blocks counting more. So looks take less than 1 % of the time, the clock 1 ns a call, and a program
-/// that calls once in a while is looked at with every call. The driver acts on thresholds at the program's next
-/// synchronisation.
+/// Every call of the allocator [counts down][ClockCountdown], large blocks more. At 0 the thread reads the clock, and
+/// if 50 µs for each pool have passed since the last look, it [looks][WatchedPool#look]. The countdown begins at as
+/// many calls as lately took the thread 50 µs, at most 31. So looks take less than 1 % of the time, the clock 1 ns a
+/// call, and a program that calls once in a while is looked at with every call. With any number of threads a look that
+/// is due comes at the latest with the 31st call of the first thread that makes so many. The driver acts on
+/// thresholds at the program's next synchronisation.
 ///
 /// Between calls nothing happens: there is no thread that could do it. A program that falls silent keeps what
 /// was held at its last look, until it trims or somebody reads its figures ([#lookIfSilent]). `trim` with any number
@@ -21,12 +22,9 @@ import java.util.function.ToLongFunction;
 /// with [Long#MAX_VALUE]. A service whose pauses were all too long to hold memory over needs none: what it wants has
 /// then no window, and goes back with the synchronisation after its use.
 ///
-/// **Threads.** Any thread may call. The countdown is a plain field: a decrement that is lost puts a look off.
+/// **Threads.** Any thread may call; what each call writes is the thread's own.
 final class AdaptiveRelease {
     private static final long NANOS_BETWEEN_LOOKS = 50_000;
-
-    /// Odd, so that looks come at allocations and at frees where a program makes one after the other.
-    private static final int MOST_CALLS = 31;
 
     /// A pool grows by 32 MiB: a block counts once more for each, so that what moves a threshold is seen soon.
     private static final int PAGE_BITS = 25;
@@ -37,18 +35,17 @@ final class AdaptiveRelease {
     /// Replaced when a pool is opened.
     private volatile WatchedPool[] pools = {};
 
-    private int callsLeft;
+    private final ClockCountdown countdown;
+
+    // Plain, and soon only read.
     private long largestFreedBytes;
 
-    // Used by the one that looks.
-    private int callsPlanned = 1;
-    private long countedNanos;
     private volatile long lookNanos;
 
     AdaptiveRelease(CudaDriver driver) {
         this.driver = driver;
         lookNanos = driver.nanoTime();
-        countedNanos = lookNanos;
+        countdown = new ClockCountdown(NANOS_BETWEEN_LOOKS, lookNanos);
     }
 
     /// Adds a pool that keeps all until now.
@@ -60,10 +57,17 @@ final class AdaptiveRelease {
 
     /// Call with every allocation.
     void called(long byteSize) {
-        callsLeft -= 1 + (int) (byteSize >>> PAGE_BITS);
-        if (callsLeft < 0) {
-            lookUnlessLooking();
+        if (countdown.isDue(1 + (byteSize >>> PAGE_BITS))) {
+            long nanos = driver.nanoTime();
+            countdown.read(nanos);
+            if (isTime(nanos)) {
+                lookUnlessLooking();
+            }
         }
+    }
+
+    private boolean isTime(long nanos) {
+        return nanos - lookNanos >= NANOS_BETWEEN_LOOKS * pools.length;
     }
 
     /// Call with every free.
@@ -79,24 +83,14 @@ final class AdaptiveRelease {
             return;
         }
         try {
-            callsLeft = MOST_CALLS; // Others need not try meanwhile.
-            lookIfTime();
+            long nanos = driver.nanoTime(); // again, since another thread may have looked meanwhile
+            if (isTime(nanos)) {
+                look(nanos);
+            }
         } catch (CudaException ignored) {
             // What is wrong with the driver, the call that follows will say; its threshold stays.
         } finally {
             looking.set(false);
-        }
-    }
-
-    private void lookIfTime() {
-        long nanos = driver.nanoTime();
-        long passed = nanos - countedNanos;
-        countedNanos = nanos;
-        long nanosPerCall = Math.max(1, passed / callsPlanned);
-        callsPlanned = Math.clamp(NANOS_BETWEEN_LOOKS / nanosPerCall, 1, MOST_CALLS) | 1;
-        callsLeft = callsPlanned - 1;
-        if (nanos - lookNanos >= NANOS_BETWEEN_LOOKS * pools.length) {
-            look(nanos);
         }
     }
 

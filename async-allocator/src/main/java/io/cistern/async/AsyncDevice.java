@@ -127,19 +127,20 @@ final class AsyncDevice {
         }
     }
 
-    /// The stream may be captured by now, and what was not allocated in the capture can't be freed in it.
     private void freeLater(long address, long stream) {
-        if (!refused.holds(address, stream)) {
-            freeNow(address, stream);
+        boolean turn = beginTurn();
+        try {
+            refused.free(address, stream);
+        } finally {
+            if (turn) {
+                endTurn();
+            }
         }
     }
 
     private void freeNow(long address, long stream) {
         refused.freeAgainOn(stream);
-        boolean turn = inTurns;
-        if (turn) {
-            turns.begin();
-        }
+        boolean turn = beginTurn();
         try {
             memory.free(device, address, stream);
         } catch (CudaException failure) {
@@ -151,13 +152,20 @@ final class AsyncDevice {
         }
     }
 
+    /// Returns whether turns are taken.
+    private boolean beginTurn() {
+        boolean taken = inTurns;
+        if (taken) {
+            turns.begin();
+        }
+        return taken;
+    }
+
     /// Keeps a free that the driver refused for another try.
     void freeFailed(long address, long stream, CudaException failure) {
         if (!failure.result().endsContext()) {
             becomeEventful();
-            if (!refused.holds(address, stream)) { // a capture may have begun since somebody looked
-                refused.add(address, stream, failure);
-            }
+            refused.add(address, stream, failure);
         }
     }
 

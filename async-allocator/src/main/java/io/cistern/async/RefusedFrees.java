@@ -11,9 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /// Frees on one device that the driver refused, or would refuse since their stream is captured. Each is tried again
-/// where that keeps the order of the streams: with
-/// the next call on its own stream while that lives, or when all work of the device has finished; then any stream
-/// will do.
+/// where that keeps the order of the streams: with the next call on its own stream while that lives, or when all work
+/// of the device has finished; then any stream will do.
 ///
 /// An address that the driver does not know is not kept: to try it again would be to free whatever is put there
 /// next.
@@ -39,7 +38,34 @@ final class RefusedFrees {
         this.device = device;
     }
 
-    synchronized void add(long address, long stream, CudaException failure) {
+    /// Frees a block on a stream that another thread may begin to capture at any time, and in a capture it can't be
+    /// freed. So the begin of one waits; beside others it may have begun, and ended, when the driver refuses.
+    void free(long address, long stream) {
+        boolean beside = false;
+        try {
+            beside = !graphs.unlessSheltered(device, () -> freed(address, stream));
+            if (beside && !holds(address, stream)) {
+                pools.free(device, address, stream);
+            }
+        } catch (CudaException failure) {
+            if (beside && failure.result() == CudaResult.INVALID_VALUE) {
+                keep(address, stream);
+            } else {
+                add(address, stream, failure);
+            }
+        }
+    }
+
+    private boolean freed(long address, long stream) {
+        pools.free(device, address, stream);
+        return true;
+    }
+
+    /// Keeps a free that the driver refused, if another try may help.
+    void add(long address, long stream, CudaException failure) {
+        if (failure.result().endsContext() || holds(address, stream)) {
+            return;
+        }
         LOG.log(Level.WARNING, "a free did not succeed: {0}", failure.getMessage());
         if (worthAnotherTry(failure)) {
             keep(address, stream);
@@ -49,7 +75,7 @@ final class RefusedFrees {
     /// Keeps a free of memory that is no graph's until the capture of its stream has ended.
     ///
     /// @return whether there is one
-    synchronized boolean holds(long address, long stream) {
+    private boolean holds(long address, long stream) {
         boolean captured = isCaptured(stream);
         if (captured) {
             keep(address, stream);
@@ -57,14 +83,19 @@ final class RefusedFrees {
         return captured;
     }
 
-    private void keep(long address, long stream) {
+    private synchronized void keep(long address, long stream) {
         // On another thread that handle would be another stream.
         frees.add(new Refused(address, stream == Streams.PER_THREAD_DEFAULT ? NONE : stream));
         any = true;
     }
 
+    /// Also true for the legacy default stream beside a captured one that waits for it, which a call would spoil.
     private boolean isCaptured(long stream) {
-        return graphs.isSheltered(device) && graphs.captureStatus(device, stream) != CaptureStatus.NONE;
+        try {
+            return graphs.captureStatus(device, stream) != CaptureStatus.NONE;
+        } catch (CudaException untold) {
+            return untold.result() == CudaResult.STREAM_CAPTURE_IMPLICIT;
+        }
     }
 
     /// Call before another call on a stream.
@@ -75,7 +106,7 @@ final class RefusedFrees {
     }
 
     private synchronized void retryOn(long stream) {
-        if (!isCaptured(stream)) {
+        if (frees.stream().anyMatch(refused -> refused.stream == stream) && !isCaptured(stream)) {
             frees.removeIf(refused -> refused.stream == stream && done(refused, stream));
         }
         any = !frees.isEmpty();

@@ -16,6 +16,7 @@ import static org.mockito.Mockito.verifyNoMoreInteractions;
 import static org.mockito.Mockito.when;
 
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -39,12 +40,14 @@ class AsyncAllocatorTest {
     private final CudaDriver driver = mock(CudaDriver.class);
     private final MemoryPools pools = mock(MemoryPools.class);
     private final Devices devices = mock(Devices.class);
+    private final Graphs graphs = mock(Graphs.class);
     private final StreamOrder order = mock(StreamOrder.class);
     private AsyncAllocator async;
 
     @BeforeEach
     void open() {
-        when(driver.graphs()).thenReturn(mock(Graphs.class));
+        when(driver.graphs()).thenReturn(graphs);
+        when(graphs.captureStatus(anyInt(), anyLong())).thenReturn(CaptureStatus.NONE);
         when(driver.pools()).thenReturn(pools);
         when(driver.devices()).thenReturn(devices);
         when(pools.create(any())).thenReturn(POOL);

@@ -11,22 +11,27 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
+import java.util.SplittableRandom;
+import org.jspecify.annotations.Nullable;
 
 /// A simulated H200 on which programs run for a study: what its driver calls cost is what was measured, kernels
 /// take as long as a program says, and nothing depends on the machine that simulates.
 ///
-/// Each program has an allocator of its own, as each process would have. Over virtual time, what all of them
-/// hold and use is added up; looking takes no time.
+/// Each program has a device memory of its own, as each process would have: allocators of one device memory give back
+/// what is idle for each other. Over virtual time, what all of them hold and use is added up; looking takes no time.
 final class StudiedGpu implements AutoCloseable {
     static final int DEVICE = 0;
 
     /// Fills are the kernels here: a byte a microsecond.
     private static final double KERNEL_BYTES_PER_NANO = 1e-3;
 
+    /// What a look of `adaptive` takes.
+    private static final long DELAY_NANOS = 300;
+
     private static final long LONGEST_KERNEL_NANOS = 1_000_000_000;
 
     private final SimulatedGpu gpu;
-    private final DeviceMemory memory;
+    private final Catalog catalog;
     private final String spec;
     private final List<StudiedProgram> programs = new ArrayList<>();
     private final long kernelBlock;
@@ -34,6 +39,8 @@ final class StudiedGpu implements AutoCloseable {
     /// What the pools hold is missing from it: their allocators are not asked, since that may let some of it go.
     private final long freeAtFirst;
 
+    private @Nullable SplittableRandom delays;
+    private int callsADelay;
     private long lookedNanos;
     private final long begunNanos;
     private long heldBytes;
@@ -46,10 +53,16 @@ final class StudiedGpu implements AutoCloseable {
     /// @param spec the allocator of each program
     /// @param capacityBytes the memory of the device
     StudiedGpu(String spec, long capacityBytes) {
+        this(spec, capacityBytes, List.of());
+    }
+
+    /// @param free calls that take no time
+    StudiedGpu(String spec, long capacityBytes, List<DriverCall> free) {
         this.spec = spec;
         CallCosts h200 = CallCosts.h200();
         Map<DriverCall, CallCosts.Cost> calls = new EnumMap<>(h200.calls());
         calls.remove(DriverCall.MEM_GET_INFO); // Looking takes no time.
+        free.forEach(calls::remove);
         gpu = SimulatedGpu.builder()
                 .devices(1)
                 .capacityBytes(capacityBytes)
@@ -64,7 +77,7 @@ final class StudiedGpu implements AutoCloseable {
         List<AllocatorProvider> providers = ServiceLoader.load(AllocatorProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();
-        memory = DeviceMemory.open(gpu, Catalog.of(providers, List.of()));
+        catalog = Catalog.of(providers, List.of());
         kernelBlock = gpu.memory().allocate(DEVICE, (long) (LONGEST_KERNEL_NANOS * KERNEL_BYTES_PER_NANO));
         freeAtFirst = gpu.memory().freeBytes(DEVICE);
         lookedNanos = gpu.virtualNanos();
@@ -73,13 +86,9 @@ final class StudiedGpu implements AutoCloseable {
 
     /// Starts a program.
     StudiedProgram program() {
-        StudiedProgram program = new StudiedProgram(this, memory.open(spec));
+        StudiedProgram program = new StudiedProgram(this, DeviceMemory.open(gpu, catalog), spec);
         programs.add(program);
         return program;
-    }
-
-    DeviceMemory memory() {
-        return memory;
     }
 
     SimulatedGpu gpu() {
@@ -90,6 +99,19 @@ final class StudiedGpu implements AutoCloseable {
     void kernel(long nanos, long stream) {
         long byteSize = Math.max(1, (long) (Math.min(nanos, LONGEST_KERNEL_NANOS) * KERNEL_BYTES_PER_NANO));
         gpu.copies().fillBytes(DEVICE, kernelBlock, (byte) 0, byteSize, stream);
+    }
+
+    /// Has programs lose some time before one of so many calls.
+    void delay(SplittableRandom drawn, int oneIn) {
+        delays = drawn;
+        callsADelay = oneIn;
+    }
+
+    /// Call before each allocation and each free.
+    void called() {
+        if (delays != null && delays.nextInt(callsADelay) == 0) {
+            gpu.passTime(DELAY_NANOS);
+        }
     }
 
     /// Adds up what was held and used since the last look: what that found, for the time since then.
@@ -123,7 +145,6 @@ final class StudiedGpu implements AutoCloseable {
     @Override
     public void close() {
         programs.forEach(StudiedProgram::close);
-        memory.close();
         gpu.close();
     }
 

@@ -1,12 +1,14 @@
 package io.cistern.benchmarks.thresholds;
 
 import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
 import java.util.Deque;
 
 /// What a studied program does: allocate, give the stream kernels, free, wait, pause.
 final class StudiedProgram {
     private final StudiedGpu on;
+    private final DeviceMemory memory;
     private final Allocator allocator;
     private final long stream;
     private long liveBytes;
@@ -19,9 +21,10 @@ final class StudiedProgram {
     /// A live block.
     record Block(long address, long byteSize) {}
 
-    StudiedProgram(StudiedGpu on, Allocator allocator) {
+    StudiedProgram(StudiedGpu on, DeviceMemory memory, String spec) {
         this.on = on;
-        this.allocator = allocator;
+        this.memory = memory;
+        this.allocator = memory.open(spec);
         stream = on.gpu().streams().create(StudiedGpu.DEVICE);
     }
 
@@ -43,7 +46,7 @@ final class StudiedProgram {
     }
 
     void end(long ended) {
-        on.memory().streamClosing(StudiedGpu.DEVICE, ended);
+        memory.streamClosing(StudiedGpu.DEVICE, ended);
         on.gpu().streams().destroy(StudiedGpu.DEVICE, ended);
     }
 
@@ -58,6 +61,7 @@ final class StudiedProgram {
     ///
     /// @throws DeviceOutOfMemoryException counted as refused
     Block allocate(long byteSize, long onStream) {
+        on.called();
         try {
             long address = allocator.allocate(byteSize, StudiedGpu.DEVICE, onStream);
             liveBytes += byteSize;
@@ -76,7 +80,8 @@ final class StudiedProgram {
     }
 
     void free(Block block, long onStream) {
-        on.memory().free(block.address(), onStream);
+        on.called();
+        memory.free(block.address(), onStream);
         liveBytes -= block.byteSize();
         on.look();
     }
@@ -123,5 +128,6 @@ final class StudiedProgram {
 
     void close() {
         allocator.close();
+        memory.close();
     }
 }

@@ -1,0 +1,99 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.Reclaims;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// An allocator that throws when it is asked to give back idle memory.
+final class ReclaimFailureTests {
+    private static final RuntimeException BROKEN = new IllegalStateException("in a test");
+
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
+    private RuntimeException thrown = BROKEN;
+    private boolean hasMemory;
+    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(new BrokenProvider()), List.of()));
+
+    @AfterEach
+    void close() {
+        memory.close();
+        gpu.close();
+    }
+
+    private final class BrokenProvider implements AllocatorProvider {
+        @Override
+        public int spiVersion() {
+            return SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "broken";
+        }
+
+        @Override
+        public DeviceAllocator open(AllocatorContext context) {
+            return new BrokenAllocator();
+        }
+    }
+
+    private final class BrokenAllocator implements DeviceAllocator, Reclaims {
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            if (hasMemory) {
+                return 256;
+            }
+            throw new DeviceOutOfMemoryException(byteSize, device, "");
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
+
+        @Override
+        public long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+            throw thrown;
+        }
+
+        @Override
+        public void failed(DeviceOutOfMemoryException refusal) {
+            throw thrown;
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    @Test
+    void theCallerGetsTheRefusalAndFindsWhatWasThrown() {
+        assertThatThrownBy(() -> memory.allocate(100, 0, 0))
+                .isInstanceOf(DeviceOutOfMemoryException.class)
+                .satisfies(refusal -> assertThat(refusal.getSuppressed()).containsOnly(BROKEN));
+    }
+
+    @Test
+    void theStepsBehindAreTakenAllTheSame() {
+        memory.onMemoryPressure(LadderStep.SPILL, (_, byteSize) -> {
+            hasMemory = true;
+            return byteSize;
+        });
+        long block = memory.allocate(100, 0, 0);
+        memory.free(block, 0);
+    }
+
+    @Test
+    void theEndOfTheContextIsTold() {
+        thrown = new CudaException(DriverCall.CONTEXT_SYNCHRONIZE, CudaResult.ILLEGAL_ADDRESS.code(), "in a test");
+        assertThatThrownBy(() -> memory.allocate(100, 0, 0)).isSameAs(thrown);
+    }
+}
