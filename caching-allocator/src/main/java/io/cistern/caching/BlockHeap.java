@@ -149,7 +149,7 @@ final class BlockHeap {
     void findIdle(IdlePages idle) {
         gaps.forEachFree(Sizes.SLOT, block -> {
             if (blocks.region[block] instanceof PageArena arena) {
-                idle.addAll(arena, blocks.address[block], blocks.end(block));
+                idle.addAll(arena, blocks.address[block], blocks.end(block), gaps.bytesAround(block));
             }
         });
     }

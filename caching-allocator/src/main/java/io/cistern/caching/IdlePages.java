@@ -10,6 +10,10 @@ import java.util.Objects;
 ///
 /// Guarded by the lock of the [PageTable].
 final class IdlePages {
+    private static final Comparator<Page> LEAST_WANTED = Comparator.<Page>comparingLong(page -> -page.byteSize)
+            .thenComparingInt(page -> -page.seenGapDoublings)
+            .thenComparingLong(page -> page.seenFreedAt);
+
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
     private List<StreamShard> shards = List.of();
@@ -91,8 +95,9 @@ final class IdlePages {
         page.takenIn = number;
     }
 
-    /// All idle pages, the largest first; among equals those that have been idle for longest: they are the least
-    /// likely to be wanted where they are. Some may have been [taken][#has].
+    /// All idle pages, the largest first; among equals those in the largest gaps, by doublings, since requests go to
+    /// the smallest; and then those that have been idle for longest: they are the least likely to be wanted where they
+    /// are. Some may have been [taken][#has].
     List<Page> bySize() {
         if (!sorted) {
             sorted = true;
@@ -102,18 +107,21 @@ final class IdlePages {
                     shard.findIdle(this);
                 }
             }
-            pages.sort(
-                    Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.seenFreedAt));
+            pages.sort(LEAST_WANTED);
         }
         return pages;
     }
 
     /// Called back by a shard: one of its free blocks.
-    void addAll(PageArena arena, long from, long to) {
+    ///
+    /// @param gapBytes of the gap that it lies in
+    void addAll(PageArena arena, long from, long to, long gapBytes) {
+        int gapDoublings = Long.SIZE - Long.numberOfLeadingZeros(gapBytes);
         for (long at = arena.slotStart(from); at < to; ) {
             Mapping mapping = Objects.requireNonNull(arena.mappingAt(at));
             if (mapping.address >= from && mapping.end() <= to && has(mapping.page)) {
                 mapping.page.seenFreedAt = mapping.freedAt;
+                mapping.page.seenGapDoublings = gapDoublings;
                 pages.add(mapping.page);
             }
             at = mapping.end();
