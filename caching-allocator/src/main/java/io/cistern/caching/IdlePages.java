@@ -37,12 +37,17 @@ final class IdlePages {
         smallReservedBytes = 0;
         for (StreamShard shard : shards) {
             shard.lookedAt();
-            StreamTimeline giver = shard.timeline;
-            giver.newestTakeable = order.mayTake(taker.timeline, giver)
-                    ? order.newestTakeable(taker.timeline, giver)
-                    : StreamTimeline.FORBIDDEN;
+            lookAt(shard.timeline, taker.timeline);
             liveBytes += shard.liveBytes();
             smallReservedBytes += shard.small ? shard.reservedBytes() : 0;
+        }
+    }
+
+    private void lookAt(StreamTimeline giver, StreamTimeline taker) {
+        if (giver.seenIn != number) {
+            giver.seenIn = number;
+            giver.newestTakeable =
+                    order.mayTake(taker, giver) ? order.newestTakeable(taker, giver) : StreamTimeline.FORBIDDEN;
         }
     }
 

@@ -94,12 +94,12 @@ final class PageTable {
 
     private void moves(Page page, Mapping to) {
         DeviceCounters counters = pages.reserved().counters;
-        counters.count(CacheEvent.PAGE_TAKEN);
+        counters.countAlone(CacheEvent.PAGE_TAKEN);
         if (page.home.arena.shard.timeline != to.arena.shard.timeline) {
-            counters.count(CacheEvent.STEAL);
+            counters.countAlone(CacheEvent.STEAL);
         }
         if (page.add(to)) {
-            counters.count(CacheEvent.PAGE_ALIASED);
+            counters.countAlone(CacheEvent.PAGE_ALIASED);
         }
         pages.reserved().announceMoved(page.home.address, to.address, page.byteSize);
     }

@@ -54,6 +54,8 @@ final class WindowFill {
 
     private final List<Mapping> stuck = new ArrayList<>();
     private long planned;
+    /// Of pages that are new, or at home in other shards.
+    private long cameBytes;
     /// Where the search among the idle pages goes on.
     private int next;
     /// Where pages end.
@@ -107,13 +109,18 @@ final class WindowFill {
     private boolean comeHome(long address) {
         Mapping mapping = Objects.requireNonNull(window.arena().mappingAt(address));
         Mapping home = mapping.page.home;
-        if (!idle.has(mapping.page) || !home.arena.shard.lend(home)) {
+        if (!idle.has(mapping.page) || !home.arena.shard.lend(home, shard)) {
             return false;
         }
         idle.taken(mapping.page);
         returning.add(mapping);
         noteForeign(mapping.page);
+        noteComing(home);
         return true;
+    }
+
+    private void noteComing(Mapping home) {
+        cameBytes += home.arena.shard == shard ? 0 : home.page.byteSize;
     }
 
     private void planHole(long from, long holeEnd) {
@@ -146,6 +153,7 @@ final class WindowFill {
             return buy(at, cut);
         }
         purchases.moved(page.byteSize, noteForeign(page));
+        noteComing(page.home);
         return new Piece(at, page.byteSize, page);
     }
 
@@ -155,6 +163,7 @@ final class WindowFill {
 
     private Piece buy(long at, long size) {
         planned += size;
+        cameBytes += size;
         purchases.bought(size);
         return new Piece(at, size, null);
     }
@@ -183,7 +192,12 @@ final class WindowFill {
             return false;
         }
         idle.taken(page);
-        return page.home.arena.shard.lend(page.home);
+        return page.home.arena.shard.lend(page.home, shard);
+    }
+
+    /// Whether all pages are there and of this stream: then the steps that are left make no driver calls.
+    boolean isThere() {
+        return pieces.isEmpty() && foreign.isEmpty();
     }
 
     /// Steps 2 and 3.
@@ -269,10 +283,10 @@ final class WindowFill {
     void undo() {
         table.lock();
         try {
-            returning.forEach(mapping -> mapping.page.home.arena.shard.takeBack(mapping.page.home));
+            returning.forEach(mapping -> takeBack(mapping.page.home));
             for (Piece piece : pieces) {
                 if (piece.taken != null) {
-                    piece.taken.home.arena.shard.takeBack(piece.taken.home);
+                    takeBack(piece.taken.home);
                 }
             }
             shard.abandon(window, stuck);
@@ -280,6 +294,10 @@ final class WindowFill {
         } finally {
             table.unlock();
         }
+    }
+
+    private void takeBack(Mapping home) {
+        home.arena.shard.takeBack(home, shard);
     }
 
     private long publish(long byteSize) {
@@ -294,7 +312,7 @@ final class WindowFill {
             if (planned > 0) {
                 table.pages.reserved().counters.count(CacheEvent.DEVICE_ALLOC);
             }
-            return shard.fillAndAllocate(window, made, end, byteSize);
+            return shard.fillAndAllocate(window, made, cameBytes, end, byteSize);
         } finally {
             table.unlock();
         }
