@@ -87,7 +87,7 @@ final class IdlePages {
     /// Whether a page is idle, may be had, and was not taken in this look.
     boolean has(Page page) {
         Mapping home = page.home;
-        StreamShard shard = home.arena.shard;
+        StreamShard shard = home.shard;
         return home.idle
                 && page.takenIn != number
                 && page.pins.isEmpty()

@@ -99,7 +99,7 @@ final class WindowFill {
 
     /// Returns whether a page comes from another stream.
     private boolean noteForeign(Page page) {
-        boolean isForeign = page.home.arena.shard.timeline != shard.timeline;
+        boolean isForeign = page.home.shard.timeline != shard.timeline;
         if (isForeign) {
             foreign.add(page);
         }
@@ -109,7 +109,7 @@ final class WindowFill {
     private boolean comeHome(long address) {
         Mapping mapping = Objects.requireNonNull(window.arena().mappingAt(address));
         Mapping home = mapping.page.home;
-        if (!idle.has(mapping.page) || !home.arena.shard.lend(home, shard)) {
+        if (!idle.has(mapping.page) || !home.shard.lend(home, shard)) {
             return false;
         }
         idle.taken(mapping.page);
@@ -120,7 +120,7 @@ final class WindowFill {
     }
 
     private void noteComing(Mapping home) {
-        cameBytes += home.arena.shard == shard ? 0 : home.page.byteSize;
+        cameBytes += home.shard == shard ? 0 : home.page.byteSize;
     }
 
     private void planHole(long from, long holeEnd) {
@@ -192,7 +192,7 @@ final class WindowFill {
             return false;
         }
         idle.taken(page);
-        return page.home.arena.shard.lend(page.home, shard);
+        return page.home.shard.lend(page.home, shard);
     }
 
     /// Whether all pages are there and of this stream: then the steps that are left make no driver calls.
@@ -228,7 +228,7 @@ final class WindowFill {
     }
 
     private void precede(CrossStreamOrder order, Page page) {
-        order.precede(shard.timeline, page.home.arena.shard.timeline, page.home.freedAt);
+        order.precede(shard.timeline, page.home.shard.timeline, page.home.freedAt);
     }
 
     private void map() {
@@ -297,7 +297,7 @@ final class WindowFill {
     }
 
     private void takeBack(Mapping home) {
-        home.arena.shard.takeBack(home, shard);
+        home.shard.takeBack(home, shard);
     }
 
     private long publish(long byteSize) {
