@@ -3,7 +3,7 @@ package io.cistern.caching;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicLong;
 
 /// What one device's cache counts beside its shards: [events][CacheEvent], peaks over all shards, and what shards
 /// that are gone had counted. **Threads.** Any.
@@ -11,8 +11,7 @@ final class DeviceCounters {
     /// Blocks of this size and more are oversize.
     final long oversizeBytes;
 
-    /// By ordinal.
-    private final AtomicLongArray events = new AtomicLongArray(CacheEvent.values().length);
+    private final Map<CacheEvent, AtomicLong> events = new EnumMap<>(CacheEvent.class);
     private final Map<CacheStat, SharedPeak> all = new EnumMap<>(CacheStat.class);
     private final Map<CacheStat, SharedPeak> small = new EnumMap<>(CacheStat.class);
     private final Map<CacheStat, SharedPeak> large = new EnumMap<>(CacheStat.class);
@@ -24,6 +23,9 @@ final class DeviceCounters {
     /// @param oversizeBytes blocks of this size and more are oversize
     DeviceCounters(long oversizeBytes) {
         this.oversizeBytes = oversizeBytes;
+        for (CacheEvent event : CacheEvent.values()) {
+            events.put(event, new AtomicLong());
+        }
         for (CacheStat stat : CacheStat.values()) {
             all.put(stat, new SharedPeak());
             small.put(stat, new SharedPeak(peak(stat)));
@@ -40,17 +42,21 @@ final class DeviceCounters {
     }
 
     void count(CacheEvent event) {
-        events.incrementAndGet(event.ordinal());
+        of(event).incrementAndGet();
     }
 
     /// The same for one who holds a lock that all hold who count the event.
     void countAlone(CacheEvent event) {
-        int at = event.ordinal();
-        events.setRelease(at, events.getPlain(at) + 1);
+        AtomicLong counter = of(event);
+        counter.setRelease(counter.getPlain() + 1);
+    }
+
+    private AtomicLong of(CacheEvent event) {
+        return Objects.requireNonNull(events.get(event));
     }
 
     long counted(CacheEvent event) {
-        return events.get(event.ordinal());
+        return of(event).get();
     }
 
     /// What the gauges of small or large shards lease from.

@@ -100,9 +100,9 @@ final class IdlePages {
         page.takenIn = number;
     }
 
-    /// All idle pages, the largest first; among equals those in the largest gaps, by doublings, since requests go to
-    /// the smallest; and then those that have been idle for longest: they are the least likely to be wanted where they
-    /// are. Some may have been [taken][#has].
+    /// All idle pages, the largest first; among equals those in the largest gaps, by doublings, since requests go
+    /// to the smallest; and then those that have been idle for longest. Those are the least likely to be wanted
+    /// where they are. Some may have been [taken][#has].
     List<Page> bySize() {
         if (!sorted) {
             sorted = true;
