@@ -22,6 +22,8 @@ final class BlockHeap {
     private final List<Region> regions = new ArrayList<>();
     private final Cutting cutting;
     private final ShardCounters counters;
+    /// What was searched for in vain last, if nothing became free since; or 0.
+    private long missedBytes;
 
     BlockHeap(Cutting cutting, MissClock clock, ShardCounters counters) {
         this.cutting = cutting;
@@ -43,6 +45,7 @@ final class BlockHeap {
     long allocate(long byteSize) {
         int block = gaps.bestFit(byteSize);
         if (block == Blocks.NONE || cutting.wastes(blocks.byteSize[block], byteSize)) {
+            missedBytes = byteSize;
             return 0;
         }
         return handOut(block, byteSize);
@@ -93,6 +96,7 @@ final class BlockHeap {
 
     /// Makes a block free, one with the free blocks beside it.
     void makeFree(int block) {
+        missedBytes = 0;
         gaps.add(block, Blocks.FREE);
     }
 
@@ -112,7 +116,7 @@ final class BlockHeap {
     /// Searches once more, and claims a window if that fails, the last one being gone. Under the shard's driver lock.
     @Nullable
     Room findOrClaimWindow(long byteSize, @Nullable IdlePages idle) {
-        long address = allocate(byteSize);
+        long address = byteSize == missedBytes ? 0 : allocate(byteSize);
         if (address != 0) {
             return new Found(address);
         }
@@ -142,6 +146,7 @@ final class BlockHeap {
 
     /// Makes the blocks of a window what they were.
     void abandon(Window window) {
+        missedBytes = 0;
         window.forEach(gaps::add);
     }
 
@@ -149,7 +154,7 @@ final class BlockHeap {
     void findIdle(IdlePages idle) {
         gaps.forEachFree(Sizes.SLOT, block -> {
             if (blocks.region[block] instanceof PageArena arena) {
-                idle.addAll(arena, blocks.address[block], blocks.end(block));
+                idle.addAll(arena, blocks.address[block], blocks.end(block), gaps.bytesAround(block));
             }
         });
     }

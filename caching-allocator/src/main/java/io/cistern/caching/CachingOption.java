@@ -56,7 +56,7 @@ public final class CachingOption<T> extends SpecOption<T> {
     public static final CachingOption<Double> SLACK = new CachingOption<>(
             "slack",
             "a fraction from 0 to 1",
-            "0.05; 0 with `fit=tight`",
+            "0.08; 0 with `fit=tight`",
             "how much more than the peak of live bytes may be reserved so that fewer pages need to move, as a share of"
                     + " that peak",
             FRACTION);

@@ -40,10 +40,14 @@ final class CrossStreamOrder {
     }
 
     /// Asks the driver what has passed, where only that counts. Before a look, which makes no driver calls.
-    synchronized void poll() {
+    void poll() {
         if (reuse == PageReuse.PASSED) {
-            List.copyOf(withFences).forEach(this::poll);
+            pollAll();
         }
+    }
+
+    private synchronized void pollAll() {
+        List.copyOf(withFences).forEach(this::poll);
     }
 
     /// The newest frees that the policy lets another stream have. Mostly without the monitor: a stream that is

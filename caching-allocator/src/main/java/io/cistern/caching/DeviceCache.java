@@ -94,9 +94,6 @@ final class DeviceCache {
 
     /// Allocates from the shard of a stream and of such sizes, past all lanes.
     long allocate(StreamShard shard, long byteSize) {
-        if (byteSize > Sizes.LARGEST) {
-            throw new DeviceOutOfMemoryException(byteSize, device, "more than any device has");
-        }
         long address = find(shard, byteSize);
         return address != 0 ? address : allocateAfterMiss(shard, byteSize);
     }
@@ -237,7 +234,11 @@ final class DeviceCache {
         }
     }
 
-    private long allocateAfterMiss(StreamShard shard, long asked) {
+    /// The same where no free block fits.
+    long allocateAfterMiss(StreamShard shard, long asked) {
+        if (asked > Sizes.LARGEST) {
+            throw new DeviceOutOfMemoryException(asked, device, "more than any device has");
+        }
         long size = rounded(asked);
         shard.missed();
         exchange.pagesAreMissing();

@@ -45,6 +45,12 @@ final class DeviceCounters {
         of(event).incrementAndGet();
     }
 
+    /// The same for one who holds a lock that all hold who count the event.
+    void countAlone(CacheEvent event) {
+        AtomicLong counter = of(event);
+        counter.setRelease(counter.getPlain() + 1);
+    }
+
     private AtomicLong of(CacheEvent event) {
         return Objects.requireNonNull(events.get(event));
     }

@@ -54,18 +54,25 @@ final class IdleMarks {
         if (!kept || !(blocks.region[free] instanceof PageArena arena)) {
             return;
         }
-        long now = clock.now();
         long start = blocks.address[free];
         long end = blocks.end(free);
+        if (end - start < arena.slotBytes) { // no page is as small
+            return;
+        }
+        long now = clock.now();
+        boolean any = false;
         for (long at = from; at < to; ) {
             Mapping home = arena.homeAt(at);
             if (home.address >= start && home.end() <= end) {
                 home.idle = true;
                 home.idleBlock = free;
                 home.freedAt = now;
-                arena.shard.timeline.newestIdle = now;
+                any = true;
             }
             at = home.end();
+        }
+        if (any) {
+            arena.shard.timeline.newestIdle = now;
         }
     }
 
@@ -75,7 +82,7 @@ final class IdleMarks {
             return;
         }
         kept = ++takings < UNASKED;
-        if (blocks.region[free] instanceof PageArena arena) {
+        if (blocks.region[free] instanceof PageArena arena && blocks.byteSize[free] >= arena.slotBytes) {
             for (long at = blocks.address[free]; at < to; ) {
                 Mapping home = arena.homeAt(at);
                 home.idle = false;

@@ -10,6 +10,10 @@ import java.util.Objects;
 ///
 /// Guarded by the lock of the [PageTable].
 final class IdlePages {
+    private static final Comparator<Page> LEAST_WANTED = Comparator.<Page>comparingLong(page -> -page.byteSize)
+            .thenComparingInt(page -> -page.seenGapDoublings)
+            .thenComparingLong(page -> page.seenFreedAt);
+
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
     private List<StreamShard> shards = List.of();
@@ -33,12 +37,17 @@ final class IdlePages {
         smallReservedBytes = 0;
         for (StreamShard shard : shards) {
             shard.lookedAt();
-            StreamTimeline giver = shard.timeline;
-            giver.newestTakeable = order.mayTake(taker.timeline, giver)
-                    ? order.newestTakeable(taker.timeline, giver)
-                    : StreamTimeline.FORBIDDEN;
+            lookAt(shard.timeline, taker.timeline);
             liveBytes += shard.liveBytes();
             smallReservedBytes += shard.small ? shard.reservedBytes() : 0;
+        }
+    }
+
+    private void lookAt(StreamTimeline giver, StreamTimeline taker) {
+        if (giver.seenIn != number) {
+            giver.seenIn = number;
+            giver.newestTakeable =
+                    order.mayTake(taker, giver) ? order.newestTakeable(taker, giver) : StreamTimeline.FORBIDDEN;
         }
     }
 
@@ -78,7 +87,7 @@ final class IdlePages {
     /// Whether a page is idle, may be had, and was not taken in this look.
     boolean has(Page page) {
         Mapping home = page.home;
-        StreamShard shard = home.arena.shard;
+        StreamShard shard = home.shard;
         return home.idle
                 && page.takenIn != number
                 && page.pins.isEmpty()
@@ -91,8 +100,9 @@ final class IdlePages {
         page.takenIn = number;
     }
 
-    /// All idle pages, the largest first; among equals those that have been idle for longest: they are the least
-    /// likely to be wanted where they are. Some may have been [taken][#has].
+    /// All idle pages, the largest first; among equals those in the largest gaps, by doublings, since requests go
+    /// to the smallest; and then those that have been idle for longest. Those are the least likely to be wanted
+    /// where they are. Some may have been [taken][#has].
     List<Page> bySize() {
         if (!sorted) {
             sorted = true;
@@ -102,18 +112,21 @@ final class IdlePages {
                     shard.findIdle(this);
                 }
             }
-            pages.sort(
-                    Comparator.<Page>comparingLong(page -> -page.byteSize).thenComparingLong(page -> page.seenFreedAt));
+            pages.sort(LEAST_WANTED);
         }
         return pages;
     }
 
     /// Called back by a shard: one of its free blocks.
-    void addAll(PageArena arena, long from, long to) {
+    ///
+    /// @param gapBytes of the gap that it lies in
+    void addAll(PageArena arena, long from, long to, long gapBytes) {
+        int gapDoublings = Long.SIZE - Long.numberOfLeadingZeros(gapBytes);
         for (long at = arena.slotStart(from); at < to; ) {
             Mapping mapping = Objects.requireNonNull(arena.mappingAt(at));
             if (mapping.address >= from && mapping.end() <= to && has(mapping.page)) {
                 mapping.page.seenFreedAt = mapping.freedAt;
+                mapping.page.seenGapDoublings = gapDoublings;
                 pages.add(mapping.page);
             }
             at = mapping.end();

@@ -212,8 +212,9 @@ final class LaneExchange {
             lane.leave();
         }
         shard.depot.empty(lane.batch);
+        boolean mayFit = shard.small && lane.batch.count > 0;
         cache.freeAll(lane.batch);
-        return cache.allocate(shard, byteSize);
+        return mayFit ? cache.allocate(shard, byteSize) : cache.allocateAfterMiss(shard, byteSize);
     }
 
     /// Frees for the owner of a lane.

@@ -4,6 +4,7 @@ package io.cistern.caching;
 final class Mapping {
     final Page page;
     final PageArena arena;
+    final StreamShard shard;
     final long address;
     private final long end;
     /// The arena's block for exactly these addresses, while they are [Blocks#LENT] or [Blocks#SPENT].
@@ -21,6 +22,7 @@ final class Mapping {
     Mapping(Page page, PageArena arena, long address) {
         this.page = page;
         this.arena = arena;
+        this.shard = arena.shard;
         this.address = address;
         this.end = address + page.byteSize;
     }

@@ -47,8 +47,9 @@ final class Page {
     boolean hasMemory = true;
     boolean isMapped = true;
 
-    /// What [Mapping#freedAt] was when the [look][IdlePages] under way came across it.
+    /// What [Mapping#freedAt] was when the [look][IdlePages] under way came across it, and the size of its gap.
     long seenFreedAt;
+    int seenGapDoublings;
     /// The last [look][IdlePages] that took it.
     long takenIn;
     /// The last search that came across it lent, and at what address.

@@ -100,6 +100,9 @@ final class PageGrowth implements Growth {
     }
 
     private void mark(List<StreamTimeline> tooNew, Step planned) {
+        if (tooNew.isEmpty()) {
+            return;
+        }
         try {
             order.mark(tooNew);
         } catch (RuntimeException | Error failure) {
@@ -153,7 +156,7 @@ final class PageGrowth implements Growth {
     private Step plan(StreamShard shard, Window window, long byteSize, WindowFill.Way way) {
         WindowFill fill = new WindowFill(table, idle, purchases, shard, window, byteSize, way);
         if (fill.plan()) {
-            return new Plan(fill);
+            return fill.isThere() ? new Block(fill.fill(order, byteSize)) : new Plan(fill);
         }
         fill.undo();
         return new Changed();

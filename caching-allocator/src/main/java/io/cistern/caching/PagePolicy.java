@@ -16,8 +16,9 @@ record PagePolicy(
     /// 512 MiB cost three times as much to create and map as 2 MiB do.
     static final long LARGEST_BYTES = 512L << 20;
 
-    /// A twentieth of the peak settles every trace we have within three passes.
-    static final double USUAL_SLACK = 0.05;
+    /// The geometric mean over five recorded programs is 1.0285 times what they request with it, 1.027 with 0.05; but
+    /// vit_streams then searches for pages a third more often. With 0.09 it is 1.030.
+    static final double USUAL_SLACK = 0.08;
 
     static final PagePolicy USUAL = new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, USUAL_SLACK, false);
 

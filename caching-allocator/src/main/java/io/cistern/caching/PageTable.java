@@ -94,12 +94,12 @@ final class PageTable {
 
     private void moves(Page page, Mapping to) {
         DeviceCounters counters = pages.reserved().counters;
-        counters.count(CacheEvent.PAGE_TAKEN);
-        if (page.home.arena.shard.timeline != to.arena.shard.timeline) {
-            counters.count(CacheEvent.STEAL);
+        counters.countAlone(CacheEvent.PAGE_TAKEN);
+        if (page.home.shard.timeline != to.shard.timeline) {
+            counters.countAlone(CacheEvent.STEAL);
         }
         if (page.add(to)) {
-            counters.count(CacheEvent.PAGE_ALIASED);
+            counters.countAlone(CacheEvent.PAGE_ALIASED);
         }
         pages.reserved().announceMoved(page.home.address, to.address, page.byteSize);
     }
@@ -151,7 +151,7 @@ final class PageTable {
         lock.lock();
         try {
             all.remove(page);
-            page.home.arena.shard.erase(page.home);
+            page.home.shard.erase(page.home);
         } finally {
             lock.unlock();
         }
@@ -163,9 +163,9 @@ final class PageTable {
         try {
             List<Mapping> lent =
                     page.mappings.stream().filter(mapping -> !mapping.isHome()).toList();
-            boolean free = lent.stream().noneMatch(mapping -> mapping.arena.shard.isClaimed(mapping));
+            boolean free = lent.stream().noneMatch(mapping -> mapping.shard.isClaimed(mapping));
             if (free) {
-                lent.forEach(mapping -> mapping.arena.shard.claim(mapping));
+                lent.forEach(mapping -> mapping.shard.claim(mapping));
             }
             return free ? lent : null;
         } finally {
@@ -200,7 +200,7 @@ final class PageTable {
         try {
             mapping.page.mappings.remove(mapping);
             stuck.remove(mapping);
-            mapping.arena.shard.unmapped(mapping);
+            mapping.shard.unmapped(mapping);
         } finally {
             lock.unlock();
         }
@@ -210,7 +210,7 @@ final class PageTable {
         lock.lock();
         try {
             for (Mapping mapping : claimed) {
-                mapping.arena.shard.unclaim(mapping, stuck.contains(mapping) ? Blocks.SPENT : Blocks.LENT);
+                mapping.shard.unclaim(mapping, stuck.contains(mapping) ? Blocks.SPENT : Blocks.LENT);
             }
         } finally {
             lock.unlock();
@@ -227,7 +227,7 @@ final class PageTable {
         try {
             for (Page page : all) {
                 for (Mapping mapping : page.mappings) {
-                    if (mapping.arena.shard == shard && !mapping.isHome() && !shard.isClaimed(mapping)) {
+                    if (mapping.shard == shard && !mapping.isHome() && !shard.isClaimed(mapping)) {
                         shard.claim(mapping);
                         lent.add(mapping);
                     }
@@ -268,7 +268,7 @@ final class PageTable {
         lock.lock();
         try {
             all.remove(page);
-            mapping.arena.shard.unmapped(mapping);
+            mapping.shard.unmapped(mapping);
         } finally {
             lock.unlock();
         }
@@ -317,7 +317,7 @@ final class PageTable {
         lock.lock();
         try {
             List<Page> claimed = all.stream()
-                    .filter(page -> page.home.arena.shard == shard && !stuck.contains(page.home) && which.test(page))
+                    .filter(page -> page.home.shard == shard && !stuck.contains(page.home) && which.test(page))
                     .toList();
             claimed.forEach(page -> page.pins.add(Page.Pin.CHANGING));
             return claimed;
@@ -413,7 +413,7 @@ final class PageTable {
                             mapping.address);
                 }
                 Invariant.check(
-                        page.home.arena.shard.isMarkedRightly(page.home),
+                        page.home.shard.isMarkedRightly(page.home),
                         "a page in a free block is idle",
                         page.home.address);
                 bytes += stuck.contains(page.home) ? page.byteSize : 0;

@@ -28,9 +28,9 @@ final class Purchases {
     /// A 128th of the peak. With a 64th, vit_streams reserves 1 % more.
     private static final int SMALL_SHARE_SHIFT = 7;
 
-    /// With a half of the slack, llama_generate reserves 1 % more; with a fifth, it makes driver calls again in its
-    /// third and fourth pass.
-    private static final double SMALL_SLACK = 0.3;
+    /// Of the peak. With 0.025, llama_generate reserves 1 % more; with 0.01, it makes driver calls again in its third
+    /// and fourth pass.
+    private static final double MOST_SMALL_SLACK = 0.015;
 
     /// An eighth. With a half, vit_streams reserves 1 % more; with a 32nd, gnn_sample makes a fifth more calls.
     private static final int MUCH_SHIFT = 3;
@@ -64,7 +64,7 @@ final class Purchases {
 
     /// Whether a page of a size may be bought for small blocks instead of moving one.
     boolean fitsSmallSlack(long reservedBytes, long byteSize) {
-        return reservedBytes + byteSize <= peakBytes + (long) (peakBytes * slack * SMALL_SLACK);
+        return reservedBytes + byteSize <= peakBytes + (long) (peakBytes * Math.min(slack, MOST_SMALL_SLACK));
     }
 
     /// Whether a page of a size may be bought instead of moving others; if so, it is paid for.

@@ -45,17 +45,18 @@ abstract sealed class ShardPages permits ShardReturns {
     /// Publishes a window whose pages are there, and takes a block from it.
     ///
     /// @param entered the mappings that were made for it
+    /// @param cameBytes of its pages that were at home elsewhere, or are new
     /// @param end where its pages end
     /// @return the block's address
-    long fillAndAllocate(Window window, List<Mapping> entered, long end, long byteSize) {
+    long fillAndAllocate(Window window, List<Mapping> entered, long cameBytes, long end, long byteSize) {
         lock.lock();
         try {
-            long came = window.lentBytes();
             for (Mapping mapping : entered) {
                 mapping.arena.enter(mapping);
-                came += mapping.page.byteSize;
             }
-            counters.came(came);
+            if (cameBytes > 0) {
+                counters.came(cameBytes);
+            }
             return heap.fillAndAllocate(window, end, byteSize);
         } finally {
             lock.unlock();
@@ -113,12 +114,13 @@ abstract sealed class ShardPages permits ShardReturns {
 
     /// Takes a page that is at home here out of the free blocks.
     ///
+    /// @param taker where it will be at home
     /// @return whether it is still idle
-    boolean lend(Mapping home) {
+    boolean lend(Mapping home, ShardPages taker) {
         lock.lock();
         try {
             boolean lent = heap.lend(home);
-            if (lent) {
+            if (lent && taker != this) {
                 counters.went(home.page.byteSize);
             }
             return lent;
@@ -128,10 +130,12 @@ abstract sealed class ShardPages permits ShardReturns {
     }
 
     /// A page that was [lent][#lend] stays after all.
-    void takeBack(Mapping home) {
+    void takeBack(Mapping home, ShardPages taker) {
         lock.lock();
         try {
-            counters.came(home.page.byteSize);
+            if (taker != this) {
+                counters.came(home.page.byteSize);
+            }
             heap.returned(home);
         } finally {
             lock.unlock();

@@ -101,7 +101,7 @@ final class SleepingPages {
         page.isMapped = false;
         sleeper.isWhole = false;
         sleeper.hasGone = true;
-        page.home.arena.shard.fellAsleep(page.byteSize);
+        page.home.shard.fellAsleep(page.byteSize);
         pages.reserved().announceReleased(sleeper.address(), page.byteSize);
         pages.release(page.handle, page.byteSize);
         page.hasMemory = false;
@@ -203,7 +203,7 @@ final class SleepingPages {
     private void awaken(Sleeper sleeper) {
         Page page = sleeper.page;
         if (sleeper.hasGone) {
-            page.home.arena.shard.woke(page.byteSize);
+            page.home.shard.woke(page.byteSize);
             pages.reserved().announceAcquired(sleeper.address(), page.byteSize);
         }
         pages.mapped(page.home);

@@ -38,6 +38,8 @@ final class StreamTimeline {
     /// What the [look][IdlePages] under way may take of it, by the time of the free: -1 for nothing yet,
     /// [#FORBIDDEN] for nothing ever. Guarded by the lock of the [PageTable].
     long newestTakeable = FORBIDDEN;
+    /// The number of that look.
+    long seenIn;
 
     /// When a page of it became idle last. Guarded by the short locks of its shards; read in a look without them.
     long newestIdle = -1;

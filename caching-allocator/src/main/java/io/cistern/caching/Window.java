@@ -96,15 +96,6 @@ final class Window implements BlockHeap.Room {
         return ends[i];
     }
 
-    /// Bytes of its lent blocks.
-    long lentBytes() {
-        long bytes = 0;
-        for (int i = 0; i < count; i++) {
-            bytes += states[i] == Blocks.LENT ? end(i) - start(i) : 0;
-        }
-        return bytes;
-    }
-
     byte state(int i) {
         return states[i];
     }

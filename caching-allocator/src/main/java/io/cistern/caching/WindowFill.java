@@ -54,6 +54,8 @@ final class WindowFill {
 
     private final List<Mapping> stuck = new ArrayList<>();
     private long planned;
+    /// Of pages that are new, or at home in other shards.
+    private long cameBytes;
     /// Where the search among the idle pages goes on.
     private int next;
     /// Where pages end.
@@ -97,7 +99,7 @@ final class WindowFill {
 
     /// Returns whether a page comes from another stream.
     private boolean noteForeign(Page page) {
-        boolean isForeign = page.home.arena.shard.timeline != shard.timeline;
+        boolean isForeign = page.home.shard.timeline != shard.timeline;
         if (isForeign) {
             foreign.add(page);
         }
@@ -107,13 +109,18 @@ final class WindowFill {
     private boolean comeHome(long address) {
         Mapping mapping = Objects.requireNonNull(window.arena().mappingAt(address));
         Mapping home = mapping.page.home;
-        if (!idle.has(mapping.page) || !home.arena.shard.lend(home)) {
+        if (!idle.has(mapping.page) || !home.shard.lend(home, shard)) {
             return false;
         }
         idle.taken(mapping.page);
         returning.add(mapping);
         noteForeign(mapping.page);
+        noteComing(home);
         return true;
+    }
+
+    private void noteComing(Mapping home) {
+        cameBytes += home.shard == shard ? 0 : home.page.byteSize;
     }
 
     private void planHole(long from, long holeEnd) {
@@ -146,6 +153,7 @@ final class WindowFill {
             return buy(at, cut);
         }
         purchases.moved(page.byteSize, noteForeign(page));
+        noteComing(page.home);
         return new Piece(at, page.byteSize, page);
     }
 
@@ -155,6 +163,7 @@ final class WindowFill {
 
     private Piece buy(long at, long size) {
         planned += size;
+        cameBytes += size;
         purchases.bought(size);
         return new Piece(at, size, null);
     }
@@ -183,7 +192,12 @@ final class WindowFill {
             return false;
         }
         idle.taken(page);
-        return page.home.arena.shard.lend(page.home);
+        return page.home.shard.lend(page.home, shard);
+    }
+
+    /// Whether all pages are there and of this stream: then the steps that are left make no driver calls.
+    boolean isThere() {
+        return pieces.isEmpty() && foreign.isEmpty();
     }
 
     /// Steps 2 and 3.
@@ -214,7 +228,7 @@ final class WindowFill {
     }
 
     private void precede(CrossStreamOrder order, Page page) {
-        order.precede(shard.timeline, page.home.arena.shard.timeline, page.home.freedAt);
+        order.precede(shard.timeline, page.home.shard.timeline, page.home.freedAt);
     }
 
     private void map() {
@@ -269,10 +283,10 @@ final class WindowFill {
     void undo() {
         table.lock();
         try {
-            returning.forEach(mapping -> mapping.page.home.arena.shard.takeBack(mapping.page.home));
+            returning.forEach(mapping -> takeBack(mapping.page.home));
             for (Piece piece : pieces) {
                 if (piece.taken != null) {
-                    piece.taken.home.arena.shard.takeBack(piece.taken.home);
+                    takeBack(piece.taken.home);
                 }
             }
             shard.abandon(window, stuck);
@@ -280,6 +294,10 @@ final class WindowFill {
         } finally {
             table.unlock();
         }
+    }
+
+    private void takeBack(Mapping home) {
+        home.shard.takeBack(home, shard);
     }
 
     private long publish(long byteSize) {
@@ -294,7 +312,7 @@ final class WindowFill {
             if (planned > 0) {
                 table.pages.reserved().counters.count(CacheEvent.DEVICE_ALLOC);
             }
-            return shard.fillAndAllocate(window, made, end, byteSize);
+            return shard.fillAndAllocate(window, made, cameBytes, end, byteSize);
         } finally {
             table.unlock();
         }
