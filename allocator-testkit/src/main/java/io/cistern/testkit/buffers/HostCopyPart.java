@@ -25,7 +25,9 @@ import org.junit.jupiter.api.Test;
 /// Copies between host and device.
 abstract class HostCopyPart extends BufferFixture {
     /// Around the pieces in which the heap is copied, and the size up to which `memcpy` moves the bytes.
-    private static final int[] SIZES = {1, 3, 4096, MIB - 1, MIB, MIB + 1, 2 * MIB, 2 * MIB + 1, 3 * MIB + 5};
+    private static final int[] SIZES = {
+        1, 3, 4096, MIB - 1, MIB, MIB + 1, 2 * MIB, 2 * MIB + 1, 3 * MIB + 5, 9 * MIB / 2, 5 * MIB, 13 * MIB + 1
+    };
 
     HostCopyPart(BufferContract suite) {
         super(suite);
