@@ -137,11 +137,11 @@ public final class DeviceMemoryBuilder {
         return this;
     }
 
-    /// Whether the driver reads arrays of less than 8 MiB where they are, and writes those of 2 to 8 MiB, instead of
-    /// pinned memory that they are copied through: as fast as C's copy of such memory, where the default has 0.7
-    /// to 1.0 of that speed. Without this call the setting `cistern.copies.direct` says.
+    /// Whether the driver reads arrays of less than 8 MiB where they are, instead of from pinned memory that they
+    /// are copied to before: as fast as C's copy of such memory, where the default has 0.6 to 1.0 of that
+    /// speed. Without this call the setting `cistern.copies.direct` says.
     ///
-    /// **Only for programs in which no GPU waits for Java code.** While the driver is at an array, no garbage
+    /// **Only for programs in which no GPU waits for Java code.** While the driver reads an array, no garbage
     /// collection begins, and whoever asks for one waits: as a rule some 60 µs a MiB, longer where the driver
     /// waits for the stream. If the device then waits for a host function in Java, or for a word that a Java
     /// thread sets, that code is stopped by the collection that waits for the copy, and the program stands still

@@ -17,9 +17,6 @@ final class HostCopies {
     /// safepoint waits for more than 8 MiB.
     private static final long DIRECT_BELOW_BYTES = 8 << 20;
 
-    /// From the device, small arrays are faster staged: 1 MiB 1.33 of the speed of C's copy; 4 MiB 0.77.
-    private static final long DIRECT_TO_HOST_FROM_BYTES = 2 << 20;
-
     private HostCopies() {}
 
     static void toDevice(DeviceBuffer target, MemorySegment source, long stream, CopyMode mode) {
@@ -65,13 +62,6 @@ final class HostCopies {
             }
         } else {
             requireNotCaptured(source, stream);
-            if (source.memory().copiesArraysDirectly()
-                    && byteSize >= DIRECT_TO_HOST_FROM_BYTES
-                    && byteSize < DIRECT_BELOW_BYTES) {
-                source.memory().driver().streams().synchronize(source.device(), stream);
-                copies.deviceToArray(source.device(), target.asSlice(0, byteSize), address, stream);
-                return;
-            }
             try (StagedCopy copy = new StagedCopy(source.memory(), source.device(), stream, byteSize)) {
                 copy.toHost(target, address);
             }

@@ -25,9 +25,8 @@ public final class ArrayCopies {
     /// As large as those of buffers.
     private static final int PIECE_BYTES = 256 << 10;
 
-    /// On both sides of 2 MiB, up to which `memcpy` moves the bytes of buffers, and of 5, from which on they are more
-    /// than
-    /// one large piece.
+    /// On both sides of 2 MiB, up to which `memcpy` moves the bytes of buffers, and of 5, from which on they go through
+    /// more than one large piece.
     private static final int[] SMALL = {64 << 10, MIB, 2 * MIB, 4 * MIB, 6 * MIB};
 
     private static final int[] LARGE = {16 * MIB, 256 * MIB};
@@ -105,7 +104,6 @@ public final class ArrayCopies {
             new WaysInTurns(open, rounds, "device to array", byteSize)
                     .add("C", n -> inC.copies(1, false, copied.pageable, copied.address, byteSize, stream.handle(), n))
                     .add("buffers", Work.of(stream, () -> copied.device.copyTo(copied.array)))
-                    .add("buffers, direct", Work.of(stream, () -> copied.direct.copyTo(copied.array)))
                     .compare(countOf(byteSize));
         }
     }

@@ -22,13 +22,6 @@ public interface Copies {
     /// @param array on the heap; not changed by others until the call returns
     void arrayToDevice(int device, long target, MemorySegment array, long stream);
 
-    /// Copies from a device to an array, which the driver writes where it is (`cuMemcpyDtoHAsync_v2` in a critical
-    /// call): the bytes are there on return. As in [#arrayToDevice] no safepoint begins meanwhile, so wait for the
-    /// stream before.
-    ///
-    /// @param array on the heap, not read-only
-    void deviceToArray(int device, MemorySegment array, long source, long stream);
-
     /// Copies from a device to the host (`cuMemcpyDtoHAsync_v2`). Memory of a pool on the host is no source: kernels
     /// and the host itself read that where it is.
     void toHost(int device, MemorySegment target, long source, long byteSize, long stream);

@@ -89,35 +89,16 @@ final class SimulatedCopies implements Copies {
                 });
                 return;
             }
-            receive(call, queue, view, target, source, byteSize);
+            CaptureTable.refuseCaptured(queue);
+            machine.use(call, queue, source, byteSize);
+            // The bytes are read when the stream gets there, and handed over by the thread that called.
+            StagedBytes staged = new StagedBytes(byteSize);
+            enqueue(machine, queue, linkNanos(byteSize), () -> staged.readFrom(view, source));
+            long last = queue.issued();
+            machine.waitUntil(device, () -> queue.completed() >= last);
+            machine.hostSaw(queue);
+            staged.copyTo(target);
         });
-    }
-
-    @Override
-    public void deviceToArray(int device, MemorySegment array, long source, long stream) {
-        DriverCall call = DriverCall.MEMCPY_DTOH_ASYNC;
-        long byteSize = array.byteSize();
-        machine.run(call, device, () -> describe(device, 0, source, byteSize, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            if (byteSize > 0) {
-                machine.checkRange(call, queue, source, byteSize, false);
-                require(!inPoolOfHost(source));
-                receive(call, queue, machine.view(call, device), array, source, byteSize);
-            }
-        });
-    }
-
-    private void receive(
-            DriverCall call, StreamQueue queue, DeviceView view, MemorySegment target, long source, long byteSize) {
-        CaptureTable.refuseCaptured(queue);
-        machine.use(call, queue, source, byteSize);
-        // The bytes are read when the stream gets there, and handed over by the thread that called.
-        StagedBytes staged = new StagedBytes(byteSize);
-        enqueue(machine, queue, linkNanos(byteSize), () -> staged.readFrom(view, source));
-        long last = queue.issued();
-        machine.waitUntil(queue.device(), () -> queue.completed() >= last);
-        machine.hostSaw(queue);
-        staged.copyTo(target);
     }
 
     /// `cuMemcpyDtoH` refuses such a source on an H200.

@@ -54,20 +54,6 @@ abstract class DirectCopyPart extends BufferFixture {
         }
     }
 
-    /// Smaller ones are faster through pinned memory.
-    @Test
-    void theDriverWritesArraysFrom2MiBOnWhereTheyAre() {
-        for (int byteSize : new int[] {2 * MIB, 3 * MIB + 5, 8 * MIB - 1}) {
-            DeviceBuffer buffer = bufferOf(MemorySegment.ofArray(random(byteSize)));
-            long before = pinnings();
-            byte[] back = new byte[byteSize + 7];
-            buffer.copyTo(MemorySegment.ofArray(back).asSlice(3));
-            assertThat(pinnings()).as("pinned for %s bytes", byteSize).isEqualTo(before);
-            assertThat(Arrays.copyOfRange(back, 3, byteSize + 3)).isEqualTo(random(byteSize));
-            assertThat(back).startsWith(0, 0, 0).endsWith(0, 0, 0, 0);
-        }
-    }
-
     @Test
     void largeArraysAreStagedAllTheSame() {
         long before = pinnings();
@@ -98,8 +84,13 @@ abstract class DirectCopyPart extends BufferFixture {
     void arraysAreReadWholeWhileTheCollectorMovesOthers() throws InterruptedException {
         DeviceBuffer buffer = bufferOf(MemorySegment.ofArray(filled(MIB, 0)));
         Thread collecting = Thread.ofPlatform().start(() -> {
-            while (!Thread.currentThread().isInterrupted()) {
-                System.gc();
+            try {
+                while (true) {
+                    System.gc();
+                    Thread.sleep(2); // else nobody else gets far
+                }
+            } catch (InterruptedException done) {
+                // All is copied.
             }
         });
         try {

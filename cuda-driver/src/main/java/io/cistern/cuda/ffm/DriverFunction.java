@@ -63,16 +63,15 @@ final class DriverFunction {
     /// See [io.cistern.cuda.Copies#arrayToDevice].
     @SuppressWarnings("restricted")
     private static final class WithArray {
-        static final MethodHandle LALL = handle(ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
-        static final MethodHandle ALLL = handle(ValueLayout.ADDRESS, ValueLayout.JAVA_LONG);
-
-        private static MethodHandle handle(MemoryLayout first, MemoryLayout second) {
-            return Linker.nativeLinker()
-                    .downcallHandle(
-                            FunctionDescriptor.of(
-                                    ValueLayout.JAVA_INT, first, second, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG),
-                            Linker.Option.critical(true));
-        }
+        static final MethodHandle LLLL = Linker.nativeLinker()
+                .downcallHandle(
+                        FunctionDescriptor.of(
+                                ValueLayout.JAVA_INT,
+                                ValueLayout.JAVA_LONG,
+                                ValueLayout.ADDRESS,
+                                ValueLayout.JAVA_LONG,
+                                ValueLayout.JAVA_LONG),
+                        Linker.Option.critical(true));
     }
 
     /// Where the library that was bound first has its functions.
@@ -432,19 +431,7 @@ final class DriverFunction {
     int callWithArray(long a, MemorySegment array, long c, long d) {
         assert shape.equals("LLLL") : this;
         try {
-            return counted((int) WithArray.LALL.invokeExact(address, a, array, c, d));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    /// A call that no safepoint interrupts.
-    ///
-    /// @param array on the heap, where it stays until the function returns
-    int callWithArray(MemorySegment array, long b, long c, long d) {
-        assert shape.equals("LLLL") : this;
-        try {
-            return counted((int) WithArray.ALLL.invokeExact(address, array, b, c, d));
+            return counted((int) WithArray.LLLL.invokeExact(address, a, array, c, d));
         } catch (Throwable e) {
             throw notCalled(e);
         }

@@ -57,18 +57,6 @@ final class NativeCopies implements Copies {
     }
 
     @Override
-    public void deviceToArray(int device, MemorySegment array, long source, long stream) {
-        long byteSize = array.byteSize();
-        if (byteSize == 0) {
-            return;
-        }
-        try (Frame _ = contexts.enter(toHost, device)) {
-            int code = toHost.callWithArray(array, source, byteSize, stream);
-            toHost.check(code, "device, source, byteSize, stream", device, source, byteSize, stream);
-        }
-    }
-
-    @Override
     public void toHost(int device, MemorySegment target, long source, long byteSize, long stream) {
         copy(toHost, device, HostMemory.address(target, byteSize), source, byteSize, stream);
     }

@@ -72,8 +72,8 @@ public enum Setting {
             "cistern.copies.direct",
             "`true`, `false`",
             "`false`",
-            "whether the driver itself copies arrays of less than 8 MiB from and to where they are: faster, but only for"
-                    + " programs in which no GPU waits for Java code (docs/buffers.md)"),
+            "whether the driver reads arrays of less than 8 MiB where they are: faster, but only for programs in which"
+                    + " no GPU waits for Java code (docs/buffers.md)"),
     /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
     /// The run-time compiler's library.
