@@ -309,14 +309,14 @@ final class CachingAllocator extends LaneTable
     @Override
     public long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
         DeviceCache cache = caches.get(refusal.device());
-        return cache == null ? 0 : cache.reclaim(step, refusal, stream);
+        return cache == null ? 0 : cache.misses.reclaim(step, refusal, stream);
     }
 
     @Override
     public void failed(DeviceOutOfMemoryException refusal) {
         DeviceCache cache = caches.get(refusal.device());
         if (cache != null) {
-            cache.failed(refusal);
+            cache.misses.failed(refusal);
         }
     }
 
@@ -351,7 +351,7 @@ final class CachingAllocator extends LaneTable
     void streamEnded(int device, long stream) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.streamEnded(stream);
+            cache.ended.streamEnded(stream);
         }
     }
 
@@ -359,7 +359,7 @@ final class CachingAllocator extends LaneTable
     public void streamClosing(int device, long stream) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.streamClosing(stream);
+            cache.ended.streamClosing(stream);
         }
     }
 

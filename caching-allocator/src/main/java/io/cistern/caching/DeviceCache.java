@@ -1,7 +1,5 @@
 package io.cistern.caching;
 
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.LadderStep;
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.DescribesMemory.StreamMemory;
@@ -27,19 +25,12 @@ import org.jspecify.annotations.Nullable;
 /// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's
 /// lock; 3. it joins its free neighbours, or waits behind a fence.
 final class DeviceCache {
-    /// Growth by a page costs some 30 µs; to empty other threads' lanes costs a few, and their next blocks.
-    private static final long WORTH_EMPTYING = 512L << 10;
-
     final int device;
     final Reserved reserved;
     final CacheStatistics statistics;
     private final Growth growth;
     private final Rounding rounding;
-    private final boolean failsAtCap;
-    private final boolean givesBack;
-    private final LadderChoice ladder;
     private final LongSupplier clock;
-    private final IdleCollection collection;
     private final Fences fences;
     private final CrossStreamOrder order;
     private final RegionMap regions;
@@ -49,7 +40,8 @@ final class DeviceCache {
     final LaneExchange exchange;
     /// Whether small blocks have the sizes of [SizeClasses].
     private final boolean usesLanes;
-    private final EndedStreams ended;
+    final CacheMisses misses;
+    final EndedStreams ended;
 
     /// Makes an empty cache.
     ///
@@ -71,11 +63,7 @@ final class DeviceCache {
         this.reserved = reserved;
         this.growth = growth;
         this.rounding = options.rounding();
-        this.ladder = ladder;
         this.clock = nanoTime;
-        this.givesBack = options.givesBack();
-        this.failsAtCap = options.limit().failsAtOnce();
-        this.collection = new IdleCollection(this, options.limit().thresholdBytes(deviceBytes));
         this.shards = new Shards(growth.movesPages(), growth.cutting(), clock, reserved.counters);
         this.statistics = new CacheStatistics(this);
         this.fences = fences;
@@ -84,7 +72,8 @@ final class DeviceCache {
         this.usesLanes = options.usesLanes();
         this.lanes = new Lanes(device, options.largestInLane(), reserved.counters);
         this.exchange = new LaneExchange(this, lanes, options.lanes().bytes());
-        this.ended = new EndedStreams(this, growth, fences, order);
+        this.misses = new CacheMisses(this, growth, options, deviceBytes, fences, ladder);
+        this.ended = new EndedStreams(this, growth, fences, order, shards, uses);
     }
 
     long allocate(long byteSize, long stream) {
@@ -95,7 +84,7 @@ final class DeviceCache {
     /// Allocates from the shard of a stream and of such sizes, past all lanes.
     long allocate(StreamShard shard, long byteSize) {
         long address = find(shard, byteSize);
-        return address != 0 ? address : allocateAfterMiss(shard, byteSize);
+        return address != 0 ? address : misses.allocate(shard, byteSize);
     }
 
     /// Takes a free block of a shard for a caller who asked for so many bytes, if there is one that fits.
@@ -129,14 +118,15 @@ final class DeviceCache {
         return address;
     }
 
-    private long rounded(long byteSize) {
+    /// What a request for so many bytes takes of a shard.
+    long rounded(long byteSize) {
         return usesLanes && SizeClasses.has(byteSize) ? SizeClasses.rounded(byteSize) : rounding.rounded(byteSize);
     }
 
     /// Has what lanes hold of a shard freed, if it is at least so much.
     ///
     /// @return whether it was
-    private boolean emptyLanes(StreamShard shard, long worthIt) {
+    boolean emptyLanes(StreamShard shard, long worthIt) {
         if (lanes.bytesOf(shard) < worthIt) {
             return false;
         }
@@ -231,101 +221,6 @@ final class DeviceCache {
             } finally {
                 shard.driverLock.unlock();
             }
-        }
-    }
-
-    /// The same where no free block fits.
-    long allocateAfterMiss(StreamShard shard, long asked) {
-        if (asked > Sizes.LARGEST) {
-            throw new DeviceOutOfMemoryException(asked, device, "more than any device has");
-        }
-        long size = rounded(asked);
-        shard.missed();
-        exchange.pagesAreMissing();
-        emptyLanes(shard, shard.small ? WORTH_EMPTYING : 1);
-        collection.collect();
-        long address;
-        try {
-            address = grow(shard, size, false);
-        } catch (DeviceOutOfMemoryException | CudaException failure) {
-            address = allocateAfterFailure(shard, size, asked, failure);
-        }
-        shard.requested(asked);
-        return address;
-    }
-
-    /// Takes a small block from new memory although what lanes hold would do, within the share for that.
-    ///
-    /// @return its address, or 0 if there is no such memory
-    long allocateForLane(StreamShard shard, long asked) {
-        if (!growth.hasLaneShareLeft()) {
-            return 0;
-        }
-        try {
-            shard.missed();
-            long address = grow(shard, rounded(asked), false);
-            shard.requested(asked);
-            return address;
-        } catch (DeviceOutOfMemoryException | CudaException failure) {
-            if (!FailureLadder.outOfMemory(failure)) {
-                throw failure;
-            }
-            return 0;
-        }
-    }
-
-    private long allocateAfterFailure(StreamShard shard, long size, long asked, RuntimeException failure) {
-        if (!FailureLadder.outOfMemory(failure)) {
-            throw failure;
-        }
-        if (isRejection(failure)) {
-            reserved.counters.count(CacheEvent.REJECTION);
-            throw failure;
-        }
-        if (!givesBack) {
-            throw new DeviceOutOfMemoryException(
-                    asked, device, "the memory of graphs stays theirs until they are gone", failure);
-        }
-        try {
-            return new FailureLadder(this, shard, size, ladder.steps()).climb(asked, failure);
-        } catch (DeviceOutOfMemoryException nothingHelped) {
-            if (!ladder.reclaimsLater()) {
-                failed(nothingHelped);
-            }
-            throw nothingHelped;
-        }
-    }
-
-    private boolean isRejection(RuntimeException failure) {
-        return failsAtCap && ReserveCap.isReached(failure);
-    }
-
-    /// See [Reclaims#reclaim].
-    long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
-        if (!givesBack || isRejection(refusal)) {
-            return 0;
-        }
-        long size = rounded(Math.min(refusal.byteSize(), Sizes.LARGEST));
-        return new IdleReturns(this).giveBack(step, shard(Fences.key(stream), size), size);
-    }
-
-    /// See [Reclaims#failed].
-    void failed(DeviceOutOfMemoryException refusal) {
-        if (!isRejection(refusal)) {
-            reserved.counters.count(CacheEvent.OUT_OF_MEMORY);
-        }
-    }
-
-    /// Searches once more, frees whose fences have passed included, and then grows.
-    ///
-    /// @param idleFirst see [Growth#growAndAllocate]
-    long grow(StreamShard shard, long size, boolean idleFirst) {
-        shard.driverLock.lock();
-        try {
-            shard.settle(fences, false);
-            return growth.growAndAllocate(shard, size, idleFirst);
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 
@@ -474,55 +369,6 @@ final class DeviceCache {
     /// Bytes that belong to no shard, because the driver would not take them back.
     long refusedBytes() {
         return growth.refusedBytes();
-    }
-
-    /// The stream ends: what waits for it gets its fence now, and its own memory goes as soon as its work is
-    /// done.
-    void streamClosing(long stream) {
-        long key = Fences.key(stream);
-        uses.replace(key, () -> fences.end(key)); // first, so that a free meets either this or the fences below
-        for (StreamShard shard : shards()) {
-            recordFences(shard);
-        }
-        shards.remove(key).forEach(shard -> close(shard, key));
-        StreamTimeline timeline = shards.removeTimeline(key);
-        if (timeline != null) {
-            order.closing(timeline);
-        }
-        fences.closed(key);
-        try {
-            ended.sweep();
-        } catch (CudaException dead) {
-            // Its context has taken the memory with it: what is left ends with the allocator.
-        }
-    }
-
-    /// The stream ends, and what waits for it gets its fence; its own memory stays for a stream with the same
-    /// handle.
-    void streamEnded(long stream) {
-        long key = Fences.key(stream);
-        uses.replace(key, () -> fences.end(key));
-        for (StreamShard shard : shards()) {
-            recordFences(shard);
-        }
-        fences.closed(key);
-    }
-
-    private void recordFences(StreamShard shard) {
-        shard.driverLock.lock();
-        try {
-            shard.recordFences(fences);
-        } finally {
-            shard.driverLock.unlock();
-        }
-    }
-
-    private void close(StreamShard shard, long key) {
-        shard.closed(fences.record(key));
-        AddressBatch evicted = new AddressBatch();
-        lanes.end(shard, evicted);
-        freeAll(evicted);
-        ended.add(shard);
     }
 
     /// All shards, those of ended streams first.

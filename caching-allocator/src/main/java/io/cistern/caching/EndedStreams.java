@@ -5,8 +5,8 @@ import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 
-/// The shards of streams that have ended: swept with each trim and each end of a stream, and dropped once their memory
-/// is gone.
+/// Ends of streams, and the shards of streams that have ended: swept with each trim and each end of a stream, and
+/// dropped once their memory is gone.
 ///
 /// **Threads.** Any.
 final class EndedStreams {
@@ -14,18 +14,73 @@ final class EndedStreams {
     private final Growth growth;
     private final Fences fences;
     private final CrossStreamOrder order;
+    private final Shards open;
+    private final RecordedUses uses;
 
     /// Guarded by itself.
     private final List<StreamShard> shards = new ArrayList<>();
 
-    EndedStreams(DeviceCache cache, Growth growth, Fences fences, CrossStreamOrder order) {
+    /// @param open the shards of streams that have not ended
+    EndedStreams(
+            DeviceCache cache, Growth growth, Fences fences, CrossStreamOrder order, Shards open, RecordedUses uses) {
         this.cache = cache;
         this.growth = growth;
         this.fences = fences;
         this.order = order;
+        this.open = open;
+        this.uses = uses;
     }
 
-    void add(StreamShard shard) {
+    /// The stream ends: what waits for it gets its fence now, and its own memory goes as soon as its work is
+    /// done.
+    void streamClosing(long stream) {
+        long key = Fences.key(stream);
+        uses.replace(key, () -> fences.end(key)); // first, so that a free meets either this or the fences below
+        for (StreamShard shard : cache.shards()) {
+            recordFences(shard);
+        }
+        open.remove(key).forEach(shard -> close(shard, key));
+        StreamTimeline timeline = open.removeTimeline(key);
+        if (timeline != null) {
+            order.closing(timeline);
+        }
+        fences.closed(key);
+        try {
+            sweep();
+        } catch (CudaException dead) {
+            // Its context has taken the memory with it: what is left ends with the allocator.
+        }
+    }
+
+    /// The stream ends, and what waits for it gets its fence; its own memory stays for a stream with the same
+    /// handle.
+    void streamEnded(long stream) {
+        long key = Fences.key(stream);
+        uses.replace(key, () -> fences.end(key));
+        for (StreamShard shard : cache.shards()) {
+            recordFences(shard);
+        }
+        fences.closed(key);
+    }
+
+    private void recordFences(StreamShard shard) {
+        shard.driverLock.lock();
+        try {
+            shard.recordFences(fences);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    private void close(StreamShard shard, long key) {
+        shard.closed(fences.record(key));
+        AddressBatch evicted = new AddressBatch();
+        cache.lanes.end(shard, evicted);
+        cache.freeAll(evicted);
+        add(shard);
+    }
+
+    private void add(StreamShard shard) {
         synchronized (shards) {
             shards.add(shard);
         }

@@ -97,7 +97,7 @@ final class FailureLadder {
     /// Moves what is idle and buys no more than is missing: a whole page may be more than there is.
     private long tryToGrow() {
         try {
-            return cache.grow(shard, size, allowed.contains(LadderStep.IDLE_PAGES));
+            return cache.misses.grow(shard, size, allowed.contains(LadderStep.IDLE_PAGES));
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             if (outOfMemory(failure)) {
                 return 0;

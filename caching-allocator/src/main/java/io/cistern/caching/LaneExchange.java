@@ -155,7 +155,7 @@ final class LaneExchange {
         if (!fromDepot) {
             shard.allocateMany(size, byteSize, wanted, batch);
             if (batch.count == 0 && isQuiet()) {
-                long address = lane.isTurnToGrow() ? cache.allocateForLane(shard, byteSize) : 0;
+                long address = lane.isTurnToGrow() ? cache.misses.allocateForLane(shard, byteSize) : 0;
                 if (address != 0) {
                     return address;
                 }
@@ -214,7 +214,7 @@ final class LaneExchange {
         shard.depot.empty(lane.batch);
         boolean mayFit = shard.small && lane.batch.count > 0;
         cache.freeAll(lane.batch);
-        return mayFit ? cache.allocate(shard, byteSize) : cache.allocateAfterMiss(shard, byteSize);
+        return mayFit ? cache.allocate(shard, byteSize) : cache.misses.allocate(shard, byteSize);
     }
 
     /// Frees for the owner of a lane.

@@ -1,0 +1,138 @@
+package io.cistern.caching;
+
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.LadderStep;
+import io.cistern.cuda.CudaException;
+import io.cistern.spi.LadderChoice;
+
+/// What happens where no free block of a shard fits.
+///
+/// 1. Lanes are emptied, if what they hold is worth it; segments that have been idle for long go.
+/// 2. Under the shard's driver lock: frees whose fences have passed, one more search, then [growth][Growth].
+/// 3. Where the driver has no memory: the [FailureLadder], unless a cap says that it is to fail at once.
+///
+/// **Threads.** Any.
+final class CacheMisses {
+    /// Growth by a page costs some 30 µs; to empty other threads' lanes costs a few, and their next blocks.
+    private static final long WORTH_EMPTYING = 512L << 10;
+
+    private final DeviceCache cache;
+    private final Growth growth;
+    private final Fences fences;
+    private final LadderChoice ladder;
+    private final IdleCollection collection;
+    private final boolean failsAtCap;
+    private final boolean givesBack;
+
+    /// @param deviceBytes the device's memory
+    CacheMisses(
+            DeviceCache cache,
+            Growth growth,
+            CachingOptions options,
+            long deviceBytes,
+            Fences fences,
+            LadderChoice ladder) {
+        this.cache = cache;
+        this.growth = growth;
+        this.fences = fences;
+        this.ladder = ladder;
+        this.collection = new IdleCollection(cache, options.limit().thresholdBytes(deviceBytes));
+        this.failsAtCap = options.limit().failsAtOnce();
+        this.givesBack = options.givesBack();
+    }
+
+    /// Allocates where no free block fits.
+    long allocate(StreamShard shard, long asked) {
+        if (asked > Sizes.LARGEST) {
+            throw new DeviceOutOfMemoryException(asked, cache.device, "more than any device has");
+        }
+        long size = cache.rounded(asked);
+        shard.missed();
+        cache.exchange.pagesAreMissing();
+        cache.emptyLanes(shard, shard.small ? WORTH_EMPTYING : 1);
+        collection.collect();
+        long address;
+        try {
+            address = grow(shard, size, false);
+        } catch (DeviceOutOfMemoryException | CudaException failure) {
+            address = allocateAfterFailure(shard, size, asked, failure);
+        }
+        shard.requested(asked);
+        return address;
+    }
+
+    /// Takes a small block from new memory although what lanes hold would do, within the share for that.
+    ///
+    /// @return its address, or 0 if there is no such memory
+    long allocateForLane(StreamShard shard, long asked) {
+        if (!growth.hasLaneShareLeft()) {
+            return 0;
+        }
+        try {
+            shard.missed();
+            long address = grow(shard, cache.rounded(asked), false);
+            shard.requested(asked);
+            return address;
+        } catch (DeviceOutOfMemoryException | CudaException failure) {
+            if (!FailureLadder.outOfMemory(failure)) {
+                throw failure;
+            }
+            return 0;
+        }
+    }
+
+    private long allocateAfterFailure(StreamShard shard, long size, long asked, RuntimeException failure) {
+        if (!FailureLadder.outOfMemory(failure)) {
+            throw failure;
+        }
+        if (isRejection(failure)) {
+            cache.reserved.counters.count(CacheEvent.REJECTION);
+            throw failure;
+        }
+        if (!givesBack) {
+            throw new DeviceOutOfMemoryException(
+                    asked, cache.device, "the memory of graphs stays theirs until they are gone", failure);
+        }
+        try {
+            return new FailureLadder(cache, shard, size, ladder.steps()).climb(asked, failure);
+        } catch (DeviceOutOfMemoryException nothingHelped) {
+            if (!ladder.reclaimsLater()) {
+                failed(nothingHelped);
+            }
+            throw nothingHelped;
+        }
+    }
+
+    private boolean isRejection(RuntimeException failure) {
+        return failsAtCap && ReserveCap.isReached(failure);
+    }
+
+    /// See [Reclaims#reclaim].
+    long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+        if (!givesBack || isRejection(refusal)) {
+            return 0;
+        }
+        long size = cache.rounded(Math.min(refusal.byteSize(), Sizes.LARGEST));
+        return new IdleReturns(cache).giveBack(step, cache.shard(Fences.key(stream), size), size);
+    }
+
+    /// See [Reclaims#failed].
+    void failed(DeviceOutOfMemoryException refusal) {
+        if (!isRejection(refusal)) {
+            cache.reserved.counters.count(CacheEvent.OUT_OF_MEMORY);
+        }
+    }
+
+    /// Searches once more, frees whose fences have passed included, and then grows.
+    ///
+    /// @param idleFirst see [Growth#growAndAllocate]
+    long grow(StreamShard shard, long size, boolean idleFirst) {
+        shard.driverLock.lock();
+        try {
+            shard.settle(fences, false);
+            return growth.growAndAllocate(shard, size, idleFirst);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+}
