@@ -13,8 +13,8 @@ import java.util.Objects;
 /// memory in pieces ([StagedCopy]), or to the device through the driver's own
 /// ([DeviceMemoryBuilder#copyArraysDirectly]).
 final class HostCopies {
-    /// Larger arrays are staged in any case: that is faster than the driver's own way from here on, and no
-    /// safepoint waits for more than 8 MiB.
+    /// Larger arrays are staged in any case, which is as fast for them (0.94 to 1.28 of C's speed): so no safepoint
+    /// waits for more than 8 MiB.
     private static final long DIRECT_BELOW_BYTES = 8 << 20;
 
     private HostCopies() {}

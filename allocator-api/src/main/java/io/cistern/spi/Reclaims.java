@@ -11,7 +11,7 @@ import io.cistern.LadderStep;
 ///
 /// **Failures.** What a method throws counts as nothing given: the other steps are taken, and the caller finds it
 /// among the suppressed ones of the [DeviceOutOfMemoryException], if it comes to that. Only a
-/// [io.cistern.cuda.CudaException] after which the context is dead reaches the caller instead.
+/// [io.cistern.cuda.CudaException] of [#reclaim] after which the context is dead reaches the caller instead.
 ///
 /// **Threads.** Any.
 public interface Reclaims {
