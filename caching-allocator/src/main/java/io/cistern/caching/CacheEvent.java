@@ -26,6 +26,8 @@ enum CacheEvent {
     PAGE_TAKEN("pages.taken"),
     /// A page got one more address while it kept those it had.
     PAGE_ALIASED("pages.aliased"),
+    /// A page lost one of several addresses.
+    PAGE_UNALIASED("pages.unaliased"),
     /// The host waited for a fence of one stream.
     HOST_WAIT("waits.host"),
     /// A stream was made to wait for another one, so that it could use its memory.

@@ -107,6 +107,21 @@ final class CrossStreamOrder {
         }
     }
 
+    /// Whether the work of a stream on what was freed up to a time is known to have finished. Asks nobody.
+    synchronized boolean isPassed(StreamTimeline stream, long freedAt) {
+        return freedAt <= stream.passedTime;
+    }
+
+    /// Finds out whether it [has][#isPassed]; if not, there is a fence now that tells later.
+    synchronized void ask(StreamTimeline stream, long freedAt) {
+        if (freedAt > stream.passedTime) {
+            poll(stream);
+        }
+        if (freedAt > stream.passedTime && !isFinished(stream)) {
+            mark(List.of(stream));
+        }
+    }
+
     /// Asks whether all work of a stream has finished; seldom, after it had not.
     private boolean isFinished(StreamTimeline giver) {
         if (giver.closed || --giver.untilAsked >= 0 || !fences.recordable(giver.key) || !isIndependent(giver)) {

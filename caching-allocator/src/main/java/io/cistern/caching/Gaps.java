@@ -228,15 +228,6 @@ final class Gaps {
         }
     }
 
-    /// The size of the gap that a block lies in. Takes time in the number of blocks before it.
-    long bytesAround(int block) {
-        int first = block;
-        while (inGap(blocks.previous[first])) {
-            first = blocks.previous[first];
-        }
-        return blocks.gapBytes[first];
-    }
-
     private void enlist(int block) {
         blocks.link(block, inner);
         inner = block;

@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 
@@ -10,10 +9,6 @@ import java.util.Objects;
 ///
 /// Guarded by the lock of the [PageTable].
 final class IdlePages {
-    private static final Comparator<Page> LEAST_WANTED = Comparator.<Page>comparingLong(page -> -page.byteSize)
-            .thenComparingInt(page -> -page.seenGapDoublings)
-            .thenComparingLong(page -> page.seenFreedAt);
-
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
     private List<StreamShard> shards = List.of();
@@ -112,9 +107,21 @@ final class IdlePages {
                     shard.findIdle(this);
                 }
             }
-            pages.sort(LEAST_WANTED);
+            pages.sort(IdlePages::compare);
         }
         return pages;
+    }
+
+    private static int compare(Page one, Page other) {
+        if (one.byteSize != other.byteSize) {
+            return Long.compare(other.byteSize, one.byteSize);
+        }
+        if (one.seenGapDoublings != other.seenGapDoublings) {
+            return Integer.compare(other.seenGapDoublings, one.seenGapDoublings);
+        }
+        return one.seenFreedAt != other.seenFreedAt
+                ? Long.compare(one.seenFreedAt, other.seenFreedAt)
+                : Long.compare(one.home.address, other.home.address);
     }
 
     /// Called back by a shard: one of its free blocks.

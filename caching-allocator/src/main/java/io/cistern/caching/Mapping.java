@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import org.jspecify.annotations.Nullable;
+
 /// A page at an address of an arena.
 final class Mapping {
     final Page page;
@@ -18,6 +20,13 @@ final class Mapping {
 
     long freedAt;
     int idleBlock = Blocks.NONE;
+
+    /// Its neighbours among the [lent ones][LentMappings].
+    @Nullable
+    Mapping lentBefore;
+
+    @Nullable
+    Mapping lentAfter;
 
     Mapping(Page page, PageArena arena, long address) {
         this.page = page;

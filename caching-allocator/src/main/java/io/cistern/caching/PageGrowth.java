@@ -50,7 +50,9 @@ final class PageGrowth implements Growth {
             }
             if (step instanceof Plan plan) {
                 try {
-                    return plan.fill.fill(order, byteSize);
+                    long address = plan.fill.fill(order, byteSize);
+                    table.lent.unmapOld(order);
+                    return address;
                 } catch (CudaException failure) {
                     // A giver's capture began after the look; the next look sees it.
                     if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MOST_REFUSED) {
@@ -180,7 +182,7 @@ final class PageGrowth implements Growth {
 
     @Override
     public boolean unmapLent(StreamShard shard) {
-        return table.unmapLent(shard);
+        return table.lent.unmap(shard);
     }
 
     @Override

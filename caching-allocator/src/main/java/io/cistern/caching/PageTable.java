@@ -10,7 +10,6 @@ import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
-import org.jspecify.annotations.Nullable;
 
 /// The pages of one device: where they are at home and where else they are mapped.
 ///
@@ -33,6 +32,7 @@ final class PageTable {
     private final Set<Page> all = Collections.newSetFromMap(new IdentityHashMap<>());
     /// Mappings that the driver would not take away when a growth was rolled back.
     private final List<Mapping> stuck = new ArrayList<>();
+    final LentMappings lent = new LentMappings(this);
 
     PageTable(PhysicalPages pages, RegionMap regions, boolean stable) {
         this.pages = pages;
@@ -98,8 +98,11 @@ final class PageTable {
         if (page.home.shard.timeline != to.shard.timeline) {
             counters.countAlone(CacheEvent.STEAL);
         }
+        lent.left(page.home);
         if (page.add(to)) {
             counters.countAlone(CacheEvent.PAGE_ALIASED);
+        } else {
+            lent.remove(to);
         }
         pages.reserved().announceMoved(page.home.address, to.address, page.byteSize);
     }
@@ -119,8 +122,7 @@ final class PageTable {
     /// @throws CudaException if the driver refuses; then too
     long giveBack(PageArena arena, long from, long to) {
         Page page = pageAt(arena, from);
-        List<Mapping> lent = claimLent(page);
-        if (lent == null || !unmapLent(lent) || !(page.isAsleep() || pages.mayUnmap(from, to - from))) {
+        if (!lent.unmap(page) || !(page.isAsleep() || pages.mayUnmap(from, to - from))) {
             return Region.STAYS;
         }
         if (page.isMapped) {
@@ -157,86 +159,21 @@ final class PageTable {
         }
     }
 
-    /// Claims all places of a page but its home.
-    private @Nullable List<Mapping> claimLent(Page page) {
-        lock.lock();
-        try {
-            List<Mapping> lent =
-                    page.mappings.stream().filter(mapping -> !mapping.isHome()).toList();
-            boolean free = lent.stream().noneMatch(mapping -> mapping.shard.isClaimed(mapping));
-            if (free) {
-                lent.forEach(mapping -> mapping.shard.claim(mapping));
-            }
-            return free ? lent : null;
-        } finally {
-            lock.unlock();
-        }
+    /// A mapping of a page at home elsewhere is gone. Under the lock.
+    void unmapped(Mapping mapping) {
+        mapping.page.mappings.remove(mapping);
+        stuck.remove(mapping);
+        mapping.shard.unmapped(mapping);
     }
 
-    /// Unmaps claimed mappings of pages at home elsewhere. If the driver refuses, or somebody needs one where it
-    /// is, they are lent as before.
-    ///
-    /// @return whether all are gone
-    private boolean unmapLent(List<Mapping> claimed) {
-        int done = 0;
-        try {
-            for (; done < claimed.size(); done++) {
-                Mapping mapping = claimed.get(done);
-                if (!pages.mayUnmap(mapping.address, mapping.page.byteSize)) {
-                    return false;
-                }
-                pages.memory.unmap(pages.device, mapping.address, mapping.page.byteSize);
-                regions.remove(mapping.arena, mapping.address, mapping.page.byteSize);
-                unmapped(mapping);
-            }
-            return true;
-        } finally {
-            releaseClaims(claimed.subList(done, claimed.size()));
-        }
+    /// Whether a roll-back could not take a mapping away. Under the lock.
+    boolean isStuck(Mapping mapping) {
+        return stuck.contains(mapping);
     }
 
-    private void unmapped(Mapping mapping) {
-        lock.lock();
-        try {
-            mapping.page.mappings.remove(mapping);
-            stuck.remove(mapping);
-            mapping.shard.unmapped(mapping);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void releaseClaims(List<Mapping> claimed) {
-        lock.lock();
-        try {
-            for (Mapping mapping : claimed) {
-                mapping.shard.unclaim(mapping, stuck.contains(mapping) ? Blocks.SPENT : Blocks.LENT);
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Unmaps what a shard's arenas still have of pages at home elsewhere, after all work of its stream.
-    ///
-    /// @return whether all of it that is unmapped here is gone
-    /// @throws CudaException if the driver refuses
-    boolean unmapLent(StreamShard shard) {
-        List<Mapping> lent = new ArrayList<>();
-        lock.lock();
-        try {
-            for (Page page : all) {
-                for (Mapping mapping : page.mappings) {
-                    if (mapping.shard == shard && !mapping.isHome() && !shard.isClaimed(mapping)) {
-                        shard.claim(mapping);
-                        lent.add(mapping);
-                    }
-                }
-            }
-        } finally {
-            lock.unlock();
-        }
-        return unmapLent(lent);
+    /// All pages. Under the lock.
+    Set<Page> all() {
+        return all;
     }
 
     /// Tries again to take new pages away that a roll-back had to leave.
@@ -402,10 +339,12 @@ final class PageTable {
         lock.lock();
         try {
             long bytes = 0;
+            long lentMappings = 0;
             for (Page page : all) {
                 long homes = page.mappings.stream().filter(Mapping::isHome).count();
                 Invariant.check(homes == 1, "a page has one home", page.handle);
                 for (Mapping mapping : page.mappings) {
+                    lentMappings += mapping.isHome() || stuck.contains(mapping) ? 0 : 1;
                     Invariant.check(
                             mapping.arena.mappingAt(mapping.address) == mapping
                                     && mapping.arena.mappingAt(mapping.end() - 1) == mapping,
@@ -418,6 +357,7 @@ final class PageTable {
                         page.home.address);
                 bytes += stuck.contains(page.home) ? page.byteSize : 0;
             }
+            lent.checkInvariants(lentMappings);
             return bytes;
         } finally {
             lock.unlock();
