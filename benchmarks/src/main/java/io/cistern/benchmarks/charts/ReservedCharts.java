@@ -27,8 +27,11 @@ final class ReservedCharts {
                 trace + ": reserved and requested (" + device + ")", "allocations and frees, in thousands", "GiB");
         Map<String, List<Rows.Row>> allocators = by("allocator", rows);
         List<Rows.Row> any = allocators.values().iterator().next();
-        allocators.forEach(
-                (allocator, own) -> drawing.line(allocator, thousands(own), gibibytes("reservedBytes", own), false));
+        allocators.forEach((allocator, own) -> {
+            String its = own.getFirst().text("device");
+            String name = its.equals(device) ? allocator : allocator + " on " + its;
+            drawing.line(name, thousands(own), gibibytes("reservedBytes", own), false);
+        });
         drawing.style().setXAxisMin(0.0);
         drawing.dashed("requested", thousands(any), gibibytes("requestedBytes", any));
         drawing.save(charts, "reserved-" + trace);
