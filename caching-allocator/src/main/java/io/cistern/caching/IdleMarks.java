@@ -46,6 +46,11 @@ final class IdleMarks {
                 arena.forEachHome(home -> home.idle = false);
             }
         }
+        stamp(gaps);
+    }
+
+    /// Marks all that is free as freed now.
+    void stamp(Gaps gaps) {
         gaps.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block)));
     }
 
