@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -166,6 +167,38 @@ final class BlockHeap {
         for (int block = gapFirst; block != end; block = blocks.next[block]) {
             if (blocks.state[block] == Blocks.FREE && blocks.byteSize[block] >= Sizes.SLOT) {
                 idle.addAll(arena, blocks.address[block], blocks.end(block), blocks.gapBytes[gapFirst]);
+            }
+        }
+    }
+
+    /// Whether no block is in use, and all pages at home here may go elsewhere. With the page table's lock; without, a
+    /// guess.
+    boolean isVacant() {
+        return liveBytes() == 0 && regions.stream().allMatch(region -> isFree(region) && !region.isPinned());
+    }
+
+    private boolean isFree(Region region) {
+        for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+            boolean taken = switch (blocks.state[block]) {
+                case Blocks.LENT -> Objects.requireNonNull(blocks.lent[block]).isHome(); // somebody is moving the page
+                case Blocks.FREE, Blocks.HOLE, Blocks.SPENT -> false;
+                default -> true;
+            };
+            if (taken) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /// Has all that is free count as freed now, and pages at home elsewhere as left now.
+    void freeAnew() {
+        marks.stamp(gaps);
+        for (Region region : regions) {
+            for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+                if (blocks.state[block] == Blocks.LENT) {
+                    marks.stamp(Objects.requireNonNull(blocks.lent[block]));
+                }
             }
         }
     }

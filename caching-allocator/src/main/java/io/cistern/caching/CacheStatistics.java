@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.function.Function;
 
 /// The figures of one device's cache by name: PyTorch's, and Cistern's own.
@@ -19,7 +20,7 @@ import java.util.function.Function;
 /// | `largest_free_block` | bytes of the largest free block, in a shard or a lane |
 /// | `rounding_loss_bytes` | allocated bytes that nobody asked for |
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now, NAME being `small_pool` or
-/// `large_pool`, STREAM a handle in hexadecimal |
+/// `large_pool`, STREAM a handle in hexadecimal, or `ended` for what streams left that are no more |
 ///
 /// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128
 /// MiB a stream (large ones), 128 blocks a stream, or a 16th of the stream's own peak; exact while one stream
@@ -175,8 +176,12 @@ final class CacheStatistics {
             long stranded = survey.idleBytes() + survey.waitingBytes();
             if (stranded > 0) {
                 String name = "stranded_bytes." + (survey.small() ? "small_pool." : "large_pool.");
-                figures.merge(name + "0x" + Long.toHexString(survey.stream()), stranded, Long::sum);
+                figures.merge(name + nameOf(survey.stream()), stranded, Long::sum);
             }
         }
+    }
+
+    private static String nameOf(OptionalLong stream) {
+        return stream.isEmpty() ? "ended" : "0x" + Long.toHexString(stream.getAsLong());
     }
 }

@@ -46,7 +46,7 @@ final class CacheTrim {
     }
 
     private void add(ShardSurvey shard, Reason ofWhole) {
-        OptionalLong stream = OptionalLong.of(shard.stream());
+        OptionalLong stream = shard.stream();
         add(Reason.IN_USE, stream, shard.liveBytes());
         add(Reason.USED_BY_OTHER_STREAM, stream, shard.waitingBytes());
         add(Reason.SHARED_WITH_USED, stream, shard.sharedBytes());

@@ -48,8 +48,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "reuse",
             "`never`, `passed`, `wait`",
             "`wait`",
-            "whether idle pages of one stream serve another: never; once the work on them has finished; or also before,"
-                    + " the other stream waiting on the device",
+            "whether idle pages of one stream serve another: never, until that has ended and finished; once the work on"
+                    + " them has finished; or also before, the other stream waiting on the device",
             wordOf(PageReuse.class));
 
     /// How much more than is live may be reserved so that fewer pages move.

@@ -34,14 +34,9 @@ final class CrossStreamOrder {
         this.reuse = reuse;
     }
 
-    /// Whether pages of a stream can serve another one at all.
-    boolean mayTake(StreamTimeline taker, StreamTimeline giver) {
-        return taker == giver || reuse != PageReuse.NEVER;
-    }
-
     /// Asks the driver what has passed, where only that counts. Before a look, which makes no driver calls.
     void poll() {
-        if (reuse == PageReuse.PASSED) {
+        if (reuse != PageReuse.WAIT) {
             pollAll();
         }
     }
@@ -50,8 +45,9 @@ final class CrossStreamOrder {
         List.copyOf(withFences).forEach(this::poll);
     }
 
-    /// The newest frees that the policy lets another stream have. Mostly without the monitor: a stream that is
-    /// closing meanwhile is one that closes just after.
+    /// The newest frees that the policy lets another stream have. Where it is never, those are of streams that have
+    /// ended and finished, as if the memory had gone back and been bought again. Mostly without the monitor: a
+    /// stream that is closing meanwhile is one that closes just after.
     long newestTakeable(StreamTimeline taker, StreamTimeline giver) {
         if (taker == giver) {
             return Long.MAX_VALUE;
@@ -73,13 +69,19 @@ final class CrossStreamOrder {
     /// Pages of streams could not be had yet: fences now, where none are under way, so that they can be had
     /// later.
     synchronized void mark(List<StreamTimeline> givers) {
+        if (reuse == PageReuse.NEVER) {
+            return;
+        }
         for (StreamTimeline giver : givers) {
-            if (!giver.closed
-                    && giver.fence == Fences.PASSED
-                    && giver.newestIdle > giver.passedTime
-                    && fences.recordable(giver.key)) {
-                record(giver);
+            if (giver.newestIdle > giver.passedTime) {
+                mark(giver);
             }
+        }
+    }
+
+    private void mark(StreamTimeline giver) {
+        if (!giver.closed && giver.fence == Fences.PASSED && fences.recordable(giver.key)) {
+            record(giver);
         }
     }
 
@@ -118,7 +120,7 @@ final class CrossStreamOrder {
             poll(stream);
         }
         if (freedAt > stream.passedTime && !isFinished(stream)) {
-            mark(List.of(stream));
+            mark(stream);
         }
     }
 
@@ -183,18 +185,34 @@ final class CrossStreamOrder {
     }
 
     /// A stream ends: nothing is recorded on it later.
-    synchronized void closing(StreamTimeline ended) {
+    ///
+    /// @param end of the [fences][Fences#end], behind its last work
+    synchronized void closing(StreamTimeline ended, long end) {
         clock.advance();
-        replace(ended, fences.record(ended.key), Long.MAX_VALUE);
+        replace(ended, end, Long.MAX_VALUE);
         noteAwaited(ended);
         ended.closed = true;
         ended.awaited.clear();
-        poll(ended);
     }
 
-    /// All work of a stream that ended has finished.
-    synchronized void finished(StreamTimeline ended) {
-        replace(ended, Fences.PASSED, Long.MAX_VALUE);
+    /// Whether all work of a stream that ended has finished. Asks the driver until it has.
+    synchronized boolean hasFinished(StreamTimeline ended) {
+        poll(ended);
+        return ended.fence == Fences.PASSED;
+    }
+
+    /// Makes later work of a stream come after all work of one that ended, if the policy allows that.
+    synchronized boolean follow(StreamTimeline heir, StreamTimeline ended) {
+        if (reuse != PageReuse.WAIT || !fences.awaitable(ended.fence)) {
+            return false;
+        }
+        precedeOther(heir, ended, Long.MAX_VALUE);
+        return true;
+    }
+
+    /// Nothing is left of a stream that ended.
+    synchronized void forget(StreamTimeline ended) {
+        withFences.remove(ended);
     }
 
     /// Releases all fences.

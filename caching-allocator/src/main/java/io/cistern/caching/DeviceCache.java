@@ -205,7 +205,7 @@ final class DeviceCache {
             return shard;
         }
         fences.opened(key);
-        return shards.open(key, byteSize);
+        return shards.open(key, byteSize, ended);
     }
 
     /// Whether blocks of a size lie in a shard, if it is of the right stream.
@@ -267,10 +267,13 @@ final class DeviceCache {
         }
     }
 
-    /// What is held for each stream.
+    /// What is held for each stream, ended ones only with blocks in use.
     List<StreamMemory> describe() {
         Map<Long, StreamMemory> streams = new LinkedHashMap<>();
         for (StreamShard shard : shards()) {
+            if (shard.isClosed() && shard.liveBytes() == 0) {
+                continue;
+            }
             StreamMemory one = new StreamMemory(shard.stream, shard.liveBytes(), shard.largestFreeBytes());
             streams.merge(
                     shard.stream,
@@ -324,13 +327,14 @@ final class DeviceCache {
     /// @return bytes given back
     long trim(long keepBytes, boolean wait) {
         growth.releaseRefused();
-        long returned = ended.sweep();
+        long returned = 0;
         for (StreamShard shard : shards()) {
             long excess = reserved.bytes() - keepBytes;
             if (excess > 0) {
                 returned += giveBack(shard, excess, wait);
             }
         }
+        ended.dropEmpty();
         return returned;
     }
 

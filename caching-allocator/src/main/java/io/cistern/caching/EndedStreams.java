@@ -4,12 +4,32 @@ import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/// Ends of streams, and the shards of streams that have ended: swept with each trim and each end of a stream, and
-/// dropped once their memory is gone.
+/// Ends of streams, and what streams that have ended leave: their shards.
 ///
-/// **Threads.** Any.
+/// 1. At its end, a stream gets a fence behind all its work; what waits for it waits for that.
+/// 2. A stream that opens *inherits* the shard of an ended one, if no block of it is in use any more: with all pages,
+/// mapped where they are, so that a program whose streams come and go makes hardly a driver call. Who inherits comes
+/// after the work of the former stream: that has finished, or it waits for it on the device.
+/// 3. Until then, others may have idle pages of such a shard as of any. What is left of the first streams that end, and
+/// what can't be inherited, goes back to the driver at the end of a stream, this one or a later one, as soon as its
+/// work is done. Of streams that came after [#MANY] others it waits to be inherited, until [#KEPT] more have ended.
+/// Trimming and the failure ladder take what they want at any time.
+///
+/// The stream that ended last is the first to be inherited from, if its work has finished: so the others get old.
+/// Else it is the one that ended first, which has had the most time.
+///
+/// **Threads.** Any; of one range of sizes, one stream inherits at a time.
 final class EndedStreams {
+    /// Ends of other streams for which a shard waits to be inherited. What was not wanted meanwhile seldom is later,
+    /// and
+    /// each shard keeps addresses for a whole device.
+    private static final int KEPT = 64;
+
+    /// Programs end some streams at their beginning: those that read weights, warm up, or capture.
+    static final int MANY = 8;
+
     private final DeviceCache cache;
     private final Growth growth;
     private final Fences fences;
@@ -17,8 +37,11 @@ final class EndedStreams {
     private final Shards open;
     private final RecordedUses uses;
 
-    /// Guarded by itself.
+    /// In the order of their ends. Guarded by itself.
     private final List<StreamShard> shards = new ArrayList<>();
+
+    /// How many streams have ended. Written with the same lock.
+    private volatile int ends;
 
     /// @param open the shards of streams that have not ended
     EndedStreams(
@@ -31,18 +54,16 @@ final class EndedStreams {
         this.uses = uses;
     }
 
-    /// The stream ends: what waits for it gets its fence now, and its own memory goes as soon as its work is
-    /// done.
+    /// The stream ends, and what waits for it gets its fence.
     void streamClosing(long stream) {
         long key = Fences.key(stream);
-        uses.replace(key, () -> fences.end(key)); // first, so that a free meets either this or the fences below
-        for (StreamShard shard : cache.shards()) {
-            recordFences(shard);
-        }
-        open.remove(key).forEach(shard -> close(shard, key));
-        StreamTimeline timeline = open.removeTimeline(key);
+        StreamTimeline timeline = open.findTimeline(key);
+        long end = timeline == null ? Fences.PASSED : fences.end(key);
+        // First, so that a free meets either this or the fences below.
+        uses.replace(key, () -> timeline == null ? fences.end(key) : end);
+        recordFences();
         if (timeline != null) {
-            order.closing(timeline);
+            close(timeline, end);
         }
         fences.closed(key);
         try {
@@ -57,33 +78,39 @@ final class EndedStreams {
     void streamEnded(long stream) {
         long key = Fences.key(stream);
         uses.replace(key, () -> fences.end(key));
-        for (StreamShard shard : cache.shards()) {
-            recordFences(shard);
-        }
+        recordFences();
         fences.closed(key);
     }
 
-    private void recordFences(StreamShard shard) {
-        shard.driverLock.lock();
-        try {
-            shard.recordFences(fences);
-        } finally {
-            shard.driverLock.unlock();
+    private void recordFences() {
+        for (StreamShard shard : cache.shards()) {
+            shard.driverLock.lock();
+            try {
+                shard.recordFences(fences);
+            } finally {
+                shard.driverLock.unlock();
+            }
         }
     }
 
-    private void close(StreamShard shard, long key) {
-        shard.closed(fences.record(key));
+    private void close(StreamTimeline timeline, long end) {
+        List<StreamShard> left = open.remove(timeline.key);
+        open.removeTimeline(timeline.key);
+        left.forEach(shard -> shard.closed(end));
         AddressBatch evicted = new AddressBatch();
-        cache.lanes.end(shard, evicted);
+        cache.lanes.end(left, evicted);
         cache.freeAll(evicted);
-        add(shard);
+        order.closing(timeline, end);
+        synchronized (shards) {
+            timeline.endNumber = ends + 1;
+            ends = timeline.endNumber;
+            shards.addAll(left);
+        }
     }
 
-    private void add(StreamShard shard) {
-        synchronized (shards) {
-            shards.add(shard);
-        }
+    /// Whether a stream that opens now is likely to end soon, and to be followed by others.
+    boolean areMany() {
+        return growth.movesPages() && ends >= MANY;
     }
 
     /// Those that are left.
@@ -93,52 +120,132 @@ final class EndedStreams {
         }
     }
 
-    /// Gives back what is left, as far as its work is done.
+    /// Takes the shard of an ended stream over for one that opens; not where pages do not move, since what the heir
+    /// does not need would be lost to all others.
     ///
-    /// @return how many bytes went
-    long sweep() {
-        long returned = 0;
-        fences.releasePassed();
-        for (StreamShard shard : shards()) {
-            returned += cache.giveBack(shard, Long.MAX_VALUE, false);
-            if (tryDispose(shard)) {
-                synchronized (shards) {
-                    shards.remove(shard);
-                }
-            }
+    /// @return null if there is none that may be had now
+    @Nullable
+    StreamShard inherit(StreamTimeline heir, SizeRange range) {
+        if (!growth.movesPages()) {
+            return null;
         }
-        return returned;
+        List<StreamShard> vacant = shards().stream()
+                .filter(shard -> shard.range == range && shard.isVacant())
+                .toList();
+        try {
+            return vacant.isEmpty() ? null : inherit(heir, vacant);
+        } catch (CudaException refusal) {
+            if (refusal.result().endsContext()) {
+                throw refusal;
+            }
+            return null; // it can be inherited later
+        }
     }
 
-    /// As [#dispose]; what the driver refuses is tried again by the next sweep.
-    private boolean tryDispose(StreamShard shard) {
+    private @Nullable StreamShard inherit(StreamTimeline heir, List<StreamShard> vacant) {
+        StreamShard last = vacant.getLast();
+        if (order.hasFinished(last.timeline)) {
+            return passOn(last, heir, false) ? last : null;
+        }
+        StreamShard first = vacant.getFirst();
+        boolean finished = first != last && order.hasFinished(first.timeline);
+        boolean comesAfter = finished || order.follow(heir, first.timeline);
+        return comesAfter && passOn(first, heir, !finished) ? first : null;
+    }
+
+    /// Not while somebody makes driver calls for the shard, who may be waiting for its stream.
+    private boolean passOn(StreamShard shard, StreamTimeline heir, boolean anew) {
+        if (!shard.driverLock.tryLock()) {
+            return false;
+        }
         try {
-            return dispose(shard);
+            StreamTimeline former = shard.timeline;
+            boolean passed = isLeft(shard) && growth.passOn(shard, heir, anew);
+            if (passed) {
+                forget(shard, former);
+            }
+            return passed;
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// Whether nobody has inherited or dropped a shard yet: under its driver lock, so that nobody does.
+    private boolean isLeft(StreamShard shard) {
+        synchronized (shards) {
+            return shards.contains(shard);
+        }
+    }
+
+    private void forget(StreamShard shard, StreamTimeline former) {
+        synchronized (shards) {
+            if (!shards.remove(shard) || shards.stream().anyMatch(other -> other.timeline == former)) {
+                return;
+            }
+        }
+        order.forget(former);
+    }
+
+    /// Gives back what nobody is likely to inherit, as far as its work is done.
+    private void sweep() {
+        fences.releasePassed();
+        for (StreamShard shard : shards()) {
+            if (!mayBeInherited(shard)) {
+                drop(shard, true);
+            }
+        }
+    }
+
+    private boolean mayBeInherited(StreamShard shard) {
+        StreamTimeline former = shard.timeline;
+        if (!former.oneOfMany || ends - former.endNumber >= KEPT) {
+            return false;
+        }
+        cache.settle(shard, false);
+        return shard.isVacant();
+    }
+
+    /// Drops shards that have no memory any more.
+    void dropEmpty() {
+        fences.releasePassed();
+        for (StreamShard shard : shards()) {
+            if (shard.reservedBytes() == 0) {
+                drop(shard, false);
+            }
+        }
+    }
+
+    /// What the driver refuses is tried again by the next sweep.
+    ///
+    /// @param givesBack whether its idle memory goes first
+    private void drop(StreamShard shard, boolean givesBack) {
+        shard.driverLock.lock();
+        try {
+            if (isLeft(shard)) {
+                if (givesBack) {
+                    cache.giveBack(shard, Long.MAX_VALUE, false);
+                }
+                dispose(shard);
+            }
         } catch (CudaException refusal) {
             if (refusal.result().endsContext()) {
                 throw refusal;
             }
             System.getLogger(EndedStreams.class.getName())
                     .log(Level.WARNING, "an ended stream keeps its addresses for now: {0}", refusal.getMessage());
-            return false;
+        } finally {
+            shard.driverLock.unlock();
         }
     }
 
-    /// Ends a shard that has no memory and no work any more.
-    ///
-    /// @return false if it has
-    boolean dispose(StreamShard shard) {
+    /// Ends a shard that has no memory and no work any more, and drops it.
+    void dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            if (!shard.quiet(fences, false) || !growth.unmapLent(shard)) {
-                return false;
-            }
-            order.finished(shard.timeline);
-            boolean ended = shard.dispose(fences);
-            if (ended) {
+            if (shard.quiet(fences, false) && growth.unmapLent(shard) && shard.dispose()) {
                 cache.reserved.counters.ended(shard.small, shard.counters());
+                forget(shard, shard.timeline);
             }
-            return ended;
         } finally {
             shard.driverLock.unlock();
         }

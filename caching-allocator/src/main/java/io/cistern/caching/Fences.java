@@ -5,7 +5,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
-import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -24,19 +25,34 @@ import java.util.concurrent.ConcurrentHashMap;
 /// - its key is put down in `closed`, and nothing is recorded by that key until it is [opened][#opened] again: by an
 /// allocation or a recorded use, which only a stream that exists can ask for. A free may name either stream, so it
 /// opens nothing;
-/// - live blocks used on it get an *end* in place of the key: a number that is given once and stands for the fence
-/// behind the stream's last work, until that has passed;
-/// - blocks freed on it get their fences, and its shards leave the table of shards: the successor gets new ones.
+/// - live blocks used on it, and what it leaves, get an *end* in place of the key: a number that is given once and
+/// stands for the one fence behind the stream's last work, until that has passed;
+/// - blocks freed on it get their fences, and its shards leave the table of shards: who [inherits][EndedStreams] one,
+/// the successor or another stream, comes after that end.
 ///
 /// ```
 /// keys    handle ≥ 0      ~thread id, down to −2^62      end, below −2^62      PASSED = −2^63
 /// ```
 final class Fences {
+    /// A fence, and how many wait for it on the host at this moment: so long it stays.
+    private static final class End {
+        final long fence;
+        int waiting;
+
+        End(long fence) {
+            this.fence = fence;
+        }
+    }
+
     /// Stands for a fence that needs no waiting any more.
     static final long PASSED = Long.MIN_VALUE;
 
     /// Ends are below, the keys of threads above: no thread has so high an id.
     private static final long FIRST_END = -(1L << 62);
+
+    /// Streams end in about the order in which they finish: behind some that have not there are few that have, and each
+    /// question is a driver call.
+    private static final int MOST_LATE = 4;
 
     private final int device;
     private final CudaDriver driver;
@@ -44,8 +60,8 @@ final class Fences {
     private final DeviceCounters counters;
     /// Keys announced as closing and not seen since.
     private final Set<Long> closed = ConcurrentHashMap.newKeySet();
-    /// The fences of ends that have not passed. Guarded by itself.
-    private final Map<Long, Long> ends = new HashMap<>();
+    /// The fences of ends that have not passed, in their order. Guarded by itself.
+    private final Map<Long, End> ends = new LinkedHashMap<>();
 
     private long lastEnd = FIRST_END;
     private volatile boolean allFinished;
@@ -100,7 +116,7 @@ final class Fences {
     }
 
     boolean passed(long fence) {
-        return isEnd(fence) ? endPassed(fence, false) : fence == PASSED || order.passed(device, fence);
+        return isEnd(fence) ? endPassed(fence) : fence == PASSED || order.passed(device, fence);
     }
 
     /// Whether [#finished] can tell of a stream. Of one that can be [recorded on][#recordable].
@@ -128,7 +144,7 @@ final class Fences {
     boolean await(long fence) {
         try {
             if (isEnd(fence)) {
-                endPassed(fence, true);
+                awaitEnd(fence);
             } else if (fence != PASSED) {
                 counters.count(CacheEvent.HOST_WAIT);
                 order.synchronize(device, fence);
@@ -144,14 +160,28 @@ final class Fences {
 
     /// Whether a stream can be made to wait for a fence.
     boolean awaitable(long fence) {
-        return fence == PASSED || order.awaitable(device, fence);
+        if (!isEnd(fence)) {
+            return fence == PASSED || order.awaitable(device, fence);
+        }
+        synchronized (ends) {
+            End end = ends.get(fence);
+            return end == null || order.awaitable(device, end.fence);
+        }
     }
 
     /// Makes later work of a stream wait for a fence, on the device. The stream is the calling thread's, if it
     /// has a default stream of its own.
     void await(long key, long fence) {
-        if (fence != PASSED) {
-            order.await(device, key < 0 ? Streams.PER_THREAD_DEFAULT : key, fence);
+        long stream = key < 0 ? Streams.PER_THREAD_DEFAULT : key;
+        if (isEnd(fence)) {
+            synchronized (ends) {
+                End end = ends.get(fence);
+                if (end != null) {
+                    order.await(device, stream, end.fence);
+                }
+            }
+        } else if (fence != PASSED) {
+            order.await(device, stream, fence);
         }
     }
 
@@ -162,25 +192,29 @@ final class Fences {
         }
     }
 
-    /// Marks the end of a stream that uses live blocks.
+    /// Marks the end of a stream.
     ///
-    /// @return what stands for it from now on
+    /// @return what stands for it from now on, for as many as like: whoever sees that it has passed, sees it
+    /// for all
     long end(long key) {
         long fence = record(key);
         synchronized (ends) {
             long end = --lastEnd;
             if (fence != PASSED) {
-                ends.put(end, fence);
+                ends.put(end, new End(fence));
             }
             return end;
         }
     }
 
-    /// Releases the fences of ends that have passed.
+    /// Releases the fences of ends that have passed, but for some where many of the oldest have not.
     void releasePassed() {
         synchronized (ends) {
             try {
-                List.copyOf(ends.keySet()).forEach(end -> endPassed(end, allFinished));
+                int late = 0;
+                for (Iterator<Long> oldest = List.copyOf(ends.keySet()).iterator(); oldest.hasNext() && late < MOST_LATE; ) {
+                    late += endPassed(oldest.next()) ? 0 : 1;
+                }
             } catch (CudaException dead) {
                 if (!dead.result().endsContext()) {
                     throw dead;
@@ -190,19 +224,44 @@ final class Fences {
         }
     }
 
-    private boolean endPassed(long end, boolean wait) {
+    private boolean endPassed(long end) {
         synchronized (ends) {
-            Long fence = ends.get(end);
-            if (fence != null && wait && !allFinished) {
-                counters.count(CacheEvent.HOST_WAIT);
-                order.synchronize(device, fence);
+            End found = ends.get(end);
+            boolean passed = found == null || allFinished || order.passed(device, found.fence);
+            if (found != null && passed && found.waiting == 0) {
+                forget(end, found);
             }
-            if (fence != null && (wait || order.passed(device, fence))) {
-                ends.remove(end);
-                order.release(device, fence);
-            }
-            return !ends.containsKey(end);
+            return passed;
         }
+    }
+
+    /// Waits on the host, with no lock: the host may have to do something else before.
+    private void awaitEnd(long end) {
+        End found;
+        synchronized (ends) {
+            found = ends.get(end);
+            if (found == null || allFinished) {
+                return;
+            }
+            found.waiting++;
+        }
+        boolean passed = false;
+        try {
+            counters.count(CacheEvent.HOST_WAIT);
+            order.synchronize(device, found.fence);
+            passed = true;
+        } finally {
+            synchronized (ends) {
+                if (--found.waiting == 0 && passed) {
+                    forget(end, found);
+                }
+            }
+        }
+    }
+
+    private void forget(long end, End found) {
+        ends.remove(end);
+        order.release(device, found.fence);
     }
 
     /// Whether all work that was given to a stream until now has finished.

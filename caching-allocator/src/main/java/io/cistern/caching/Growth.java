@@ -40,6 +40,15 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     boolean unmapLent(StreamShard shard);
 
+    /// Makes a vacant shard that of another stream, where [#movesPages]. Under its driver lock.
+    ///
+    /// @param heir see [StreamShard#passTo]
+    /// @param anew see there
+    /// @return false if it is not vacant
+    default boolean passOn(StreamShard shard, StreamTimeline heir, boolean anew) {
+        return false;
+    }
+
     /// Keeps the memory under a range where it is, or does so no longer.
     void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned);
 

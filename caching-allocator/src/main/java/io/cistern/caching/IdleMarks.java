@@ -46,7 +46,17 @@ final class IdleMarks {
                 arena.forEachHome(home -> home.idle = false);
             }
         }
+        stamp(gaps);
+    }
+
+    /// Marks all that is free as freed now.
+    void stamp(Gaps gaps) {
         gaps.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block)));
+    }
+
+    /// Has a page count as left now.
+    void stamp(Mapping lent) {
+        lent.freedAt = clock.now();
     }
 
     /// A range became part of a free block, and so perhaps pages that lie in it partly.

@@ -41,8 +41,7 @@ final class IdlePages {
     private void lookAt(StreamTimeline giver, StreamTimeline taker) {
         if (giver.seenIn != number) {
             giver.seenIn = number;
-            giver.newestTakeable =
-                    order.mayTake(taker, giver) ? order.newestTakeable(taker, giver) : StreamTimeline.FORBIDDEN;
+            giver.newestTakeable = order.newestTakeable(taker, giver);
         }
     }
 
@@ -51,7 +50,7 @@ final class IdlePages {
         List<StreamTimeline> late = List.of();
         for (StreamShard shard : shards) {
             StreamTimeline giver = shard.timeline;
-            if (giver.newestTakeable != StreamTimeline.FORBIDDEN && giver.newestIdle > giver.newestTakeable) {
+            if (giver.newestIdle > giver.newestTakeable) {
                 late = late.isEmpty() ? new ArrayList<>() : late;
                 late.add(giver);
             }

@@ -199,7 +199,7 @@ final class Lane extends LastFreed {
     /// @return null if the stream has ended
     @Nullable
     LaneBins use(StreamShard shard, long stream, AddressBatch evicted) {
-        LaneBins bins = streams.of(shard);
+        LaneBins bins = shard.stream == Fences.key(stream) ? streams.of(shard) : null;
         if (bins != null) {
             changeTo(bins, evicted);
             lastStream = stream;

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.cuda.process.ProcessFence;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -117,10 +118,10 @@ final class Lanes {
         shard.depot.empty(evicted);
     }
 
-    /// Takes the blocks of a shard that is closed out of all lanes and its depot, for good.
-    void end(StreamShard shard, AddressBatch evicted) {
-        claimed(lane -> lane.end(shard, evicted));
-        shard.depot.empty(evicted);
+    /// Takes the blocks of a closed stream's shards out of all lanes and their depots, for good.
+    void end(List<StreamShard> shards, AddressBatch evicted) {
+        claimed(lane -> shards.forEach(shard -> lane.end(shard, evicted)));
+        shards.forEach(shard -> shard.depot.empty(evicted));
     }
 
     /// Checks the invariants of every lane.

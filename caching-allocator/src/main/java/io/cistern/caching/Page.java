@@ -14,7 +14,7 @@ import java.util.Set;
 /// **Stream order.** Only idle pages move, and a page moves to another stream only after that stream was made to
 /// wait for the one it comes from, or after the latter's fence had passed. So, by induction over its moves, all work
 /// that used the page through any mapping comes before a fence recorded on its home's stream while the page is free
-/// there.
+/// there. Where a stream [inherits][StreamShard#passTo] a whole shard, its pages move in the same sense.
 ///
 /// Guarded by the lock of the device's [PageTable], as are all mappings.
 final class Page {

@@ -109,6 +109,16 @@ final class PageArena extends Region {
     }
 
     @Override
+    boolean isPinned() {
+        for (Mapping mapping : mappings) {
+            if (mapping != null && mapping.isHome() && !mapping.page.pins.isEmpty()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
     boolean keepsAddresses() {
         return true;
     }

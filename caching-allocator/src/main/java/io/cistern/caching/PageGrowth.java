@@ -186,6 +186,16 @@ final class PageGrowth implements Growth {
     }
 
     @Override
+    public boolean passOn(StreamShard shard, StreamTimeline heir, boolean anew) {
+        table.lock();
+        try {
+            return shard.passTo(heir, anew);
+        } finally {
+            table.unlock();
+        }
+    }
+
+    @Override
     public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
         table.setPinned(address, byteSize, reason, pinned);
     }

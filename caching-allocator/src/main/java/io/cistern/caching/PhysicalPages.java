@@ -57,18 +57,19 @@ final class PhysicalPages {
         return fixedPageBytes != 0 ? fixedPageBytes : slotBytes;
     }
 
-    /// The size of the next page.
+    /// The size of the next page of a shard.
     ///
     /// @param purchases know the most that was ever live, and whether pages move
-    long pageBytes(Purchases purchases, boolean small) {
+    long pageBytes(Purchases purchases, StreamShard shard) {
         if (fixedPageBytes != 0) {
             return fixedPageBytes;
         }
-        if (small) {
+        if (shard.small) {
             return slotBytes;
         }
-        long page = fit.pageBytes(purchases.peakBytes(), purchases.movesMuch(), largestPageBytes);
-        return Math.max(Sizes.roundUp(fit.leastBytes(largestPageBytes), slotBytes), page / slotBytes * slotBytes);
+        PageFit its = shard.timeline.oneOfMany ? PageFit.TIGHT : fit;
+        long page = its.pageBytes(purchases.peakBytes(), purchases.movesMuch(), largestPageBytes);
+        return Math.max(Sizes.roundUp(its.leastBytes(largestPageBytes), slotBytes), page / slotBytes * slotBytes);
     }
 
     /// A page's size, less what is not needed, if sizes are not fixed.

@@ -46,6 +46,11 @@ final class PlainSegment extends Region {
     }
 
     @Override
+    boolean isPinned() {
+        return false;
+    }
+
+    @Override
     boolean keepsAddresses() {
         return false;
     }

@@ -46,6 +46,9 @@ abstract sealed class Region permits PageArena, PlainSegment {
     /// @return how many bytes went: none if they had gone to sleep before; or [#STAYS]
     abstract long giveBack(long from, long to);
 
+    /// Whether somebody needs some of its memory where it is. Under the shard's lock.
+    abstract boolean isPinned();
+
     /// Whether the addresses stay with the region when their memory goes.
     abstract boolean keepsAddresses();
 

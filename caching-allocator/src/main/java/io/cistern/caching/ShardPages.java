@@ -7,9 +7,11 @@ import org.jspecify.annotations.Nullable;
 /// The part of a shard that has to do with pages: what [PageGrowth] and [PageTable] ask it for, mostly while they
 /// hold the table's lock. Every method takes the shard's short lock.
 abstract sealed class ShardPages permits ShardReturns {
-    final long stream;
+    /// See [Fences#key]. With the timeline, another one once a stream [inherits][StreamShard#passTo] the shard: no
+    /// block is live then, so who has one, or found the shard by the stream, reads both without a lock.
+    long stream;
     /// How far the stream has got.
-    final StreamTimeline timeline;
+    StreamTimeline timeline;
 
     final SizeRange range;
     final boolean small;

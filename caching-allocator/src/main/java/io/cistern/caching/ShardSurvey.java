@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import java.util.List;
+import java.util.OptionalLong;
 
 /// What one shard has, in bytes, by what could be done with it.
 ///
@@ -8,7 +9,7 @@ import java.util.List;
 /// mapped = live + waiting + idle        idle = returnable + shared
 /// ```
 ///
-/// @param stream whose memory it is
+/// @param stream whose memory it is; empty if that has ended, and no block of it is in use
 /// @param small whether of small blocks
 /// @param liveBytes in use
 /// @param waitingBytes freed, but another stream may still use them
@@ -16,7 +17,7 @@ import java.util.List;
 /// @param returnableBytes free in whole pages or segments; 0 if it was not asked for
 /// @param largestFreeBytes the largest free block
 record ShardSurvey(
-        long stream,
+        OptionalLong stream,
         boolean small,
         long liveBytes,
         long waitingBytes,
@@ -39,7 +40,7 @@ record ShardSurvey(
             }
         }
         return new ShardSurvey(
-                shard.stream,
+                shard.isClosed() && byState[Blocks.LIVE] == 0 ? OptionalLong.empty() : OptionalLong.of(shard.stream),
                 shard.small,
                 byState[Blocks.LIVE],
                 byState[Blocks.FENCED],

@@ -7,6 +7,13 @@ import org.jspecify.annotations.Nullable;
 /// The shards of one device for one range of sizes, by stream: an open-addressed table that is replaced, not
 /// changed, so that look-ups take no lock.
 final class ShardTable {
+    /// What ended streams left.
+    interface Left {
+        /// A shard for a stream that opens, or null.
+        @Nullable
+        StreamShard inherit(StreamTimeline heir, SizeRange range);
+    }
+
     private static final int SMALLEST = 16;
 
     private final SizeRange range;
@@ -36,11 +43,13 @@ final class ShardTable {
         }
     }
 
-    /// The shard of a stream, made if there is none.
-    synchronized StreamShard open(StreamTimeline timeline) {
+    /// The shard of a stream; if there is none, one that an ended stream left, or a new one. One stream inherits at a
+    /// time.
+    synchronized StreamShard open(StreamTimeline timeline, Left ended) {
         StreamShard shard = find(timeline.key);
         if (shard == null) {
-            shard = new StreamShard(timeline, range, cutting, clock, counters);
+            StreamShard left = ended.inherit(timeline, range);
+            shard = left != null ? left : new StreamShard(timeline, range, cutting, clock, counters);
             List<StreamShard> all = all();
             all.add(shard);
             replace(all);

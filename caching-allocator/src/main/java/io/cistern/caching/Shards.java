@@ -20,6 +20,7 @@ final class Shards {
     private static final long NONE = Fences.PASSED;
 
     private final boolean middleApart;
+    private final MissClock clock;
     private final ShardTable small;
     private final ShardTable middle;
     private final ShardTable large;
@@ -33,6 +34,7 @@ final class Shards {
     /// @param middleApart whether streams but the first have middle blocks apart from large ones
     Shards(boolean middleApart, Cutting cutting, MissClock clock, DeviceCounters counters) {
         this.middleApart = middleApart;
+        this.clock = clock;
         this.small = new ShardTable(SizeRange.SMALL, cutting, clock, counters);
         this.middle = new ShardTable(SizeRange.MIDDLE, cutting, clock, counters);
         this.large = new ShardTable(SizeRange.LARGE, cutting, clock, counters);
@@ -61,16 +63,16 @@ final class Shards {
         return table(key, byteSize).find(key);
     }
 
-    /// The same, made if there is none.
-    StreamShard open(long key, long byteSize) {
-        StreamTimeline timeline = timeline(key); // before the range is asked for: it may be the first
-        return table(key, byteSize).open(timeline);
+    /// The same, inherited or made if there is none.
+    StreamShard open(long key, long byteSize, EndedStreams ended) {
+        StreamTimeline timeline = timeline(key, ended.areMany()); // before the range is asked for: it may be the first
+        return table(key, byteSize).open(timeline, ended::inherit);
     }
 
-    private StreamTimeline timeline(long key) {
+    private StreamTimeline timeline(long key, boolean oneOfMany) {
         synchronized (timelines) {
             first = first == NONE ? key : first;
-            return timelines.computeIfAbsent(key, StreamTimeline::new);
+            return timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.now(), oneOfMany));
         }
     }
 
@@ -79,6 +81,14 @@ final class Shards {
         return Stream.of(small, middle, large)
                 .flatMap(table -> Stream.ofNullable(table.remove(key)))
                 .toList();
+    }
+
+    /// The timeline of a stream, or null if it has no shards.
+    @Nullable
+    StreamTimeline findTimeline(long key) {
+        synchronized (timelines) {
+            return timelines.get(key);
+        }
     }
 
     /// Takes the timeline of a stream without shards out, so that a later stream of its key has another.

@@ -10,7 +10,8 @@ import java.util.concurrent.locks.ReentrantLock;
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
 /// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a
 /// fence][FencedFrees].
-/// 3. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls
+/// 3. When the stream has ended and no block is in use, another one may [inherit][#passTo] all of it.
+/// 4. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls
 /// are made for it without the lock, and then it is published, changed or as it was.
 ///
 /// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is
@@ -23,7 +24,7 @@ final class StreamShard extends ShardReturns {
     private final FencedFrees fenced;
 
     private volatile boolean closed;
-    /// Guarded by the driver lock once the shard is closed.
+    /// Its end, if it was closed. Guarded by the driver lock once it is.
     private long closingFence = Fences.PASSED;
     /// Makes an empty shard.
     ///
@@ -286,14 +287,53 @@ final class StreamShard extends ShardReturns {
 
     /// The stream has ended: nothing is recorded on it any more.
     ///
-    /// @param fence marks its last work
-    void closed(long fence) {
-        closingFence = fence;
+    /// @param end of the [fences][Fences#end], behind its last work
+    void closed(long end) {
+        closingFence = end;
         closed = true;
     }
 
     boolean isClosed() {
         return closed;
+    }
+
+    /// Whether the stream has ended, no block is in use, and nobody needs a page where it is.
+    boolean isVacant() {
+        lock.lock();
+        try {
+            return hasNothingInUse();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private boolean hasNothingInUse() {
+        return closed && fenced.isEmpty() && heap.isVacant();
+    }
+
+    /// Makes a vacant shard that of another stream. Under the driver lock and the page table's.
+    ///
+    /// @param heir comes after all work of the stream before
+    /// @param anew whether that work may go on, so that only fences from now on cover what is free
+    /// @return whether it is vacant
+    boolean passTo(StreamTimeline heir, boolean anew) {
+        lock.lock();
+        try {
+            if (!hasNothingInUse()) {
+                return false;
+            }
+            heir.newestIdle = Math.max(heir.newestIdle, timeline.newestIdle);
+            timeline = heir;
+            stream = heir.key;
+            if (anew) {
+                heap.freeAnew();
+            }
+            closingFence = Fences.PASSED;
+            closed = false;
+            return true;
+        } finally {
+            lock.unlock();
+        }
     }
 
     /// Whether the work of the shard's stream has finished. Under the driver lock.
@@ -302,7 +342,6 @@ final class StreamShard extends ShardReturns {
             return fences.quiet(stream, wait);
         }
         if (wait ? fences.await(closingFence) : fences.passed(closingFence)) {
-            fences.release(closingFence);
             closingFence = Fences.PASSED;
         }
         return closingFence == Fences.PASSED;
@@ -311,7 +350,7 @@ final class StreamShard extends ShardReturns {
     /// Ends the regions of a shard without memory. Under the driver lock.
     ///
     /// @return false if there is memory left, in use or not
-    boolean dispose(Fences fences) {
+    boolean dispose() {
         List<Region> ended;
         lock.lock();
         try {
@@ -323,8 +362,6 @@ final class StreamShard extends ShardReturns {
             return false;
         }
         ended.forEach(Region::close);
-        fences.release(closingFence);
-        closingFence = Fences.PASSED;
         return true;
     }
 

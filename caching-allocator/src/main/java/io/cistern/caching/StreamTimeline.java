@@ -7,19 +7,21 @@ import org.jspecify.annotations.Nullable;
 /// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a later
 /// stream of the same handle has another timeline. Guarded by [CrossStreamOrder].
 final class StreamTimeline {
-    /// Older than any free: see [#newestTakeable].
-    static final long FORBIDDEN = Long.MIN_VALUE;
-
     /// See [Fences#key].
     final long key;
+
+    /// Whether [so many][EndedStreams#MANY] streams had ended before that this one may not last, either. Then its
+    /// pages will serve others, of other sizes: so they are as fine as with [PageFit#TIGHT], and none is bought to
+    /// spare moves.
+    final boolean oneOfMany;
 
     /// A fence on the stream that covers everything freed up to [#fenceTime], or [Fences#PASSED] if there is
     /// none.
     long fence = Fences.PASSED;
 
     long fenceTime = -1;
-    /// The stream's work on what was freed up to then has finished.
-    long passedTime = -1;
+    /// The stream's work on what was freed up to then has finished: all of it, before the stream began.
+    long passedTime;
     /// Whether the driver can be [asked][Fences#independent] if the stream's work has finished; null if nobody
     /// knows yet.
     @Nullable
@@ -29,22 +31,27 @@ final class StreamTimeline {
     int untilAsked;
     /// The stream has ended; its fence covers all that was ever freed.
     volatile boolean closed;
+    /// How many streams had ended then, with this one; guarded by [EndedStreams].
+    int endNumber;
     /// For other streams, as long as anything of them is left, the time up to which this one waits for them.
     final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();
 
     /// What [#awaited] was when the fence was recorded: who waits for the fence waits for that too.
     final Map<StreamTimeline, Long> awaitedByFence = new WeakHashMap<>();
 
-    /// What the [look][IdlePages] under way may take of it, by the time of the free: -1 for nothing yet,
-    /// [#FORBIDDEN] for nothing ever. Guarded by the lock of the [PageTable].
-    long newestTakeable = FORBIDDEN;
+    /// What the [look][IdlePages] under way may take of it, by the time of the free. Guarded by the lock of the
+    /// [PageTable].
+    long newestTakeable = -1;
     /// The number of that look.
     long seenIn;
 
     /// When a page of it became idle last. Guarded by the short locks of its shards; read in a look without them.
     long newestIdle = -1;
 
-    StreamTimeline(long key) {
+    /// @param now the time: nothing is freed on the stream before
+    StreamTimeline(long key, long now, boolean oneOfMany) {
         this.key = key;
+        this.oneOfMany = oneOfMany;
+        this.passedTime = now - 1;
     }
 }

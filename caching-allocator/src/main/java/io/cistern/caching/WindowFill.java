@@ -140,7 +140,7 @@ final class WindowFill {
     private Piece piece(long at, long missing, long space) {
         PhysicalPages pages = table.pages;
         long reserved = pages.reserved().bytes() + planned;
-        long whole = Math.min(pages.pageBytes(purchases, shard.small), space);
+        long whole = Math.min(pages.pageBytes(purchases, shard), space);
         long cut = pages.cut(whole, missing);
         if (way == Way.USUAL && purchases.isNeeded(reserved)) {
             return buy(at, whole);
@@ -158,7 +158,8 @@ final class WindowFill {
     }
 
     private boolean mayBuy(long reserved, long size) {
-        return (shard.small && purchases.fitsSmallSlack(reserved, size)) || purchases.isEarned(reserved, size);
+        return (shard.small && purchases.fitsSmallSlack(reserved, size))
+                || (!shard.timeline.oneOfMany && purchases.isEarned(reserved, size));
     }
 
     private Piece buy(long at, long size) {

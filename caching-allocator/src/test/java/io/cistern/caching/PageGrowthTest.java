@@ -37,7 +37,7 @@ class PageGrowthTest {
             new Purchases(0),
             1L << 30);
     private final StreamShard shard =
-            new StreamShard(new StreamTimeline(0), SizeRange.LARGE, Cutting.ANY, clock, reserved.counters);
+            new StreamShard(TestContext.timeline(0), SizeRange.LARGE, Cutting.ANY, clock, reserved.counters);
 
     @AfterEach
     void close() {

@@ -10,16 +10,20 @@ class ShardTableTest {
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {
-        StreamShard shard = table.open(new StreamTimeline(0));
+        StreamShard shard = open(0);
         for (long stream = 256; stream < 256 * 500; stream += 256) {
-            table.open(new StreamTimeline(stream));
+            open(stream);
         }
         for (long stream = 256; stream < 256 * 500; stream += 512) {
             table.remove(stream);
         }
         assertThat(table.find(0)).isSameAs(shard);
-        assertThat(table.open(new StreamTimeline(0))).isSameAs(shard);
+        assertThat(open(0)).isSameAs(shard);
         assertThat(table.all()).hasSize(250);
+    }
+
+    private StreamShard open(long stream) {
+        return table.open(TestContext.timeline(stream), (_, _) -> null);
     }
 
     @Test

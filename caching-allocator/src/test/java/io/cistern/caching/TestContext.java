@@ -76,11 +76,16 @@ final class TestContext extends OneDeviceContext {
         return new PlainSegment(maker, shard(0, small), new Segment(address, byteSize, 0), address, byteSize);
     }
 
+    /// The timeline of a stream that begins with the clock.
+    static StreamTimeline timeline(long stream) {
+        return new StreamTimeline(stream, 0, false);
+    }
+
     /// A shard that belongs to no cache.
     static StreamShard shard(long stream, boolean small) {
         SizeRange range = small ? SizeRange.SMALL : SizeRange.LARGE;
         return new StreamShard(
-                new StreamTimeline(stream), range, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+                timeline(stream), range, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// Bytes that the allocator said it has.

@@ -56,7 +56,7 @@ final class OneGpu implements PageSource {
     /// A shard that belongs to no cache.
     static StreamShard shard(long stream) {
         return new StreamShard(
-                new StreamTimeline(stream),
+                new StreamTimeline(stream, 0, false),
                 SizeRange.SMALL,
                 Cutting.ANY,
                 new MissClock(),
