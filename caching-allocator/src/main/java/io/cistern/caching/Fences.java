@@ -212,7 +212,8 @@ final class Fences {
         synchronized (ends) {
             try {
                 int late = 0;
-                for (Iterator<Long> oldest = List.copyOf(ends.keySet()).iterator(); oldest.hasNext() && late < MOST_LATE; ) {
+                for (Iterator<Long> oldest = List.copyOf(ends.keySet()).iterator();
+                        oldest.hasNext() && late < MOST_LATE; ) {
                     late += endPassed(oldest.next()) ? 0 : 1;
                 }
             } catch (CudaException dead) {

@@ -40,9 +40,16 @@ class LentMappingsTest {
         }
     }
 
+    private void end() {
+        caches.forEach(this::free);
+        caches.clear();
+        caching.streamClosing(0, stream);
+        gpu.streams().destroy(0, stream);
+    }
+
     @AfterEach
     void close() {
-        caches.forEach(this::free);
+        end();
         caching.checkInvariants();
         caching.close();
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(1L << 30);
@@ -64,6 +71,32 @@ class LentMappingsTest {
             grow(8000);
             assertThat(lent()).isGreaterThan(16 * pages() + 128);
             assertThat(figure("pages.unaliased")).isZero();
+            latch.release();
+        }
+        gpu.devices().synchronize(0);
+        grow(400);
+        assertThat(lent()).isLessThanOrEqualTo(16 * pages() + 128);
+    }
+
+    @Test
+    void whatAnEndedStreamMayStillUseStaysMappedForItsHeir() {
+        for (int i = 0; i < EndedStreams.MANY; i++) {
+            end();
+            start();
+        }
+        end();
+        gpu.devices().synchronize(0);
+        start();
+        try (StreamLatch latch = new StreamLatch(gpu, 0)) {
+            latch.hold(stream);
+            grow(8000);
+            long before = figure("pages.unaliased");
+            assertThat(lent()).isGreaterThan(16 * pages() + 128);
+            end();
+            start();
+            grow(200);
+            assertThat(lent()).as("what was inherited").isGreaterThan(16 * pages() + 128);
+            assertThat(figure("pages.unaliased")).isEqualTo(before);
             latch.release();
         }
         gpu.devices().synchronize(0);
