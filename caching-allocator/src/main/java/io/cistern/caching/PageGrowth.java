@@ -46,11 +46,14 @@ final class PageGrowth implements Growth {
         for (int refused = 0; ; ) {
             Step step = findOrPlan(shard, byteSize, way);
             if (step instanceof Block block) {
+                table.pages.reserved().counters.count(CacheEvent.PAGES_HIT);
                 return block.address;
             }
             if (step instanceof Plan plan) {
                 try {
-                    return plan.fill.fill(order, byteSize);
+                    long address = plan.fill.fill(order, byteSize);
+                    table.pages.reserved().counters.count(CacheEvent.PAGES_MISS);
+                    return address;
                 } catch (CudaException failure) {
                     // A giver's capture began after the look; the next look sees it.
                     if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MOST_REFUSED) {
