@@ -264,6 +264,9 @@ public final class Allocator implements AutoCloseable {
     /// What is counted on a device, by the names of PyTorch's `memory_stats`: what the framework counts for every
     /// allocator, and all that the allocator counts itself. See [DetailedStatistics].
     ///
+    /// Of this allocator alone. PyTorch's private pools (`reserved_bytes_by_private_pools`) are allocators of their
+    /// own here: see [MemoryPool#statistics] and [GraphMemory#reservedBytes].
+    ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public Map<String, Long> memoryStatistics(int device) {
         Map<String, Long> figures = BasicStatistics.map(statistics(device), freedBytes(device));

@@ -108,9 +108,14 @@ public abstract class SpecOption<T> {
 
     /// Reads the value, if there is one.
     ///
-    /// @throws ConfigurationException if it is of another type
+    /// @throws ConfigurationException if it is of another type; says what is legal
     public final Optional<T> read(AllocatorOptions options) {
-        return reader.read(options, key);
+        try {
+            return reader.read(options, key);
+        } catch (ConfigurationException bad) {
+            String message = String.valueOf(bad.getMessage());
+            throw message.endsWith(legalText()) ? bad : new ConfigurationException(message + legalText(), bad);
+        }
     }
 
     /// A value as specs have it.
@@ -120,8 +125,12 @@ public abstract class SpecOption<T> {
 
     /// What to throw for a value of the right type that is not legal.
     public final ConfigurationException illegal(Object value) {
-        return new ConfigurationException("option '" + key + "' of '" + owner + "': " + value + " is not legal; legal: "
-                + legal.replace("`", ""));
+        return new ConfigurationException(
+                "option '" + key + "' of '" + owner + "': " + value + " is not legal" + legalText());
+    }
+
+    private String legalText() {
+        return "; legal: " + legal.replace("`", "");
     }
 
     /// A table for a reference page, in Markdown, a line an option.

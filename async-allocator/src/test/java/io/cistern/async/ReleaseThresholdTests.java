@@ -93,7 +93,9 @@ final class ReleaseThresholdTests implements AllocatorProvider {
         assertThatThrownBy(() -> memory.open("async:release_threshold=" + text))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("release_threshold")
-                .hasMessageContaining(reason);
+                .hasMessageContaining(reason)
+                .hasMessageEndingWith(
+                        "; legal: " + AsyncOption.RELEASE_THRESHOLD.legal().replace("`", ""));
     }
 
     @Test

@@ -33,7 +33,11 @@ enum CacheEvent {
     /// A stream was made to wait for another one, so that it could use its memory.
     STREAM_WAIT("waits.stream"),
     /// A page that moved was freed on one stream and taken by another.
-    STEAL("steals");
+    STEAL("steals"),
+    /// Pages that were idle served what a shard could not, and the driver was not called.
+    PAGES_HIT("tier.pages.hits"),
+    /// Pages were mapped or made for what a shard could not serve, or another stream's work on them came first.
+    PAGES_MISS("tier.pages.misses");
 
     private final String key;
 

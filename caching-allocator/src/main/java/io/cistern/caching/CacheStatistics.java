@@ -11,7 +11,9 @@ import java.util.function.Function;
 ///
 /// | own name | meaning |
 /// |---|---|
-/// | `tier.NAME.hits`, `.misses`, `.hit_percent` | requests that lanes, shards served at once, and did not |
+/// | `tier.NAME.hits`, `.misses`, `.hit_percent` | requests that the tier served at once, and did not: `lane`; `shard`;
+/// `pages`, which serves at once if no call of the driver was needed, about another stream's work neither. Of its
+/// misses `num_device_alloc` got new memory. Plain segments have no such tier |
 /// | `pages.created`, `.released` | pages that came from the source and went back |
 /// | `pages.mapped`, `.unmapped` | those of them that got their first address, and that lost their last |
 /// | `pages.taken`, `.aliased` | idle pages that moved, and addresses that were added to pages for that |
@@ -21,6 +23,10 @@ import java.util.function.Function;
 /// | `rounding_loss_bytes` | allocated bytes that nobody asked for |
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now, NAME being `small_pool` or
 /// `large_pool`, STREAM a handle in hexadecimal, or `ended` for what streams left that are no more |
+///
+/// PyTorch's `reserved_bytes_by_private_pools` is missing: a [pool][io.cistern.MemoryPool] and the
+/// [memory of graphs][io.cistern.GraphMemory] are allocators of their own, with caches of their own, so that no
+/// figure here contains theirs, and no pair of numbers names them. Each tells its own.
 ///
 /// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128
 /// MiB a stream (large ones), 128 blocks a stream, or a 16th of the stream's own peak; exact while one stream
@@ -34,7 +40,7 @@ final class CacheStatistics {
     private static final String FREED = "freed";
     private static final String LANE_TIER = "tier.lane";
     private static final String SHARD_TIER = "tier.shard";
-    private static final List<String> TIERS = List.of(LANE_TIER, SHARD_TIER);
+    private static final List<String> TIERS = List.of(LANE_TIER, SHARD_TIER, "tier.pages");
 
     private final DeviceCache cache;
     private final DeviceCounters counters;

@@ -14,7 +14,9 @@ import java.util.function.Function;
 public final class CachingOption<T> extends SpecOption<T> {
     private static final long MOST_MEBIBYTES = 1L << 24;
 
-    private static final Reader<Long> MEBIBYTES = (options, key) -> options.number(key, 1, MOST_MEBIBYTES);
+    private static Reader<Long> mebibytes(long least, long most) {
+        return (options, key) -> options.number(key, least, most);
+    }
 
     /// Where memory comes from: the spec of a segment source.
     public static final CachingOption<String> SOURCE = new CachingOption<>(
@@ -110,19 +112,19 @@ public final class CachingOption<T> extends SpecOption<T> {
     /// Blocks from this size on are kept whole.
     public static final CachingOption<Long> MAX_SPLIT_SIZE_MB = new CachingOption<>(
             "max_split_size_mb",
-            "MiB, at least `large_segment_size_mb`",
+            "MiB, a whole number from `large_segment_size_mb` (usually 20) to 16777216",
             "none; segments from a 16th of the device on serve requests of which they are at most an 8th larger",
             "plain segments of this size and more are not cut, and serve only requests of this size and more; pages"
                     + " need no such rule, since each goes back by itself",
-            MEBIBYTES);
+            mebibytes(2, MOST_MEBIBYTES));
 
     /// How much larger an uncut block may be than its request.
     public static final CachingOption<Long> MAX_NON_SPLIT_ROUNDING_MB = new CachingOption<>(
             "max_non_split_rounding_mb",
-            "MiB, at least 1",
+            "MiB, a whole number from 1 to 16777216",
             "`large_segment_size_mb`",
             "how much larger than its request a segment may be that `max_split_size_mb` keeps whole",
-            MEBIBYTES);
+            mebibytes(1, MOST_MEBIBYTES));
 
     /// Steps between two powers of two that sizes are rounded up to.
     public static final CachingOption<PowerTwoDivisions> ROUNDUP_POWER2_DIVISIONS = new CachingOption<>(
@@ -150,7 +152,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "MiB, an even number from 2 to 1024",
             "`20`",
             "the size of a plain segment for requests from 1 MiB to half of it; if given, the largest page too",
-            MEBIBYTES);
+            mebibytes(2, 1024));
 
     /// Whether memory grows by pages.
     public static final CachingOption<Boolean> EXPANDABLE_SEGMENTS = new CachingOption<>(

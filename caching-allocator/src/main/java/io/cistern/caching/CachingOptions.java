@@ -156,7 +156,7 @@ record CachingOptions(
 
     private static long readLargeSegment(OptionReader reader) {
         long mebibytes = reader.value(CachingOption.LARGE_SEGMENT_SIZE_MB, USUAL_LARGE_SEGMENT >> MIB_SHIFT);
-        if (mebibytes < 2 || mebibytes > 1024 || mebibytes % 2 != 0) {
+        if (mebibytes % 2 != 0) {
             throw CachingOption.LARGE_SEGMENT_SIZE_MB.illegal(mebibytes);
         }
         return mebibytes << MIB_SHIFT;

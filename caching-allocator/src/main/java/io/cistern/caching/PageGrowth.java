@@ -46,11 +46,13 @@ final class PageGrowth implements Growth {
         for (int refused = 0; ; ) {
             Step step = findOrPlan(shard, byteSize, way);
             if (step instanceof Block block) {
+                table.pages.reserved().counters.count(CacheEvent.PAGES_HIT);
                 return block.address;
             }
             if (step instanceof Plan plan) {
                 try {
                     long address = plan.fill.fill(order, byteSize);
+                    table.pages.reserved().counters.count(CacheEvent.PAGES_MISS);
                     table.lent.unmapOld(order);
                     return address;
                 } catch (CudaException failure) {

@@ -12,8 +12,9 @@ import java.util.stream.IntStream;
 /// also for all below, the last also for all above. As PyTorch's `roundup_power2_divisions`, which keeps exact
 /// powers of two and leaves sizes alone for which a step would be less than a granule.
 public final class PowerTwoDivisions {
-    static final String LEGAL = "0, or a power of two; or a list like [256:1,512:2,1024:4,>:8], of rising powers of two"
-            + " (MiB) and their divisions, `>` last";
+    static final String LEGAL =
+            "0, or a power of two up to 1024; or a list like [256:1,512:2,1024:4,>:8], of rising powers of two"
+                    + " (MiB, up to 32768) and their divisions, `>` last";
 
     private static final int INTERVALS = 16;
     private static final int FIRST_SHIFT = 20;
@@ -94,8 +95,7 @@ public final class PowerTwoDivisions {
     }
 
     private static ConfigurationException bad(List<String> texts) {
-        return new ConfigurationException(
-                "option 'roundup_power2_divisions' of 'caching': " + texts + " is not legal; legal: " + LEGAL);
+        return CachingOption.ROUNDUP_POWER2_DIVISIONS.illegal(texts);
     }
 
     /// What it was read from.

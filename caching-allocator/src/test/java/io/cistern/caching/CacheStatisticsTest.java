@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 /// The figures by PyTorch's names, on a simulated GPU of 1 GiB.
 class CacheStatisticsTest extends PoolFixture {
     private static final long KIB = 1 << 10;
+    private static final String[] METRICS = {"current", "peak", "allocated", "freed"};
 
     CacheStatisticsTest() {
         super(1L << 30);
@@ -32,15 +33,18 @@ class CacheStatisticsTest extends PoolFixture {
                 "requested_bytes"
             }) {
                 for (String pool : new String[] {"all", "small_pool", "large_pool"}) {
-                    for (String metric : new String[] {"current", "peak", "allocated", "freed"}) {
+                    for (String metric : METRICS) {
                         assertThat(figures).containsKey(stat + '.' + pool + '.' + metric);
                     }
                 }
             }
+            for (String stat : new String[] {"oversize_allocations", "oversize_segments"}) {
+                for (String metric : METRICS) {
+                    assertThat(figures).containsKey(stat + '.' + metric);
+                }
+            }
             assertThat(figures)
                     .containsKeys(
-                            "oversize_allocations.current",
-                            "oversize_segments.peak",
                             "num_alloc_retries",
                             "num_ooms",
                             "num_sync_all_streams",
@@ -210,6 +214,69 @@ class CacheStatisticsTest extends PoolFixture {
                     .containsEntry("pages.aliased", 10L)
                     .containsEntry("reserved_bytes.large_pool.current", 40 * MIB);
         }
+    }
+
+    /// What the driver, the other stream and the first stream have to do with it, in this order.
+    @Test
+    void aMissThatIdlePagesServeWithoutTheDriverIsAHitOfTheirs() {
+        try (Allocator caching = memory.open("caching:lanes=false,slack=0")) {
+            long other = gpu.streams().create(DEVICE);
+            memory.free(caching.allocate(40 * MIB, DEVICE, stream), stream);
+            assertPages(caching, 0, 1);
+            memory.free(caching.allocate(40 * MIB, DEVICE, other), other);
+            assertPages(caching, 0, 2);
+            memory.free(caching.allocate(6 * MIB, DEVICE, other), other); // into the arena of middle blocks
+            assertPages(caching, 0, 3);
+            memory.free(caching.allocate(40 * MIB, DEVICE, other), other);
+            assertPages(caching, 1, 3);
+            assertThat(caching.memoryStatistics(DEVICE))
+                    .as("of 3 misses, one got new memory")
+                    .containsEntry("num_device_alloc", 1L)
+                    .containsEntry("tier.pages.hit_percent", 25L)
+                    .containsEntry("tier.shard.misses", 4L);
+            caching.resetTotals(DEVICE);
+            assertPages(caching, 0, 0);
+        }
+    }
+
+    private static void assertPages(Allocator caching, long hits, long misses) {
+        assertThat(caching.memoryStatistics(DEVICE))
+                .containsEntry("tier.pages.hits", hits)
+                .containsEntry("tier.pages.misses", misses);
+    }
+
+    @Test
+    void aStreamThatWaitsForAnotherOnesPagesIsCounted() {
+        try (Allocator caching = memory.open("caching:lanes=false,slack=0")) {
+            memory.free(busy(caching, 40 * MIB, stream), stream);
+            long other = gpu.streams().create(DEVICE);
+            memory.free(caching.allocate(40 * MIB, DEVICE, other), other);
+            assertThat(caching.memoryStatistics(DEVICE))
+                    .containsEntry("waits.stream", 1L)
+                    .containsEntry("waits.host", 0L);
+        }
+    }
+
+    @Test
+    void aWaitOfTheHostForAStreamIsCounted() {
+        try (Allocator caching = memory.open("caching:lanes=false,reuse=never")) {
+            long other = gpu.streams().create(DEVICE);
+            long block = busy(caching, 600 * MIB, other);
+            memory.recordUse(block, other);
+            memory.free(block, stream);
+            memory.free(caching.allocate(600 * MIB, DEVICE, stream), stream);
+            assertThat(caching.memoryStatistics(DEVICE)).containsEntry("waits.stream", 0L);
+            assertThat(caching.memoryStatistics(DEVICE).get("waits.host")).isPositive();
+        }
+    }
+
+    /// A block with much work under way.
+    private long busy(Allocator caching, long byteSize, long on) {
+        long block = caching.allocate(byteSize, DEVICE, on);
+        for (int i = 0; i < 100; i++) {
+            gpu.copies().fillBytes(DEVICE, block, (byte) i, byteSize, on);
+        }
+        return block;
     }
 
     @Test

@@ -5,12 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.AllocatorSpec;
-import io.cistern.ConfigurationException;
 import io.cistern.DeviceOutOfMemoryException;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /// Options as people write them, on a simulated GPU of 1 GiB.
@@ -19,54 +17,6 @@ class CachingOptionsTest extends PoolFixture {
 
     CachingOptionsTest() {
         super(GIB);
-    }
-
-    @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            value = {
-                "caching:max_split_size=64                                   | max_split_size_mb",
-                "caching:pytorch=\"max_split_size:64\"                       | max_split_size_mb",
-                "caching:max_split_size_mb=2                                 | at least large_segment_size_mb",
-                "caching:max_split_size_mb=many                              | 'many' is not a whole number",
-                "caching:garbage_collection_threshold=1.2                    | '1.2' is not a fraction from 0 to 1",
-                "caching:garbage_collection_threshold=1                      | above 0 and below 1",
-                "caching:per_process_memory_fraction=-0.1                    | '-0.1' is not a fraction from 0 to 1",
-                "caching:throw_on_cudamalloc_oom=maybe                       | 'maybe' is neither true nor false",
-                "caching:throw_on_cudamalloc_oom=true                        | true needs per_process_memory_fraction",
-                "caching:roundup_power2_divisions=3                          | a power of two",
-                "caching:roundup_power2_divisions=[256:1,128:2]              | of rising powers of two",
-                "caching:roundup_power2_divisions=[>:4,128:2]                | `>` last",
-                "caching:roundup_power2_divisions=[100:2]                    | powers of two",
-                "caching:large_segment_size_mb=3                             | an even number from 2 to 1024",
-                "caching:page_size=1MiB                                      | from 2MiB to 1GiB",
-                "caching:alignment=300                                       | a power of two from 256 to 2MiB",
-                "caching:check=some                                          | off, checked, paranoid",
-                "caching:splits=false,expandable_segments=true               | splits=false contradicts expandable",
-                "caching:splits=false,max_split_size_mb=64                   | max_split_size_mb contradicts splits",
-                "caching:page_size=2MiB,expandable_segments=false            | page_size contradicts expandable",
-                "caching:fit=tight,expandable_segments=false                 | fit contradicts expandable_segments=false",
-                "caching:reuse=passed,expandable_segments=false              | reuse contradicts expandable_segments=false",
-                "caching:slack=0.1,expandable_segments=false                 | slack contradicts expandable_segments=false",
-                "caching:slack=0.1,pytorch=\"expandable_segments:False\"     | legal: [page_size, fit, reuse, slack",
-                "caching:stable_mapping=true,expandable_segments=false       | stable_mapping contradicts expandable",
-                "caching:slack=0.1,splits=false                              | slack contradicts splits=false",
-                "caching:reuse=wait,stable_mapping=true                      | legal: reuse=never",
-                "caching:slack=0.1,stable_mapping=true                       | slack contradicts stable_mapping=true",
-                "caching:page_size=2MiB,fit=tight                            | page_size contradicts fit=tight",
-                "caching:fit=loose                                           | is none of, nearest first: tight, usual",
-                "caching:lane_bytes=8MiB,lanes=false                         | lane_bytes contradicts lanes=false",
-                "caching:source=linear,slack=0.1                             | slack contradicts source=linear",
-                "caching:source=linear,expandable_segments=true              | contradicts source=linear",
-                "caching:max_split_size_mb=64,pytorch=\"max_split_size_mb:64\" | give it once",
-                "caching:pytorch=\"backend:cudaMallocAsync\"                 | native",
-            })
-    void whatCannotBeFollowedIsAnErrorThatNamesTheKeyAndWhatIsLegal(String spec, String message) {
-        assertThatThrownBy(() -> memory.open(spec).close())
-                .isInstanceOf(ConfigurationException.class)
-                .satisfies(
-                        error -> assertThat(String.valueOf(error.getMessage()).replace("`", ""))
-                                .contains(message.replace("`", "")));
     }
 
     @Test

@@ -211,7 +211,7 @@ class PageReuseTest {
     @Test
     void manyShortStreamsLeaveReservedFlat() {
         long most = 0;
-        for (int i = 0; i < 300; i++) {
+        for (int i = 0; i < 1000; i++) {
             long stream = gpu.streams().create(0);
             long block = allocate(40 * MIB, stream);
             gpu.copies().fillBytes(0, block, (byte) 1, 40 * MIB, stream);

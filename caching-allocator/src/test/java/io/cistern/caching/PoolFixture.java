@@ -11,6 +11,9 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.ServiceLoader;
@@ -70,6 +73,16 @@ abstract class PoolFixture {
     void free(long... addresses) {
         for (long address : addresses) {
             memory.free(address, stream);
+        }
+    }
+
+    /// Four bytes of the device, after what the stream does.
+    int word(long address) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment host = arena.allocate(ValueLayout.JAVA_INT);
+            gpu.copies().toHost(DEVICE, host, address, Integer.BYTES, stream);
+            gpu.streams().synchronize(DEVICE, stream);
+            return host.get(ValueLayout.JAVA_INT, 0);
         }
     }
 

@@ -217,7 +217,7 @@ class ComplaintsTests {
     }
 
     /// 8. Routing goes through the flags of graph capture: frees are put off, and out of memory is not retried.
-    /// (There is no capture yet; this is what a scope must not change.)
+    /// (Captures: `CapturedGraphsTests`; this is what a scope must not change.)
     @Test
     void inAScopeFreedMemoryIsReusedAtOnceAndRetriesWork() {
         Allocator current = memory.setCurrent("caching");
