@@ -43,7 +43,7 @@ final class ReservedRatioTests {
         assertThat(outcome.passes().getLast().driverCalls()).isLessThanOrEqualTo(300);
     }
 
-    /// These never come to rest.
+    /// Some of these never come to rest: only what they reserve is asked for.
     @ParameterizedTest
     @CsvSource({
         "long_lived,    1.28, 1.06",
