@@ -41,10 +41,13 @@ final class EndedStreams {
         }
         open.remove(key).forEach(shard -> close(shard, key));
         StreamTimeline timeline = open.removeTimeline(key);
-        if (timeline != null) {
-            order.closing(timeline);
+        try {
+            if (timeline != null) {
+                order.closing(timeline);
+            }
+        } finally {
+            fences.closed(key); // whatever the driver says: the handle is no stream's from now on
         }
-        fences.closed(key);
         try {
             sweep();
         } catch (CudaException dead) {
