@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /// The shards of one device for one range of sizes, by stream: an open-addressed table that is replaced, not
 /// changed, so that look-ups take no lock.
 final class ShardTable {
-    private static final int SMALLEST = 16;
+    static final int SMALLEST = 16;
 
     private final SizeRange range;
     private final Cutting cutting;
@@ -84,7 +84,7 @@ final class ShardTable {
     }
 
     /// Handles are addresses of aligned objects: the multiplication brings their high bits into play.
-    private static int slot(long stream, int mask) {
+    static int slot(long stream, int mask) {
         return (int) ((stream * 0x9E3779B97F4A7C15L) >>> 40) & mask;
     }
 }
