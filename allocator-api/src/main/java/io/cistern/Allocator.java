@@ -407,8 +407,11 @@ public final class Allocator implements AutoCloseable {
     private void drained() {
         if (undrained.decrementAndGet() == 0) {
             outsideCaptures.accept(() -> {
-                maker.close();
-                whenClosed.run();
+                try {
+                    maker.close();
+                } finally {
+                    whenClosed.run();
+                }
             });
         }
     }

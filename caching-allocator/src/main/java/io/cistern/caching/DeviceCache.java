@@ -370,6 +370,15 @@ final class DeviceCache {
         return growth.pages().map(PageTable::asleepBytes).orElse(0L);
     }
 
+    /// Tries again what the driver would not take back.
+    ///
+    /// @return bytes given back
+    long releaseRefused() {
+        long before = refusedBytes();
+        growth.releaseRefused();
+        return Math.max(0, before - refusedBytes());
+    }
+
     /// Bytes that belong to no shard, because the driver would not take them back.
     long refusedBytes() {
         return growth.refusedBytes();
@@ -382,12 +391,14 @@ final class DeviceCache {
         return all;
     }
 
-    /// Returns everything, all blocks being freed. A context that died has taken the memory with it; another failure
-    /// is thrown when all shards have been seen to.
+    /// Returns everything, all blocks being freed; what the driver refuses, it is asked once more, since nobody does
+    /// later. A context that died has taken the memory with it; another failure is thrown when all shards have been
+    /// seen to.
     void close() {
         fences.finishAll();
         fences.releasePassed();
         CudaException failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
+        failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), failed);
         failed = forEachShard(ended::dispose, failed);
         growth.releaseRefused();
         order.close();

@@ -57,6 +57,19 @@ final class EndedStreams {
     /// The stream ends, and what waits for it gets its fence.
     void streamClosing(long stream) {
         long key = Fences.key(stream);
+        try {
+            end(key);
+        } finally {
+            fences.closed(key); // whatever the driver says: the handle is no stream's from now on
+        }
+        try {
+            sweep();
+        } catch (CudaException dead) {
+            // Its context has taken the memory with it: what is left ends with the allocator.
+        }
+    }
+
+    private void end(long key) {
         StreamTimeline timeline = open.findTimeline(key);
         long end = timeline == null ? Fences.PASSED : fences.end(key);
         // First, so that a free meets either this or the fences below.
@@ -64,12 +77,6 @@ final class EndedStreams {
         recordFences();
         if (timeline != null) {
             close(timeline, end);
-        }
-        fences.closed(key);
-        try {
-            sweep();
-        } catch (CudaException dead) {
-            // Its context has taken the memory with it: what is left ends with the allocator.
         }
     }
 

@@ -280,10 +280,19 @@ final class Fences {
         }
     }
 
-    /// Waits for all work of the context, after which none comes: no stream is named any more.
+    /// Waits for all work of the context, after which none comes: no stream is named any more. If the driver refuses
+    /// that, each stream is to be waited for.
     void finishAll() {
-        synchronizeContext();
-        allFinished = true;
+        counters.count(CacheEvent.SYNCHRONIZE_ALL);
+        try {
+            driver.devices().synchronize(device);
+            allFinished = true;
+        } catch (CudaException failure) {
+            if (failure.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw failure;
+            }
+            allFinished = failure.result().endsContext();
+        }
     }
 
     /// The stream ends.

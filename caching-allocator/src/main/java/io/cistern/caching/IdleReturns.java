@@ -4,7 +4,8 @@ import io.cistern.LadderStep;
 
 /// What goes back to the driver, or becomes free, for a request that can't be served:
 ///
-/// - [LadderStep#TRIM]: idle memory of other streams, as far as nobody may still use it, until enough has gone;
+/// - [LadderStep#TRIM]: what the driver would not take back before, and idle memory of other streams, as far as
+/// nobody may still use it, until enough has gone;
 /// - [LadderStep#SYNCHRONIZE]: what waits on the streams that freed blocks of this one were used on; when that is
 /// nothing, idle memory of other streams, after waiting for those; when that is nothing, all idle memory, also this
 /// stream's own, which lies in pieces. What streams in a capture hold is left out.
@@ -28,7 +29,7 @@ final class IdleReturns {
         return switch (step) {
             case TRIM -> {
                 cache.reserved.counters.count(CacheEvent.RETRY);
-                yield giveBackOthers(shard, size, false);
+                yield cache.releaseRefused() + giveBackOthers(shard, size, false);
             }
             case SYNCHRONIZE -> afterWaiting(shard, size);
             default -> throw new IllegalArgumentException("step " + step + " gives nothing back");

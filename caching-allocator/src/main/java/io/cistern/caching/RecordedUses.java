@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
 /// The streams, by [key][Fences], that live blocks of one device are used on besides that of their free.
@@ -15,9 +16,21 @@ final class RecordedUses {
 
     private final ConcurrentMap<Long, long[]> streamsOfBlocks = new ConcurrentHashMap<>();
 
+    /// At least as many as the map has. The map's own size is a sum over cells, which while other blocks come and
+    /// go may be 0 although one has been there all the time.
+    private final AtomicInteger blocks = new AtomicInteger();
+
     /// Adds a stream to those of a block.
     void add(long address, long key) {
-        streamsOfBlocks.merge(address, new long[] {key}, (before, _) -> with(before, key));
+        boolean[] known = {false};
+        blocks.incrementAndGet(); // first, so that who meets the block meets the number
+        streamsOfBlocks.merge(address, new long[] {key}, (before, _) -> {
+            known[0] = true;
+            return with(before, key);
+        });
+        if (known[0]) {
+            blocks.decrementAndGet();
+        }
     }
 
     /// The streams in ascending order, each once.
@@ -45,13 +58,17 @@ final class RecordedUses {
 
     /// Takes the streams of a block that is being freed.
     long[] take(long address) {
-        long[] keys = streamsOfBlocks.isEmpty() ? null : streamsOfBlocks.remove(address);
-        return keys != null ? keys : NONE;
+        long[] keys = blocks.get() == 0 ? null : streamsOfBlocks.remove(address);
+        if (keys == null) {
+            return NONE;
+        }
+        blocks.decrementAndGet();
+        return keys;
     }
 
     /// Whether other streams use a block.
     boolean contains(long address) {
-        return !streamsOfBlocks.isEmpty() && streamsOfBlocks.containsKey(address);
+        return blocks.get() != 0 && streamsOfBlocks.containsKey(address);
     }
 
     /// Replaces a stream, wherever it is, by what its end is known by.

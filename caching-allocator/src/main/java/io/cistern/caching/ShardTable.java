@@ -14,7 +14,7 @@ final class ShardTable {
         StreamShard inherit(StreamTimeline heir, SizeRange range);
     }
 
-    private static final int SMALLEST = 16;
+    static final int SMALLEST = 16;
 
     private final SizeRange range;
     private final Cutting cutting;
@@ -93,7 +93,7 @@ final class ShardTable {
     }
 
     /// Handles are addresses of aligned objects: the multiplication brings their high bits into play.
-    private static int slot(long stream, int mask) {
+    static int slot(long stream, int mask) {
         return (int) ((stream * 0x9E3779B97F4A7C15L) >>> 40) & mask;
     }
 }

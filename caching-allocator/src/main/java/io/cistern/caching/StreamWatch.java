@@ -12,6 +12,8 @@ import java.util.Map;
 /// **Threads.** Any.
 final class StreamWatch {
     private static final long DEAD = -1;
+    /// An older driver numbers no streams; any may refuse to answer.
+    private static final long UNTOLD = 0;
 
     private record Key(int device, long stream) {}
 
@@ -39,10 +41,10 @@ final class StreamWatch {
         long now = number(device, stream);
         if (now == DEAD) {
             numbers.remove(key);
-        } else {
+        } else if (before == null || now != UNTOLD) {
             numbers.put(key, now);
         }
-        return before != null && before != now;
+        return before != null && before != now && (now == DEAD || (before != UNTOLD && now != UNTOLD));
     }
 
     /// The end of a stream was announced.
@@ -56,7 +58,7 @@ final class StreamWatch {
         } catch (CudaException failure) {
             boolean gone = failure.result() == CudaResult.INVALID_HANDLE
                     || failure.result() == CudaResult.CONTEXT_IS_DESTROYED;
-            return gone ? DEAD : 0; // an older driver numbers no streams: they are all alike then
+            return gone ? DEAD : UNTOLD;
         }
     }
 }

@@ -45,6 +45,19 @@ class StreamWatchTest {
     }
 
     @Test
+    void aQuestionThatTheDriverRefusesTellsNothing() {
+        when(streams.id(0, HANDLE))
+                .thenThrow(failure(CudaResult.UNKNOWN))
+                .thenReturn(7L)
+                .thenThrow(failure(CudaResult.UNKNOWN))
+                .thenReturn(7L, 8L);
+        for (int i = 0; i < 4; i++) {
+            assertThat(allocates()).isFalse();
+        }
+        assertThat(allocates()).as("another stream").isTrue();
+    }
+
+    @Test
     void aDriverThatNumbersNoStreamsTellsNothing() {
         when(streams.id(0, HANDLE)).thenThrow(failure(CudaResult.NOT_SUPPORTED));
         assertThat(allocates()).isFalse();

@@ -8,6 +8,7 @@ import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.EventSink;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
+import io.cistern.spi.Segment;
 import io.cistern.spi.StreamOrder;
 import java.lang.reflect.Proxy;
 import java.util.Map;
@@ -56,11 +57,26 @@ final class OneGpu implements PageSource {
     /// A shard that belongs to no cache.
     static StreamShard shard(long stream) {
         return new StreamShard(
-                new StreamTimeline(stream, 0, false),
-                SizeRange.SMALL,
-                Cutting.ANY,
-                new MissClock(),
-                new DeviceCounters(Long.MAX_VALUE));
+                timeline(stream), SizeRange.SMALL, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+    }
+
+    static StreamTimeline timeline(long stream) {
+        return new StreamTimeline(stream, 0, false);
+    }
+
+    /// A table without shards.
+    static ShardTable shards() {
+        return new ShardTable(SizeRange.SMALL, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+    }
+
+    /// The shard of a stream in a table, made if there is none.
+    static StreamShard open(ShardTable table, StreamTimeline timeline) {
+        return table.open(timeline, (_, _) -> null);
+    }
+
+    /// A segment that no memory lies behind.
+    static Region segment(StreamShard shard, long address, long byteSize) {
+        return new PlainSegment(null, shard, new Segment(address, byteSize, 0), address, byteSize);
     }
 
     @Override

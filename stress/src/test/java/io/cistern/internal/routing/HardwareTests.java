@@ -3,6 +3,8 @@ package io.cistern.internal.routing;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.cistern.caching.CountedTogether;
+import io.cistern.caching.NeighbourComes;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
@@ -11,7 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Runs the tests of this package that jcstress races millions of times, in processes of their own, under the JVM's
+/// Runs the tests that jcstress races millions of times, in processes of their own, under the JVM's
 /// different ways to compile them. Under a minute each, so with the profile `long` alone.
 @EnabledIfSystemProperty(named = "cistern.stress.long", matches = "true")
 class HardwareTests {
@@ -19,7 +21,14 @@ class HardwareTests {
     private Path folder;
 
     @ParameterizedTest
-    @ValueSource(classes = {FreedTwice.class, ClosedMeanwhile.class, ExactBudget.class})
+    @ValueSource(
+            classes = {
+                FreedTwice.class,
+                ClosedMeanwhile.class,
+                ExactBudget.class,
+                CountedTogether.class,
+                NeighbourComes.class
+            })
     void nothingForbiddenHappens(Class<?> raced) throws Exception {
         String classPath = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
         Process process = new ProcessBuilder(List.of(

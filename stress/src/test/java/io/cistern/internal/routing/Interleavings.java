@@ -22,9 +22,16 @@ public final class Interleavings {
 
     /// Tries interleavings chosen by the model checker.
     public static void explore(Class<?> model) {
+        explore(model, 1);
+    }
+
+    /// The same for a model of a few instructions, of which many programs take as long as a few of others.
+    ///
+    /// @param times how many times as many programs, and interleavings of each
+    public static void explore(Class<?> model, int times) {
         new ModelCheckingOptions()
-                .iterations(LONG ? 10 : 4)
-                .invocationsPerIteration(LONG ? 50 : 15)
+                .iterations((LONG ? 10 : 4) * times)
+                .invocationsPerIteration((LONG ? 50 : 15) * times)
                 .threads(LONG ? 3 : 2)
                 .actorsPerThread(2)
                 .actorsBefore(1)
