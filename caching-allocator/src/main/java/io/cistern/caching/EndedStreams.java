@@ -22,9 +22,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; of one range of sizes, one stream inherits at a time.
 final class EndedStreams {
-    /// Ends of other streams for which a shard waits to be inherited. What was not wanted meanwhile seldom is later,
-    /// and
-    /// each shard keeps addresses for a whole device.
+    /// Ends of other streams for which a shard waits to be inherited. What was not wanted meanwhile seldom is later;
+    /// and each shard keeps addresses for a whole device.
     private static final int KEPT = 64;
 
     /// Programs end some streams at their beginning: those that read weights, warm up, or capture.
