@@ -28,7 +28,13 @@ public class SeededSituations {
     public SeededSituations() {}
 
     static List<String> specs() {
-        return List.of("caching", "caching:reuse=passed", "caching:reuse=never", "caching:source=linear", "async");
+        return List.of(
+                "caching",
+                "caching:fit=tight",
+                "caching:reuse=passed",
+                "caching:reuse=never",
+                "caching:source=linear",
+                "async");
     }
 
     @ParameterizedTest(name = "{0}")
