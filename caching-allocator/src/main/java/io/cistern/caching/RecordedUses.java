@@ -16,8 +16,8 @@ final class RecordedUses {
 
     private final ConcurrentMap<Long, long[]> streamsOfBlocks = new ConcurrentHashMap<>();
 
-    /// At least as many as the map has. The map's own size is a sum over cells, which while other blocks come and
-    /// go may be 0 although one has been there all the time.
+    /// At least as many as the map has. The map's own size is a sum over cells, which may be 0 while other blocks
+    /// come and go, although one has been there all the time.
     private final AtomicInteger blocks = new AtomicInteger();
 
     /// Adds a stream to those of a block.
