@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the region that an address lies in, by a walk over three arrays.
@@ -45,6 +46,7 @@ final class RegionMap {
                 leaf[(int) slot & LEVEL_MASK] = region;
             } else if (other.address < region.address) {
                 region.below = other;
+                VarHandle.releaseFence(); // who meets the region meets the one below
                 leaf[(int) slot & LEVEL_MASK] = region;
             } else {
                 other.below = region;
