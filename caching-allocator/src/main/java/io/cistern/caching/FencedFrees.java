@@ -28,6 +28,8 @@ final class FencedFrees {
     private long[][] otherFences = new long[2][];
     private int[] closedHead = new int[2];
     private int closedCount;
+    /// The first so many of them have fences, the others still the streams. `0 ≤ recordedCount ≤ closedCount`
+    private int recordedCount;
 
     /// Blocks that wait; guarded by the shard's lock.
     private int waiting;
@@ -79,9 +81,7 @@ final class FencedFrees {
 
     /// Moves the open lists to the closed ones, which still hold streams where the fences will be. Under both
     /// locks.
-    ///
-    /// @return how many were moved; they are the last ones
-    int close() {
+    void close() {
         int moved = openCount;
         if (closedCount + moved > fence.length) {
             fence = Arrays.copyOf(fence, closedCount + moved + 2);
@@ -94,23 +94,35 @@ final class FencedFrees {
             closedHead[closedCount++] = openHead[i];
         }
         openCount = 0;
-        return moved;
     }
 
-    /// Records the fences of the lists just closed. Under the driver lock alone.
-    void record(int moved, Fences fences) {
-        for (int i = closedCount - moved; i < closedCount; i++) {
-            fence[i] = fences.record(fence[i]);
-            for (int j = 0; j < otherFences[i].length; j++) {
-                otherFences[i][j] = fences.record(otherFences[i][j]);
+    /// Records the fences of closed lists that have none. Under the driver lock alone.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; the next call goes on there
+    void record(Fences fences) {
+        while (recordedCount < closedCount) {
+            long[] streams = otherFences[recordedCount];
+            long[] others = new long[streams.length];
+            Arrays.fill(others, Fences.PASSED);
+            long first = fences.record(fence[recordedCount]);
+            try {
+                for (int i = 0; i < streams.length; i++) {
+                    others[i] = fences.record(streams[i]);
+                }
+            } catch (RuntimeException | Error refusal) {
+                fences.release(first);
+                Arrays.stream(others).forEach(fences::release);
+                throw refusal;
             }
+            fence[recordedCount] = first;
+            otherFences[recordedCount++] = others;
         }
     }
 
     /// Asks or waits for every fence; those that passed are released and become [Fences#PASSED]. Under the
     /// driver lock alone.
     void poll(Fences fences, boolean wait) {
-        for (int i = 0; i < closedCount; i++) {
+        for (int i = 0; i < recordedCount; i++) {
             fence[i] = polled(fences, fence[i], wait);
             for (int j = 0; j < otherFences[i].length; j++) {
                 otherFences[i][j] = polled(fences, otherFences[i][j], wait);
@@ -130,16 +142,21 @@ final class FencedFrees {
     ///
     /// @return the first block of the list, or [Blocks#NONE] if none has passed
     int takePassed() {
-        for (int i = 0; i < closedCount; i++) {
+        for (int i = 0; i < recordedCount; i++) {
             if (hasPassed(i)) {
                 int head = closedHead[i];
-                fence[i] = fence[--closedCount];
-                otherFences[i] = otherFences[closedCount];
-                closedHead[i] = closedHead[closedCount];
+                move(--recordedCount, i);
+                move(--closedCount, recordedCount);
                 return head;
             }
         }
         return Blocks.NONE;
+    }
+
+    private void move(int from, int to) {
+        fence[to] = fence[from];
+        otherFences[to] = otherFences[from];
+        closedHead[to] = closedHead[from];
     }
 
     private boolean hasPassed(int list) {

@@ -283,15 +283,13 @@ final class Fences {
     /// Waits for all work of the context, after which none comes: no stream is named any more. If the driver refuses
     /// that, each stream is to be waited for.
     void finishAll() {
-        counters.count(CacheEvent.SYNCHRONIZE_ALL);
         try {
-            driver.devices().synchronize(device);
+            synchronizeContext();
             allFinished = true;
-        } catch (CudaException failure) {
-            if (failure.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
-                throw failure;
+        } catch (CudaException refusal) {
+            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw refusal;
             }
-            allFinished = failure.result().endsContext();
         }
     }
 
@@ -313,15 +311,15 @@ final class Fences {
         return (closed.isEmpty() || !closed.contains(key)) && order.recordable(device, key);
     }
 
+    /// @throws CudaException if the driver refuses, unless the context has failed: nothing runs in it any more
     private long synchronizeContext() {
         counters.count(CacheEvent.SYNCHRONIZE_ALL);
         try {
             driver.devices().synchronize(device);
         } catch (CudaException failure) {
-            if (failure.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+            if (!failure.result().endsContext()) {
                 throw failure;
             }
-            // Nothing runs any more in a context that failed.
         }
         return PASSED;
     }

@@ -232,14 +232,13 @@ final class StreamShard extends ShardReturns {
 
     /// Records fences for the frees that have none yet. Call with the driver lock and without `lock`.
     void recordFences(Fences fences) {
-        int moved;
         lock.lock();
         try {
-            moved = fenced.close();
+            fenced.close();
         } finally {
             lock.unlock();
         }
-        fenced.record(moved, fences);
+        fenced.record(fences);
     }
 
     private long bytesOf(int head) {

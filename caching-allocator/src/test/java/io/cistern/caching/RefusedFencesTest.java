@@ -1,0 +1,63 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.testkit.StreamLatch;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// A driver that gives no fence, neither behind one stream nor behind all, and does not wait either: blocks that other
+/// streams use wait on, and are had once it answers again.
+class RefusedFencesTest {
+    private static final long BYTES = 8L << 20;
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().capacityBytes(64L << 20).build();
+    private final CachingAllocator caching = new GpuContext(gpu).open(PageReuse.WAIT, 0, false);
+    private final long stream = gpu.streams().create(0);
+    private final long other = gpu.streams().create(0);
+    private final long third = gpu.streams().create(0);
+
+    @AfterEach
+    void close() {
+        caching.checkInvariants();
+        caching.close();
+        assertThat(gpu.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    @Test
+    void aBlockThatOtherStreamsUseIsNotHadWithoutAFence() {
+        long used = caching.allocate(BYTES, 0, stream);
+        caching.recordUse(used, 0, other);
+        caching.recordUse(used, 0, third);
+        try (StreamLatch latch = new StreamLatch(gpu, 0)) {
+            latch.hold(third);
+            caching.free(used, BYTES, 0, stream);
+            refuse(1);
+            assertThatThrownBy(() -> caching.allocate(BYTES, 0, stream)).isInstanceOf(CudaException.class);
+            refuse(0);
+            assertThatThrownBy(() -> caching.allocate(BYTES, 0, stream)).isInstanceOf(CudaException.class);
+            gpu.faults().clear();
+            long block = caching.allocate(BYTES, 0, stream);
+            assertThat(block).isNotEqualTo(used);
+            caching.free(block, BYTES, 0, stream);
+            latch.release();
+        }
+        gpu.devices().synchronize(0);
+        caching.trim(0, 0);
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(64L << 20);
+    }
+
+    /// @param after so many fences
+    private void refuse(int after) {
+        gpu.faults().failOn(DriverCall.EVENT_RECORD, after, Integer.MAX_VALUE, CudaResult.UNKNOWN);
+        gpu.faults().failOn(DriverCall.CONTEXT_RECORD_EVENT, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
+        gpu.faults().failOn(DriverCall.CONTEXT_SYNCHRONIZE, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
+    }
+}
