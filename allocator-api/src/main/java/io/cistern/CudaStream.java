@@ -115,8 +115,11 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     @Override
     public void close() {
         if (own && end()) {
-            memory.streamClosing(device, raw);
-            streams().destroy(device, raw);
+            try {
+                memory.streamClosing(device, raw);
+            } finally {
+                streams().destroy(device, raw);
+            }
         }
     }
 

@@ -153,23 +153,27 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     /// Destroys what was kept; from now on nothing is. Those of a context that failed went with it.
     @Override
     public void close() {
+        List<CudaException> refusals = new ArrayList<>();
         synchronized (idle) {
             closed = true;
             for (int device = 0; device < idle.size(); device++) {
                 for (long event : idle.get(device)) {
-                    destroy(device, event);
+                    destroy(device, event, refusals);
                 }
             }
             idle.clear();
         }
+        if (!refusals.isEmpty()) {
+            throw refusals.getFirst();
+        }
     }
 
-    private void destroy(int device, long event) {
+    private void destroy(int device, long event, List<CudaException> refusals) {
         try {
             driver.events().destroy(device, event);
         } catch (CudaException failure) {
             if (!failure.result().endsContext()) {
-                throw failure;
+                refusals.add(failure);
             }
         }
     }

@@ -1,7 +1,10 @@
 package io.cistern.internal.context;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import org.junit.jupiter.api.AfterEach;
@@ -32,6 +35,17 @@ class EventOrderTests {
         }
         assertThat(calls(DriverCall.EVENT_CREATE)).isOne();
         assertThat(calls(DriverCall.EVENT_RECORD)).isEqualTo(10);
+    }
+
+    @Test
+    void closingGoesOnPastAnEventThatTheDriverKeeps() {
+        long first = order.record(0, stream);
+        long second = order.record(0, other);
+        order.release(0, first);
+        order.release(0, second);
+        gpu.faults().failOn(DriverCall.EVENT_DESTROY, 0, 1, CudaResult.UNKNOWN);
+        assertThatThrownBy(order::close).isInstanceOf(CudaException.class);
+        assertThat(calls(DriverCall.EVENT_DESTROY)).isEqualTo(2);
     }
 
     @Test
