@@ -153,22 +153,12 @@ final class BlockHeap {
 
     /// Shows all pages that lie in free blocks.
     void findIdle(IdlePages idle) {
-        gaps.forEachGap(Sizes.SLOT, first -> {
-            findIdle(first, idle);
-            return false;
-        });
-    }
-
-    private void findIdle(int gapFirst, IdlePages idle) {
-        if (!(blocks.region[gapFirst] instanceof PageArena arena)) {
-            return;
-        }
-        int end = blocks.next[blocks.gapEnd[gapFirst]];
-        for (int block = gapFirst; block != end; block = blocks.next[block]) {
-            if (blocks.state[block] == Blocks.FREE && blocks.byteSize[block] >= Sizes.SLOT) {
-                idle.addAll(arena, blocks.address[block], blocks.end(block), blocks.gapBytes[gapFirst]);
+        gaps.measure(Sizes.SLOT);
+        gaps.forEachFree(Sizes.SLOT, block -> {
+            if (blocks.region[block] instanceof PageArena arena) {
+                idle.addAll(arena, blocks.address[block], blocks.end(block), blocks.gapBytes[block]);
             }
-        }
+        });
     }
 
     /// Whether no block is in use, and all pages at home here may go elsewhere. With the page table's lock; without, a

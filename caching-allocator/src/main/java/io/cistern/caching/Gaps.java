@@ -228,6 +228,18 @@ final class Gaps {
         }
     }
 
+    /// Has each block of the gaps of a size and more know the size of its gap, until that changes; else only the first
+    /// one does.
+    void measure(long byteSize) {
+        forEachGap(byteSize, first -> {
+            int end = blocks.next[blocks.gapEnd[first]];
+            for (int block = blocks.next[first]; block != end; block = blocks.next[block]) {
+                blocks.gapBytes[block] = blocks.gapBytes[first];
+            }
+            return false;
+        });
+    }
+
     private void enlist(int block) {
         blocks.link(block, inner);
         inner = block;

@@ -118,9 +118,7 @@ final class IdlePages {
         if (one.seenGapDoublings != other.seenGapDoublings) {
             return Integer.compare(other.seenGapDoublings, one.seenGapDoublings);
         }
-        return one.seenFreedAt != other.seenFreedAt
-                ? Long.compare(one.seenFreedAt, other.seenFreedAt)
-                : Long.compare(one.home.address, other.home.address);
+        return Long.compare(one.seenFreedAt, other.seenFreedAt);
     }
 
     /// Called back by a shard: one of its free blocks.
