@@ -48,7 +48,7 @@ final class Blocks {
     Mapping[] lent = new Mapping[FIRST_CAPACITY];
     /// For the first block of a gap its last, and for the last the first; see [Gaps].
     int[] gapEnd = new int[FIRST_CAPACITY];
-    /// The bytes of the gap that a free block in a bin begins.
+    /// The bytes of the gap that a block in a bin begins; of others in a gap, as last [measured][Gaps].
     long[] gapBytes = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;
