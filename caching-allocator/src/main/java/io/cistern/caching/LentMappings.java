@@ -169,26 +169,35 @@ final class LentMappings {
         }
     }
 
-    /// Unmaps claimed mappings. If the driver refuses, or somebody needs one where it is, they are lent as before.
+    /// Unmaps claimed mappings. Those that somebody needs where they are, and if the driver refuses all that are left,
+    /// are lent as before.
     ///
     /// @return whether all are gone
     private boolean unmap(List<Mapping> claimed) {
-        PhysicalPages pages = table.pages;
+        List<Mapping> kept = new ArrayList<>();
         int done = 0;
         try {
             for (; done < claimed.size(); done++) {
-                Mapping mapping = claimed.get(done);
-                if (!pages.mayUnmap(mapping.address, mapping.page.byteSize)) {
-                    return false;
+                if (!unmap(claimed.get(done))) {
+                    kept.add(claimed.get(done));
                 }
-                pages.memory.unmap(pages.device, mapping.address, mapping.page.byteSize);
-                table.regions.remove(mapping.arena, mapping.address, mapping.page.byteSize);
-                gone(mapping);
             }
-            return true;
+            return kept.isEmpty();
         } finally {
-            release(claimed.subList(done, claimed.size()));
+            kept.addAll(claimed.subList(done, claimed.size()));
+            release(kept);
         }
+    }
+
+    private boolean unmap(Mapping mapping) {
+        PhysicalPages pages = table.pages;
+        if (!pages.mayUnmap(mapping.address, mapping.page.byteSize)) {
+            return false;
+        }
+        pages.memory.unmap(pages.device, mapping.address, mapping.page.byteSize);
+        table.regions.remove(mapping.arena, mapping.address, mapping.page.byteSize);
+        gone(mapping);
+        return true;
     }
 
     private void gone(Mapping mapping) {

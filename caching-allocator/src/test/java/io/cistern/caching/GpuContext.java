@@ -12,11 +12,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.LongPredicate;
 
 /// An environment over a simulated GPU: pages from its driver, fences as its events.
 final class GpuContext extends OneDeviceContext {
     final SimulatedGpu gpu;
     long movedBytes;
+    /// Which addresses somebody needs mapped.
+    LongPredicate needed = _ -> false;
     /// The stream of each live block.
     final Map<Long, Long> live = new LinkedHashMap<>();
 
@@ -63,7 +66,7 @@ final class GpuContext extends OneDeviceContext {
 
     @Override
     public SegmentSource segments(String spec) {
-        return new GpuPages(gpu);
+        return new GpuPages(gpu, address -> needed.test(address));
     }
 
     @Override
@@ -76,7 +79,16 @@ final class GpuContext extends OneDeviceContext {
         return gpu;
     }
 
-    record GpuPages(CudaDriver gpu) implements PageSource {
+    record GpuPages(CudaDriver gpu, LongPredicate needed) implements PageSource {
+        GpuPages(CudaDriver gpu) {
+            this(gpu, _ -> false);
+        }
+
+        @Override
+        public boolean unmapping(int device, long address, long byteSize) {
+            return !needed.test(address);
+        }
+
         @Override
         public PageTraits traits(int device) {
             return new PageTraits(2 << 20, "device", "none", false);

@@ -105,6 +105,15 @@ class LentMappingsTest {
     }
 
     @Test
+    void whatSomebodyNeedsWhereItIsHoldsNothingElseBack() {
+        context.needed = address -> (address >> 21) % 16 == 0;
+        grow(20_000);
+        assertThat(figure("pages.aliased")).isGreaterThan(32 * pages());
+        assertThat(lent()).isLessThanOrEqualTo(18 * pages());
+        context.needed = _ -> false;
+    }
+
+    @Test
     void aRefusalIsNoConcernOfWhoAllocates() {
         gpu.faults().failOn(DriverCall.MEM_UNMAP, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
         grow(8000);

@@ -8,9 +8,8 @@ import java.util.List;
 /// those that its stream freed, then those whose last work has finished, then new ones, and then those that were freed
 /// first, for whose last work its stream waits, and for nothing after it.
 ///
-/// No allocator knows as much. So what this takes with so many bytes is what the memory itself asks for, as far as a
-/// rule
-/// that does not look ahead can tell.
+/// No allocator knows as much. So what this takes with so many bytes is what the memory itself asks for, as far as
+/// a rule that does not look ahead can tell.
 final class BytesAlone {
     /// Bytes that one free gave, or what is left of them.
     private static final class Freed {
