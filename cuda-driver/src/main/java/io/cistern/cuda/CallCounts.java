@@ -2,11 +2,11 @@ package io.cistern.cuda;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Iterator;
-import java.util.List;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 
 /// Counters of driver calls since the driver was opened; failed calls count too. Setting and reading the current
@@ -19,14 +19,17 @@ public final class CallCounts {
     private final LongAdder[] counts;
 
     /// Guarded by itself.
-    private final List<Lent> lent = new ArrayList<>();
+    private final Set<Lent> lent = new HashSet<>();
+
+    /// Those that nobody has any more.
+    private final ReferenceQueue<Local> gone = new ReferenceQueue<>();
 
     /// A [Local], and its counts for when it is gone.
     private static final class Lent extends WeakReference<Local> {
         private final long[] counts;
 
-        private Lent(Local local) {
-            super(local);
+        private Lent(Local local, ReferenceQueue<Local> gone) {
+            super(local, gone);
             counts = local.counts;
         }
     }
@@ -48,20 +51,19 @@ public final class CallCounts {
         Local local = new Local();
         synchronized (lent) {
             collect();
-            lent.add(new Lent(local));
+            lent.add(new Lent(local, gone));
         }
         return local;
     }
 
-    /// Adds up what is left of those that nobody has any more.
+    /// Adds up what is left of those that nobody has any more: no others are looked at, since a program may
+    /// make a thread for each request, and thousands of them between two collections.
     private void collect() {
-        for (Iterator<Lent> each = lent.iterator(); each.hasNext(); ) {
-            Lent old = each.next();
-            if (old.refersTo(null)) {
-                each.remove();
-                for (int call = 0; call < CALLS; call++) {
-                    counts[call].add(old.counts[call]);
-                }
+        for (Object each = gone.poll(); each != null; each = gone.poll()) {
+            Lent old = (Lent) each;
+            lent.remove(old);
+            for (int call = 0; call < CALLS; call++) {
+                counts[call].add(old.counts[call]);
             }
         }
     }

@@ -43,9 +43,9 @@ public final class CudaDrivers {
             }
             reasons.add(provider.name() + ": " + reason.get());
         }
-        throw new IllegalStateException(
-                reasons.isEmpty()
+        throw new IllegalStateException((reasons.isEmpty()
                         ? "no CUDA driver: no CudaDriverProvider on the class path or module path"
-                        : "no CUDA driver can be used: " + String.join("; ", reasons));
+                        : "no CUDA driver can be used: " + String.join("; ", reasons))
+                + "; to do without a GPU, add simulated-gpu");
     }
 }

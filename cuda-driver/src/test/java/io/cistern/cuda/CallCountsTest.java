@@ -44,6 +44,30 @@ final class CallCountsTest {
         assertThat(counts.ofAllocators()).isEqualTo(23);
     }
 
+    /// A program that makes a thread for each request has thousands of them between two collections.
+    @Test
+    void countersForAThreadAreMadeAsFastBesideManyOthers() {
+        List<CallCounts.Local> alive = new ArrayList<>();
+        long few = leastNanosOfMaking(alive);
+        while (alive.size() < 30_000) {
+            alive.add(counts.local());
+        }
+        assertThat(leastNanosOfMaking(alive)).isLessThan(few + 100_000);
+    }
+
+    /// Of some, the time of those that nothing disturbed.
+    private long leastNanosOfMaking(List<CallCounts.Local> alive) {
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 50; i++) {
+            long begun = System.nanoTime();
+            for (int j = 0; j < 10; j++) {
+                alive.add(counts.local());
+            }
+            least = Math.min(least, System.nanoTime() - begun);
+        }
+        return least;
+    }
+
     @Test
     void kindsAreSums() {
         counts.count(DriverCall.MEM_ALLOC);

@@ -28,10 +28,12 @@ final class CudaDriversTest {
     void withoutAnAvailableOneEachReasonIsTold() {
         assertThatThrownBy(() -> CudaDrivers.openBest(List.of(provider("a", "no library"), provider("b", "no device"))))
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("a: no library; b: no device");
+                .hasMessage(
+                        "no CUDA driver can be used: a: no library; b: no device; to do without a GPU, add simulated-gpu");
         assertThatThrownBy(() -> CudaDrivers.openBest(List.of()))
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("no CudaDriverProvider");
+                .hasMessageContaining("no CudaDriverProvider")
+                .hasMessageEndingWith("add simulated-gpu");
     }
 
     @Test

@@ -17,6 +17,7 @@ import io.cistern.cuda.Sharing;
 import io.cistern.cuda.Streams;
 import io.cistern.cuda.Support;
 import io.cistern.cuda.VirtualMemory;
+import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import java.util.ArrayList;
@@ -259,8 +260,28 @@ public final class SimulatedGpu implements CudaDriver {
 
         private Builder() {
             Settings settings = Settings.ofProcess();
-            settings.get(Setting.SIMULATED_DEVICES).ifPresent(set -> devices(Integer.parseInt(set.text())));
-            settings.get(Setting.SIMULATED_CAPACITY).ifPresent(set -> capacityBytes(Long.parseLong(set.text())));
+            settings.get(Setting.SIMULATED_DEVICES).ifPresent(set -> devices(number(set)));
+            settings.get(Setting.SIMULATED_CAPACITY).ifPresent(set -> capacityBytes(bytes(set)));
+        }
+
+        private static int number(Settings.Value set) {
+            if (!set.text().matches("[1-9][0-9]{0,3}")) {
+                throw illegal(set);
+            }
+            return Integer.parseInt(set.text());
+        }
+
+        private static long bytes(Settings.Value set) {
+            long bytes = set.bytes();
+            if (bytes < 1) {
+                throw illegal(set);
+            }
+            return bytes;
+        }
+
+        private static IllegalSettingException illegal(Settings.Value set) {
+            return new IllegalSettingException(
+                    set, "'" + set.text() + "' is not " + set.setting().legal());
         }
 
         /// Sets how many devices there are; by default the setting `cistern.simulated.devices`, or 1.
@@ -275,8 +296,8 @@ public final class SimulatedGpu implements CudaDriver {
             return this;
         }
 
-        /// Sets the memory of each device: all of it is free at first. By default the system property
-        /// `cistern.simulated.capacity` in bytes, or an H200's memory less what its context takes.
+        /// Sets the memory of each device: all of it is free at first. By default the setting
+        /// `cistern.simulated.capacity`, or an H200's memory less what its context takes.
         ///
         /// @param capacity bytes, at least 1
         /// @throws IllegalArgumentException for less than 1

@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
 import java.util.List;
+import java.util.function.Supplier;
 
 /// [Streams] over the model.
 final class SimulatedStreams implements Streams {
@@ -80,7 +81,8 @@ final class SimulatedStreams implements Streams {
 
     @Override
     public void await(int device, long stream, long event) {
-        machine.run(DriverCall.STREAM_WAIT_EVENT, device, () -> describe(device, stream), () -> {
+        Supplier<String> arguments = () -> describe(device, stream) + ", event=0x" + Long.toHexString(event);
+        machine.run(DriverCall.STREAM_WAIT_EVENT, device, arguments, () -> {
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_WAIT_EVENT, device, stream);
             EventMark mark = machine.handles()
                     .find(EventMark.class, event, CudaResult.INVALID_HANDLE, DriverCall.STREAM_WAIT_EVENT, device);

@@ -2,6 +2,7 @@ package io.cistern.internal.options;
 
 import io.cistern.AllocatorSpec;
 import io.cistern.ConfigurationException;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.internal.names.NearestName;
 import io.cistern.spi.AllocatorOptions;
 import java.util.ArrayList;
@@ -128,7 +129,7 @@ public final class SpecOptions implements AllocatorOptions {
     public Optional<String> choice(String key, List<String> words) {
         String value = single(key);
         if (value != null && !words.contains(value)) {
-            throw bad(key, "'" + value + "' is none of, nearest first: " + NearestName.listed(value, words));
+            throw bad(key, "'" + value + "' is none of these, nearest first: " + NearestName.listed(value, words));
         }
         return Optional.ofNullable(value);
     }

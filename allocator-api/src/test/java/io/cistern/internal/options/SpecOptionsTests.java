@@ -76,7 +76,7 @@ class SpecOptionsTests {
                 "option 'a' of 'x': 'yes' is neither true nor false (spec x:a=yes)");
         assertRefused(
                 () -> options("x:a=blu").choice("a", List.of("red", "blue")),
-                "option 'a' of 'x': 'blu' is none of, nearest first: blue, red (spec x:a=blu)");
+                "option 'a' of 'x': 'blu' is none of these, nearest first: blue, red (spec x:a=blu)");
         assertRefused(
                 () -> options("x:a=[p,q]").text("a"),
                 "option 'a' of 'x': takes one value, not the 2 of [p, q] (spec x:a=[p,q])");

@@ -9,6 +9,7 @@ import io.cistern.cuda.DriverCall;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -19,9 +20,10 @@ import org.jspecify.annotations.Nullable;
 /// context  out    second   a struct, up to 128 bytes   location   64 pointers   the 64 values they point to
 /// ```
 ///
-/// A platform thread has a frame of its own. Virtual threads, of which there may be millions, take one from a few
-/// slots and put it back: no call parks while it has a frame, so no more are in use than there are carriers. Either
-/// way a frame is used again and again, and a call makes no garbage.
+/// A platform thread has a frame of its own. Virtual threads, of which there may be millions, take one from a
+/// few slots and put it back: no call parks while it has a frame, so no more are in use than there are
+/// carriers. Who finds the slot empty that its id points to, since another thread has its frame, takes the
+/// next one. Either way a frame is used again and again, and a call makes no garbage, in the heap or outside.
 final class Frame implements AutoCloseable {
     private static final long CONTEXT = 0;
     private static final long OUT = 8;
@@ -58,6 +60,10 @@ final class Frame implements AutoCloseable {
     private static final @Nullable Frame[] OF_THREADS = new Frame[TABLE_SIZE];
 
     private static final AtomicReferenceArray<@Nullable Frame> OF_VIRTUAL_THREADS = new AtomicReferenceArray<>(SLOTS);
+
+    /// How many were made for them: one a slot, so that most slots have one, and more only if all those are in
+    /// use.
+    private static final AtomicInteger MADE_FOR_SLOTS = new AtomicInteger();
 
     private final int slot;
 
@@ -135,7 +141,31 @@ final class Frame implements AutoCloseable {
     private static Frame fromSlot() {
         int slot = (int) Thread.currentThread().threadId() & (SLOTS - 1);
         Frame frame = OF_VIRTUAL_THREADS.getAndSet(slot, null);
-        return frame != null ? frame : new Frame(slot, null);
+        if (frame == null && MADE_FOR_SLOTS.get() >= SLOTS) {
+            frame = fromSlotAfter(slot);
+        }
+        if (frame == null) {
+            MADE_FOR_SLOTS.incrementAndGet();
+            frame = new Frame(slot, null);
+        }
+        return frame;
+    }
+
+    private static @Nullable Frame fromSlotAfter(int slot) {
+        Frame frame = null;
+        for (int i = 1; frame == null && i < SLOTS; i++) {
+            frame = OF_VIRTUAL_THREADS.getAndSet((slot + i) & (SLOTS - 1), null);
+        }
+        return frame;
+    }
+
+    /// The collector takes what finds all slots full.
+    private void toSlot() {
+        for (int i = 0; i < SLOTS; i++) {
+            if (OF_VIRTUAL_THREADS.compareAndSet((slot + i) & (SLOTS - 1), null, this)) {
+                return;
+            }
+        }
     }
 
     /// Remembers the context to make current again when this frame closes.
@@ -175,7 +205,7 @@ final class Frame implements AutoCloseable {
     void release() {
         assert ends();
         if (slot >= 0) {
-            OF_VIRTUAL_THREADS.setRelease(slot, this);
+            toSlot();
         }
     }
 

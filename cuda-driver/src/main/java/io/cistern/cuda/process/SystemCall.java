@@ -11,6 +11,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /// System calls of Linux that Java has no way to make, by their numbers on x86-64 and on the newer processors.
 /// All go through `syscall(2)`, whose arguments and result have 64 bits whatever the call.
@@ -49,10 +50,20 @@ enum SystemCall {
     private static final class Bound {
         static final StructLayout STATE = Linker.Option.captureStateLayout();
         static final VarHandle ERRNO = STATE.varHandle(PathElement.groupElement("errno"));
-        static final MethodHandle SYSCALL = bind();
+
+        /// Null where native access is denied: what an initialiser throws, nobody could tell from a defect.
+        static final @Nullable MethodHandle SYSCALL = bind();
+
+        private static @Nullable MethodHandle bind() {
+            try {
+                return link();
+            } catch (IllegalCallerException denied) {
+                return null;
+            }
+        }
 
         @SuppressWarnings("restricted")
-        private static MethodHandle bind() {
+        private static MethodHandle link() {
             FunctionDescriptor shape =
                     FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
             Linker linker = Linker.nativeLinker();
@@ -67,16 +78,22 @@ enum SystemCall {
     /// Makes the call, again after signals.
     ///
     /// @throws SystemCallException if it returned -1
+    /// @throws IllegalCallerException if native access is denied
     /// @throws UnsupportedOperationException elsewhere than on Linux
     long call(long... arguments) throws SystemCallException {
         if (!isLinux()) {
             throw new UnsupportedOperationException(this + " is a call of Linux");
         }
+        MethodHandle syscall = Bound.SYSCALL;
+        if (syscall == null) {
+            throw new IllegalCallerException(
+                    "native access is denied to Cistern; start java with --enable-native-access=" + accessName());
+        }
         long[] all = java.util.Arrays.copyOf(arguments, ARGUMENTS);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = arena.allocate(Bound.STATE);
             while (true) {
-                long result = (long) Bound.SYSCALL.invokeExact(state, number(), all[0], all[1], all[2], all[3], all[4]);
+                long result = (long) syscall.invokeExact(state, number(), all[0], all[1], all[2], all[3], all[4]);
                 if (result != -1) {
                     return result;
                 }
@@ -91,6 +108,12 @@ enum SystemCall {
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
+    }
+
+    /// What `--enable-native-access` must name for this code.
+    private static String accessName() {
+        Module module = SystemCall.class.getModule();
+        return module.isNamed() ? module.getName() : "ALL-UNNAMED";
     }
 
     private long number() {

@@ -41,6 +41,17 @@ public final class Settings {
         public String key() {
             return setting.isFamily() ? setting.keyOf(part) : setting.key();
         }
+
+        /// The value of a setting that is a number of bytes.
+        ///
+        /// @throws IllegalSettingException if it is none
+        public long bytes() {
+            try {
+                return ByteSizes.parse(text);
+            } catch (IllegalArgumentException e) {
+                throw new IllegalSettingException(this, e.getMessage());
+            }
+        }
     }
 
     /// A key that was set and is none.

@@ -1,4 +1,4 @@
-package io.cistern.internal.options;
+package io.cistern.cuda.settings;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

@@ -1,4 +1,4 @@
-package io.cistern.internal.options;
+package io.cistern.cuda.settings;
 
 import java.math.BigDecimal;
 import java.util.Locale;
