@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.routing.Devices;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
@@ -14,7 +15,6 @@ import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -249,7 +249,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
-        Objects.checkIndex(device, routes.length);
+        checkedDevice(device);
         if (keepBytes < 0) {
             throw new IllegalArgumentException("keepBytes is negative: " + keepBytes);
         }
@@ -401,7 +401,7 @@ public final class Allocator implements AutoCloseable {
     }
 
     int checkedDevice(int device) {
-        return Objects.checkIndex(device, routes.length);
+        return Devices.check(device, routes.length);
     }
 
     private void drained() {

@@ -3,6 +3,7 @@ package io.cistern;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /// An allocator (or a segment source) with its options, as people write it: `NAME`, or
 /// `NAME:key=value,key=[a,b],key="quoted"`.
@@ -23,7 +24,7 @@ public record AllocatorSpec(String name, Map<String, List<String>> options, Stri
     ///
     /// @throws ConfigurationException if it does not follow the grammar; the message shows where
     public static AllocatorSpec parse(String text) {
-        return new SpecParser(text).parse();
+        return new SpecParser(Objects.requireNonNull(text, "spec")).parse();
     }
 
     /// The spec as it was given.

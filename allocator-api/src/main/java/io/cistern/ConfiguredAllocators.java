@@ -26,13 +26,22 @@ final class ConfiguredAllocators {
 
     /// The one that the configuration names for a device.
     Allocator get(int device) {
-        AllocatorSpec spec = spec(memory.catalog(), device);
+        Catalog.Choice choice = choice(memory.catalog(), device);
         bySpec.values().removeIf(Allocator::isClosed);
-        return bySpec.computeIfAbsent(spec.text(), _ -> memory.open(spec));
+        return bySpec.computeIfAbsent(choice.spec().text(), _ -> open(choice));
     }
 
-    private AllocatorSpec spec(Catalog catalog, int device) {
-        return catalog.choose(memory.environment(), device).spec();
+    private Catalog.Choice choice(Catalog catalog, int device) {
+        return catalog.choose(memory.environment(), device);
+    }
+
+    /// @throws ConfigurationException if the spec can't be followed, with who set it
+    private Allocator open(Catalog.Choice choice) {
+        try {
+            return memory.open(choice.spec());
+        } catch (ConfigurationException e) {
+            throw new ConfigurationException(choice.reason() + ": " + e.getMessage(), e);
+        }
     }
 
     /// Opens what is named now.
@@ -49,9 +58,10 @@ final class ConfiguredAllocators {
         memory.use(next);
         try {
             former.forEach((device, allocator) -> {
-                AllocatorSpec spec = spec(next, device);
-                if (!samePlugins || !spec.text().equals(allocator.spec().text())) {
-                    changed.put(device, opened.computeIfAbsent(spec.text(), _ -> memory.open(spec)));
+                Catalog.Choice choice = choice(next, device);
+                String spec = choice.spec().text();
+                if (!samePlugins || !spec.equals(allocator.spec().text())) {
+                    changed.put(device, opened.computeIfAbsent(spec, _ -> open(choice)));
                 }
             });
         } catch (Throwable failure) {

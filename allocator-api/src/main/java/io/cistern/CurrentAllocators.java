@@ -1,11 +1,11 @@
 package io.cistern;
 
+import io.cistern.internal.routing.Devices;
 import io.cistern.internal.routing.Route;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
-import java.util.Objects;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -48,13 +48,18 @@ final class CurrentAllocators {
     /// published.
     ///
     /// @param routes those given to the constructor, which the caller holds too, to save the way through here
+    /// @throws IndexOutOfBoundsException if there is no such device
     static @Nullable Route route(@Nullable Route[] routes, int device) {
-        return (Route) ROUTE.getAcquire(routes, device);
+        try {
+            return (Route) ROUTE.getAcquire(routes, device);
+        } catch (IndexOutOfBoundsException e) {
+            throw Devices.none(device, routes.length);
+        }
     }
 
     /// The current allocator on a device, opened now if need be.
     synchronized Allocator get(int device) {
-        Allocator present = chosen[device];
+        Allocator present = chosen[Devices.check(device, chosen.length)];
         return present != null ? present : configure(device, configured.apply(device));
     }
 
@@ -84,7 +89,7 @@ final class CurrentAllocators {
     }
 
     synchronized void set(int device, Allocator next) {
-        chosen[Objects.checkIndex(device, chosen.length)] = next;
+        chosen[Devices.check(device, chosen.length)] = next;
         byConfiguration[device] = false;
         if (publishes) {
             ROUTE.setRelease(routes, device, next.route(device));

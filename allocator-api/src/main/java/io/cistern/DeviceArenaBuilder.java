@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.internal.routing.Devices;
 import org.jspecify.annotations.Nullable;
 
 /// How to open a [DeviceArena].
@@ -72,7 +73,7 @@ public final class DeviceArenaBuilder {
     /// @param stream the stream on which its buffers are used
     /// @throws IndexOutOfBoundsException if there is no such device
     public DeviceArena open(int device, long stream) {
-        java.util.Objects.checkIndex(device, memory.environment().deviceCount());
+        Devices.check(device, memory.environment().deviceCount());
         return new DeviceArena(this, device, stream);
     }
 }

@@ -2,11 +2,12 @@ package io.cistern;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.names.NearestName;
+import io.cistern.internal.routing.Devices;
 import io.cistern.spi.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -42,11 +43,13 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     }
 
     /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),
-    /// with the allocators that the loader finds. Opened at the first call.
+    /// with the allocators that the loader finds. Opened at the first call; if that fails, each call fails alike.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
+    /// @throws IllegalStateException if there is no driver that can be used
+    /// @throws ConfigurationException if there is no loader, or something is set that can't be followed
     public static DeviceMemory system() {
-        return SystemDeviceMemory.INSTANCE;
+        return SystemDeviceMemory.get();
     }
 
     /// The process's own device memory if anybody asked for it yet: for integrations that must not open a driver
@@ -275,7 +278,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     }
 
     private int checked(int device) {
-        return Objects.checkIndex(device, environment().deviceCount());
+        return Devices.check(device, environment().deviceCount());
     }
 
     /// Lets all peaks on a device begin at what is alive or reserved now, for all allocators: see
@@ -314,7 +317,9 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         List<MemoryPool> tagged =
                 pools().stream().filter(pool -> pool.tag().equals(tag)).toList();
         if (tagged.isEmpty()) {
-            throw new IllegalArgumentException("no pool has the tag '" + tag + "'");
+            List<String> known = pools().stream().map(MemoryPool::tag).toList();
+            throw new IllegalArgumentException(
+                    "no pool has the tag '" + tag + "'; known, nearest first: " + NearestName.listed(tag, known));
         }
         return tagged;
     }

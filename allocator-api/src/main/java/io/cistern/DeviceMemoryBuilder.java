@@ -1,9 +1,9 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
-import io.cistern.internal.options.ByteSizes;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.spi.Catalog;
@@ -110,9 +110,9 @@ public final class DeviceMemoryBuilder {
 
     private static long bytes(Settings.Value set) {
         try {
-            return ByteSizes.parse(set.text());
-        } catch (IllegalArgumentException e) {
-            throw new ConfigurationException(set.source() + ": " + e.getMessage(), e);
+            return set.bytes();
+        } catch (IllegalSettingException e) {
+            throw new ConfigurationException(String.valueOf(e.getMessage()), e);
         }
     }
 

@@ -78,6 +78,16 @@ public final class DeviceOutOfMemoryException extends CisternException {
         initCause(cause);
     }
 
+    /// What was refused, with what the device has where the allocator did not say that.
+    @Override
+    public String getMessage() {
+        String told = String.valueOf(super.getMessage());
+        OutOfMemoryReport known = report;
+        return known == null || byLimit || told.contains(OutOfMemoryReport.DEVICE)
+                ? told
+                : told + "; " + known.deviceText();
+    }
+
     /// Bytes asked for by the caller.
     public long byteSize() {
         return byteSize;

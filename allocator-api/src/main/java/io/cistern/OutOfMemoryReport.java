@@ -29,6 +29,9 @@ public record OutOfMemoryReport(
     /// Streams and tags named in the text; the record has all.
     private static final int MOST_NAMED = 8;
 
+    /// How an error begins to say what the device has.
+    static final String DEVICE = "the device has ";
+
     /// Copies the lists but for the last two, which nobody changes and which may not be there yet.
     public OutOfMemoryReport {
         allocators = List.copyOf(allocators);
@@ -66,6 +69,11 @@ public record OutOfMemoryReport(
     /// @param processId its number
     /// @param byteSize what it holds of the device; empty if the system does not tell
     public record ProcessMemory(long processId, OptionalLong byteSize) {}
+
+    /// What the device has, in words.
+    String deviceText() {
+        return DEVICE + known(freeBytes) + " of " + known(totalBytes) + " bytes free";
+    }
 
     /// The report as lines for people.
     public String text() {

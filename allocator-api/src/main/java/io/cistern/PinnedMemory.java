@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -44,6 +43,10 @@ public final class PinnedMemory {
 
     /// What an empty buffer has.
     private static final int NO_SIZE_CLASS = -1;
+
+    /// Freed blocks that are looked at before another one is pinned, which takes longer than as many looks.
+    /// Where thousands wait for streams, a few of them may be ready and not be found at once: one in so many.
+    static final int MOST_LOOKS = 32;
 
     private final CudaDriver driver;
     private final EventOrder order;
@@ -131,7 +134,7 @@ public final class PinnedMemory {
     private PinnedBlock idleOrNew(int sizeClass) {
         synchronized (this) {
             PinnedBlock found = idle.get(sizeClass).pollLast();
-            if (found == null && takeBack(sizeClass)) {
+            if (found == null && takeBack(sizeClass, MOST_LOOKS)) {
                 found = idle.get(sizeClass).pollLast();
             }
             if (found != null) {
@@ -175,18 +178,22 @@ public final class PinnedMemory {
         return new PinnedBlock(driver.memory().allocateHost(device, 1L << sizeClass), sizeClass, device);
     }
 
-    /// Makes those freed blocks of a size idle that no stream uses any more.
-    private boolean takeBack(int sizeClass) {
+    /// Makes those freed blocks of a size idle that no stream uses any more. The others go behind all that
+    /// were not looked at.
+    private boolean takeBack(int sizeClass, int mostLooks) {
+        Deque<PinnedBlock> blocks = waiting.get(sizeClass);
         boolean any = false;
-        for (Iterator<PinnedBlock> blocks = waiting.get(sizeClass).iterator(); blocks.hasNext(); ) {
-            PinnedBlock block = blocks.next();
+        for (int left = Math.min(blocks.size(), mostLooks); left > 0; left--) {
+            PinnedBlock block = blocks.getFirst();
             block.fences.removeIf(this::releaseIfPassed);
+            blocks.removeFirst();
             if (block.fences.isEmpty()) {
-                blocks.remove();
                 block.used = false;
                 block.cameBack++;
                 addIdle(block);
                 any = true;
+            } else {
+                blocks.addLast(block);
             }
         }
         return any;
@@ -325,7 +332,7 @@ public final class PinnedMemory {
                 if (first != null) {
                     addIdle(first);
                 }
-                takeBack(sizeClass);
+                takeBack(sizeClass, Integer.MAX_VALUE);
                 taken.addAll(idle.get(sizeClass));
                 idle.get(sizeClass).clear();
             }
@@ -368,7 +375,7 @@ public final class PinnedMemory {
     public Map<String, Long> statistics() {
         synchronized (this) {
             for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
-                takeBack(sizeClass);
+                takeBack(sizeClass, Integer.MAX_VALUE);
             }
             return statistics.figures(pinned);
         }

@@ -99,8 +99,8 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     /// Frees a block from any allocator of this device memory; it goes to the one that made it.
     ///
     /// @param address what an allocation returned; 0 does nothing
-    /// @param stream the stream of the last use, which exists: of all uses, unless the others were
-    ///     [recorded][#recordUse]
+    /// @param stream the stream of the last use, which exists and is one of the block's device: of all uses, unless
+    ///     the others were [recorded][#recordUse]
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
     ///     or is foreign
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; nothing is freed

@@ -3,18 +3,39 @@ package io.cistern;
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.spi.Catalog;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Opens the process's own device memory when it is first asked for.
+/// Opens the process's own device memory when it is first asked for. What went wrong then is thrown each time, as it
+/// was: what an initialiser throws would come as an error of the class, and later as one without a reason.
 final class SystemDeviceMemory {
-    static final DeviceMemory INSTANCE =
-            DeviceMemory.open(CudaDrivers.openBest(), Catalog.discover(List.of(), List.of()));
+    /// One of the two is null.
+    private static final @Nullable DeviceMemory INSTANCE;
+
+    private static final @Nullable RuntimeException FAILURE;
 
     static {
-        Opened.memory = INSTANCE;
+        DeviceMemory opened = null;
+        RuntimeException failure = null;
+        try {
+            opened = DeviceMemory.open(CudaDrivers.openBest(), Catalog.discover(List.of(), List.of()));
+        } catch (RuntimeException e) {
+            failure = e;
+        }
+        INSTANCE = opened;
+        FAILURE = failure;
+        Opened.memory = opened;
     }
 
     private SystemDeviceMemory() {}
+
+    static DeviceMemory get() {
+        DeviceMemory memory = INSTANCE;
+        if (memory == null) {
+            throw Objects.requireNonNull(FAILURE);
+        }
+        return memory;
+    }
 
     /// Tells what was opened, without opening it.
     static final class Opened {

@@ -6,10 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
-import io.cistern.jvm.JavaProgram;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
-import java.io.File;
 import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
@@ -236,25 +234,7 @@ class LeakTests {
 
     @Test
     void theEndOfAProcessTellsWhatIsAlive() throws Exception {
-        List<String> path = new ArrayList<>();
-        for (String property : List.of("jdk.module.path", "java.class.path")) {
-            path.addAll(List.of(System.getProperty(property, "").split(File.pathSeparator)));
-        }
-        for (Class<?> each : List.of(DeviceMemory.class, LeakTests.class, SimulatedGpu.class)) {
-            path.add(new File(each.getProtectionDomain()
-                            .getCodeSource()
-                            .getLocation()
-                            .toURI())
-                    .getPath());
-        }
-        List<String> output = new JavaProgram(
-                        Leaking.class.getName(),
-                        List.of(
-                                "-Dcistern.leaks=sites",
-                                "--enable-native-access=ALL-UNNAMED",
-                                "--class-path",
-                                String.join(File.pathSeparator, path)))
-                .run();
+        List<String> output = OwnJvm.run(Leaking.class, "-Dcistern.leaks=sites", "--enable-native-access=ALL-UNNAMED");
         assertThat(String.join("\n", output))
                 .contains("the process ends: 1 live blocks of 12345 bytes")
                 .contains("LeakTests$Leaking.main");

@@ -9,6 +9,8 @@ import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -166,5 +168,27 @@ class MemoryLimitTests {
         try (Scope _ = pool.enter(process.child("nothing", 0))) {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> memory.allocate(1, 0, 0));
         }
+    }
+
+    @Test
+    void aLimitForEachRequestCostsTheSameBesideThousandsOfThem() {
+        List<MemoryLimit> limits = new ArrayList<>();
+        long few = garbageOfRequests(limits, 500);
+        garbageOfRequests(limits, 4000);
+
+        assertThat(garbageOfRequests(limits, 500)).isLessThan(3 * few);
+    }
+
+    private long garbageOfRequests(List<MemoryLimit> limits, int count) {
+        var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long before = threads.getCurrentThreadAllocatedBytes();
+        for (int i = 0; i < count; i++) {
+            MemoryLimit request = process.child("request", 100);
+            limits.add(request);
+            try (Scope _ = pool.enter(request)) {
+                memory.free(memory.allocate(100, 1, 0), 0);
+            }
+        }
+        return threads.getCurrentThreadAllocatedBytes() - before;
     }
 }

@@ -71,7 +71,7 @@ public interface Catalog {
                 .findFirst()
                 .map(provider -> provider.discover(context != null ? context : loader, allocators, sources))
                 .orElseThrow(() -> new ConfigurationException(
-                        "no catalogue of allocators: add pluggable-loader to the class path, or open DeviceMemory with a"
+                        "no catalogue of allocators: add pluggable-loader, or open DeviceMemory with a"
                                 + " Catalog of your own"));
     }
 

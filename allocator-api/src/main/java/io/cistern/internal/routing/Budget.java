@@ -3,7 +3,8 @@ package io.cistern.internal.routing;
 import io.cistern.cuda.process.ProcessFence;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -19,8 +20,8 @@ public final class Budget {
     private final @Nullable Budget parent;
     private final AtomicLong leased = new AtomicLong();
 
-    /// The routes whose blocks are charged here.
-    private final List<Route> routes = new CopyOnWriteArrayList<>();
+    /// The routes whose blocks are charged here: thousands, where each request has a limit under this one.
+    private final Set<Route> routes = ConcurrentHashMap.newKeySet();
 
     /// Sets a limit.
     ///

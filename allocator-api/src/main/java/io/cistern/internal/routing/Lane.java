@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 public final class Lane extends LinePadding {
     private static final VarHandle WORD = handle("word", int.class);
     private static final VarHandle TALLIES = handle("tallies", Tally[].class);
+    private static final VarHandle TALLY = MethodHandles.arrayElementVarHandle(Tally[].class);
 
     private static final int LOOKUPS_A_CHANGE = 16;
 
@@ -102,9 +103,10 @@ public final class Lane extends LinePadding {
         if (route.retired) {
             return tally;
         }
-        @Nullable Tally[] more = Arrays.copyOf(tallies, Math.max(tallies.length, route.index + 1));
-        more[route.index] = tally;
-        TALLIES.setRelease(this, more);
+        if (route.index >= tallies.length) {
+            TALLIES.setRelease(this, Arrays.copyOf(tallies, Math.max(2 * tallies.length, route.index + 1)));
+        }
+        TALLY.setRelease(tallies, route.index, tally);
         return tally;
     }
 
@@ -131,7 +133,7 @@ public final class Lane extends LinePadding {
 
     private @Nullable Tally find(Route route) {
         @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
-        Tally tally = route.index < present.length ? present[route.index] : null;
+        Tally tally = route.index < present.length ? (Tally) TALLY.getAcquire(present, route.index) : null;
         return tally != null && tally.route == route ? tally : null;
     }
 

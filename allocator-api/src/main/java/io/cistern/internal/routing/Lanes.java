@@ -11,13 +11,17 @@ import org.jspecify.annotations.Nullable;
 /// Finds the calling thread's lane.
 ///
 /// A platform thread owns a lane. It is found in a table by the low bits of the thread's id, which costs one
-/// read and one comparison; where two threads share an entry, one of them goes through a thread-local. When a
-/// thread ends, its lane waits with its counters for the next new thread, so there are never more lanes than
+/// read and one comparison. Each lane has two entries where it may stand, so that threads whose ids agree mostly find
+/// theirs there; who finds both taken goes through a thread-local. When a thread ends, its lane waits with its counters
+/// for the next new thread, so there are never more lanes than
 /// threads were alive at once. Virtual threads share a fixed number of lanes: each tries the one its id points
 /// to and moves on when it is held.
 final class Lanes {
     /// Large enough that busy threads rarely meet, small enough to stay in the cache.
     private static final int TABLE_SIZE = 1024;
+
+    /// From one of a lane's entries to the other.
+    private static final int SECOND = TABLE_SIZE / 2;
 
     private static final int SHARED_LANES =
             Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
@@ -51,21 +55,37 @@ final class Lanes {
     Lane own(@Nullable Lane[] table) {
         Thread thread = Thread.currentThread();
         long id = thread.threadId();
-        Lane lane = table[(int) id & (TABLE_SIZE - 1)];
+        Lane lane = table[entry(id)];
         return lane != null && lane.ownerId == id ? lane : find(thread);
     }
 
     private @Nullable Lane find(Thread thread) {
+        int first = entry(thread.threadId());
+        int second = first ^ SECOND;
+        Lane there = table[second];
+        if (there != null && there.ownerId == thread.threadId()) {
+            return there;
+        }
         if (thread.isVirtual()) {
             return null;
         }
         Lane lane = Objects.requireNonNull(mine.get().get());
-        int at = (int) thread.threadId() & (TABLE_SIZE - 1);
-        Lane there = table[at];
-        if (there == null || there.isOrphan()) {
-            table[at] = lane;
+        if (isFree(first)) {
+            table[first] = lane;
+        } else if (isFree(second)) {
+            table[second] = lane;
         }
         return lane;
+    }
+
+    /// Whether no thread that runs finds its lane there: one that has a lane of an ended thread now finds it elsewhere.
+    private boolean isFree(int at) {
+        Lane there = table[at];
+        return there == null || there.isOrphan() || (entry(there.ownerId) | SECOND) != (at | SECOND);
+    }
+
+    private static int entry(long threadId) {
+        return (int) threadId & (TABLE_SIZE - 1);
     }
 
     /// A shared lane, entered; the caller leaves it.

@@ -52,9 +52,15 @@ public final class Region {
     }
 
     /// The route for a device and stream, or null where the current allocator serves.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
     public @Nullable Route route(int device, long forStream) {
         @Nullable Route[] routes = flat;
-        return routes != null ? routes[device] : search(device, forStream);
+        try {
+            return routes != null ? routes[device] : search(device, forStream);
+        } catch (ArrayIndexOutOfBoundsException e) {
+            throw Devices.none(device, own.length);
+        }
     }
 
     private @Nullable Route search(int device, long forStream) {

@@ -15,11 +15,14 @@ public final class Route {
     final int index;
     final int device;
     final String name;
-    final DeviceAllocator maker;
     final Meter meter;
     final Lanes lanes;
     private final Consumer<Route> retire;
-    private final Runnable whenDrained;
+
+    /// [Drained] at last: a route is kept until its index is another's, and what it led to may be large.
+    DeviceAllocator maker;
+
+    private Runnable whenDrained;
 
     /// Changes only while the route has no live block and no allocation under way.
     @Nullable
@@ -180,6 +183,29 @@ public final class Route {
         }
         retire.accept(this);
         whenDrained.run();
+        forget();
+    }
+
+    private void forget() {
+        maker = Drained.INSTANCE;
+        exit = Drained.INSTANCE;
+        usualExit = Drained.INSTANCE;
+        whenDrained = () -> {};
+    }
+
+    /// In place of an allocator that a drained route led to.
+    private enum Drained implements DeviceAllocator {
+        INSTANCE;
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            throw new IllegalStateException("the allocator is closed");
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            throw new IllegalStateException("the allocator is closed");
+        }
     }
 
     /// Charges later blocks to other budgets; while the route is at rest.

@@ -132,13 +132,14 @@ abstract class Routes extends OwnerTable {
     /// left, at once if there is none now.
     ///
     /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each
-    /// block has its record. 3. The records are marked; a free that finds a mark counts. 4. Frees that took a
-    /// record before it was marked have ended: as many blocks are counted alive as are marked. Then nobody is
-    /// inside the allocator but frees that count.
+    /// block has its record. 3. The records are marked, if there are any: that looks at the whole owner table,
+    /// so an idle route is spared it. A free that finds a mark counts. 4. Frees that took a record before it
+    /// was marked have ended: as many blocks are counted alive as are marked. Then nobody is inside the
+    /// allocator but frees that count.
     public void close(Route route) {
         route.refuse();
         lanes.awaitAllocations(route);
-        long marked = drain(route.index);
+        long marked = lanes.sum(route).live() == 0 ? 0 : drain(route.index);
         while (lanes.sum(route).live() > route.draining(marked)) {
             Lanes.pause();
         }

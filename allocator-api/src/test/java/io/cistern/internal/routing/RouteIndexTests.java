@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.UnknownAddressException;
 import io.cistern.spi.DeviceAllocator;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -25,7 +26,8 @@ class RouteIndexTests {
         return router.open("recycling", 3, recycling, null, () -> {});
     }
 
-    /// Gives the same few addresses again and again: closing a route looks at all that were ever seen.
+    /// Gives the same few addresses again and again: closing a route with blocks looks at all that were ever
+    /// seen.
     private static final class Recycling implements DeviceAllocator {
         private final ConcurrentLinkedQueue<Long> idle = new ConcurrentLinkedQueue<>();
         private final AtomicLong next = new AtomicLong(BASE);
@@ -175,5 +177,26 @@ class RouteIndexTests {
             Thread.currentThread().interrupt();
         }
         return failure.get();
+    }
+
+    /// A thousand indices rest; what allocators know of their memory may be megabytes.
+    @Test
+    void anAllocatorIsCollectedWhoseRouteHasDrained() {
+        Route lasting = open();
+        long block = router.allocate(lasting, 1000, 7);
+        WeakReference<DeviceAllocator> allocator = usedAndClosed();
+        for (int i = 0; i < 50 && allocator.get() != null; i++) {
+            System.gc();
+        }
+        assertThat(allocator.get()).isNull();
+        router.free(block, 7);
+    }
+
+    private WeakReference<DeviceAllocator> usedAndClosed() {
+        DeviceAllocator mortal = new Ledger(BASE + (1L << 40));
+        Route route = router.open("mortal", 3, mortal, null, () -> {});
+        router.free(router.allocate(route, 1000, 7), 7);
+        router.close(route);
+        return new WeakReference<>(mortal);
     }
 }

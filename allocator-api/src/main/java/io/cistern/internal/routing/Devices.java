@@ -1,0 +1,31 @@
+package io.cistern.internal.routing;
+
+import java.util.Objects;
+
+/// Tells a device that there is not from a defect: with its number, and with those that there are.
+public final class Devices {
+    private Devices() {}
+
+    /// Checks an ordinal, on the way of each allocation. With comparisons of its own, a pair took 28 to 38 ns
+    /// instead of 24 to 28, by chance of the compiler.
+    ///
+    /// @return the ordinal
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public static int check(int device, int count) {
+        try {
+            return Objects.checkIndex(device, count);
+        } catch (IndexOutOfBoundsException e) {
+            throw none(device, count);
+        }
+    }
+
+    /// The error for one that there is not; ways that are hot catch the array's own and throw this.
+    public static IndexOutOfBoundsException none(int device, int count) {
+        String known = switch (count) {
+            case 0 -> "none";
+            case 1 -> "device 0 alone";
+            default -> "devices 0 to " + (count - 1);
+        };
+        return new IndexOutOfBoundsException("there is no device " + device + ": the driver has " + known);
+    }
+}

@@ -1,0 +1,37 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.internal.direct.DirectProvider;
+import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/// A simulated GPU needs no native code, so a program over it does without the access.
+class DeniedNativeAccessTests {
+    /// Uses a pool and closes it, twice: the second fence knows already that the system is not to be asked.
+    static final class UsingPools {
+        public static void main(String[] arguments) {
+            DeviceMemory memory = DeviceMemory.builder(SimulatedGpu.builder().build())
+                    .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                    .open();
+            for (int i = 0; i < 2; i++) {
+                try (MemoryPool pool = MemoryPool.builder(memory).spec("direct").open();
+                        Scope _ = pool.enter();
+                        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, 0)) {
+                    buffer.copyFrom(MemorySegment.ofArray(new byte[1000]));
+                }
+            }
+            memory.close();
+            System.out.println("closed");
+        }
+    }
+
+    @Test
+    void poolsAreUsedAndClosedWithoutIt() throws Exception {
+        assertThat(OwnJvm.run(UsingPools.class, "--illegal-native-access=deny")).containsExactly("closed");
+    }
+}
