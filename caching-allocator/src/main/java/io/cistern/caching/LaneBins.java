@@ -72,9 +72,13 @@ final class LaneBins extends SizeStacks {
         return bins;
     }
 
-    /// The stream has ended: these bins, which are empty, take nothing any more.
+    /// The stream has ended: these bins, which are empty, take nothing any more. They forget the shards, which a later
+    /// stream of the same handle may inherit: it gets bins of its own.
     void end() {
         ended = true;
+        small = null;
+        middle = null;
+        large = null;
         smallSpan = 0;
         middleSpan = 0;
         largeSpan = 0;

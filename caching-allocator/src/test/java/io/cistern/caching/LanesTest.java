@@ -60,6 +60,15 @@ class LanesTest {
     }
 
     @Test
+    void aStreamWhoseHandleComesAgainHasOnesOwnAgain() {
+        for (int i = 0; i < EndedStreams.MANY + 4; i++) {
+            caching.memory.streamClosing(SimulatedCaching.DEVICE, b);
+            caching.free(caching.allocate(KIB, b), b); // a stream that inherits what the one before it had
+        }
+        assertThat(caching.laneBytes()).isEqualTo(KIB);
+    }
+
+    @Test
     void theLargeBlockFreedLastServesTheSameSizeAgain() {
         long block = caching.allocate(12 * MIB, a);
         for (int i = 0; i < 10; i++) {
