@@ -56,6 +56,10 @@ final class RecordedUses {
         return fewer.length == 0 ? NONE : fewer;
     }
 
+    private static long[] replaced(long[] keys, long key, long replacement) {
+        return Arrays.binarySearch(keys, key) < 0 ? keys : with(without(keys, key), replacement);
+    }
+
     /// Takes the streams of a block that is being freed.
     long[] take(long address) {
         long[] keys = blocks.get() == 0 ? null : streamsOfBlocks.remove(address);
@@ -80,7 +84,8 @@ final class RecordedUses {
             if (Arrays.binarySearch(block.getValue(), key) >= 0) {
                 long replacement = ended != 0 ? ended : end.getAsLong();
                 ended = replacement;
-                streamsOfBlocks.computeIfPresent(block.getKey(), (_, keys) -> with(without(keys, key), replacement));
+                // A block that came here meanwhile may not be used there.
+                streamsOfBlocks.computeIfPresent(block.getKey(), (_, keys) -> replaced(keys, key, replacement));
             }
         }
     }
