@@ -7,7 +7,7 @@ import io.cistern.spi.LadderChoice;
 
 /// What happens where no free block of a shard fits.
 ///
-/// 1. Lanes are emptied, if what they hold is worth it; segments that have been idle for long go.
+/// 1. Lanes are emptied, if what they hold is worth it; above a threshold [idle memory goes][IdleCollection].
 /// 2. Under the shard's driver lock: frees whose fences have passed, one more search, then [growth][Growth].
 /// 3. Where the driver has no memory: the [FailureLadder], unless a cap says that it is to fail at once.
 ///
@@ -22,7 +22,8 @@ final class CacheMisses {
     private final LadderChoice ladder;
     private final IdleCollection collection;
     private final boolean failsAtCap;
-    private final boolean givesBack;
+    /// Not the memory of graphs.
+    final boolean givesBack;
 
     /// @param deviceBytes the device's memory
     CacheMisses(
@@ -50,22 +51,40 @@ final class CacheMisses {
         shard.missed();
         cache.exchange.pagesAreMissing();
         cache.emptyLanes(shard, shard.small ? WORTH_EMPTYING : 1);
-        collection.collect();
+        boolean collects = collection.isDue();
+        long obtained = cache.reserved.obtainedBytes();
         long address;
         try {
-            address = grow(shard, size, false);
+            address = collects ? growFromIdle(shard, size) : grow(shard, size, false);
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             address = allocateAfterFailure(shard, size, asked, failure);
         }
         shard.requested(asked);
+        if (collects && cache.reserved.obtainedBytes() > obtained) {
+            collectPages(address, asked, shard.stream);
+        }
         return address;
+    }
+
+    private long growFromIdle(StreamShard shard, long size) {
+        collection.collectSegments();
+        return grow(shard, size, true);
+    }
+
+    private void collectPages(long address, long asked, long key) {
+        try {
+            collection.collectPages();
+        } catch (RuntimeException | Error failure) {
+            cache.free(cache.region(address), address, asked, key);
+            throw failure;
+        }
     }
 
     /// Takes a small block from new memory although what lanes hold would do, within the share for that.
     ///
     /// @return its address, or 0 if there is no such memory
     long allocateForLane(StreamShard shard, long asked) {
-        if (!growth.hasLaneShareLeft()) {
+        if (collection.isDue() || !growth.hasLaneShareLeft()) {
             return 0;
         }
         try {

@@ -108,9 +108,11 @@ final class CachingAllocator extends LaneTable
             return cache.allocate(byteSize, stream);
         }
         Lane lane = found != null ? found : findOrMakeLane(device, cache.exchange);
-        return lane != null
-                ? cache.exchange.allocate(lane, byteSize, stream)
-                : cache.exchange.allocateShared(byteSize, stream);
+        if (lane == null) {
+            return cache.exchange.allocateShared(byteSize, stream);
+        }
+        long address = lane != found ? lane.take(byteSize, stream) : 0;
+        return address != 0 ? address : cache.exchange.allocate(lane, byteSize, stream);
     }
 
     @Override
@@ -204,7 +206,7 @@ final class CachingAllocator extends LaneTable
                             options.pages().stableMapping()),
                     clock,
                     order,
-                    new Purchases(options.pages().slack()),
+                    new Purchases(options.pages().slack(), deviceBytes),
                     deviceBytes);
         }
         RangeSource ranges = segments instanceof PageSource physical
@@ -345,6 +347,11 @@ final class CachingAllocator extends LaneTable
                 cache.unpinAll(reason);
             }
         }
+    }
+
+    /// The handle names a stream again, where what it had before its [end][#streamEnded] stayed.
+    void streamOpened(int device, long stream) {
+        cache(device).opened(stream);
     }
 
     /// As [#streamClosing], but what the stream has stays.

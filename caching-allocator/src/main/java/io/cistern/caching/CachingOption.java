@@ -137,13 +137,14 @@ public final class CachingOption<T> extends SpecOption<T> {
             (options, key) -> options.list(key).map(PowerTwoDivisions::parse),
             PowerTwoDivisions::texts);
 
-    /// The share of the memory allowed above which idle segments are given back before new ones are obtained.
+    /// The share of the memory allowed above which idle memory goes back, or serves other requests first.
     public static final CachingOption<Double> GARBAGE_COLLECTION_THRESHOLD = new CachingOption<>(
             "garbage_collection_threshold",
             "a fraction above 0 and below 1",
             "none",
-            "above this share of the memory allowed, idle memory goes back before more is obtained: segments idle for"
-                    + " longer than the average first, then pages",
+            "above this share of the memory allowed, segments that were idle for longer than the average go back before"
+                    + " more is obtained; idle pages serve other requests first, and what is idle still once more was"
+                    + " obtained goes back",
             FRACTION);
 
     /// The size of a segment that large blocks share, and of the largest page.

@@ -41,8 +41,15 @@ final class CrossStreamOrder {
         }
     }
 
+    /// Of streams that have ended, no more are asked once [so many][Fences#MOST_LATE] had not finished.
     private synchronized void pollAll() {
-        List.copyOf(withFences).forEach(this::poll);
+        int late = 0;
+        for (StreamTimeline each : List.copyOf(withFences)) {
+            if (!each.closed || late < Fences.MOST_LATE) {
+                poll(each);
+                late += each.closed && each.fence != Fences.PASSED ? 1 : 0;
+            }
+        }
     }
 
     /// The newest frees that the policy lets another stream have. Where it is never, those are of streams that have
@@ -154,8 +161,15 @@ final class CrossStreamOrder {
     }
 
     private static void noteAwaited(StreamTimeline giver) {
+        giver.awaited.entrySet().removeIf(each -> isOfNoUse(each.getKey(), each.getValue()));
         giver.awaitedByFence.clear();
         giver.awaitedByFence.putAll(giver.awaited);
+    }
+
+    /// Whether nobody asks about a wait any more: else those for streams that are no more would stay until the next
+    /// garbage collection, and be copied with each fence.
+    private static boolean isOfNoUse(StreamTimeline awaited, long time) {
+        return awaited.isGone || time <= awaited.passedTime;
     }
 
     private void replace(StreamTimeline giver, long fence, long time) {
@@ -189,10 +203,10 @@ final class CrossStreamOrder {
     /// @param end of the [fences][Fences#end], behind its last work
     synchronized void closing(StreamTimeline ended, long end) {
         clock.advance();
-        replace(ended, end, Long.MAX_VALUE);
         noteAwaited(ended);
-        ended.closed = true;
         ended.awaited.clear();
+        ended.closed = true;
+        replace(ended, end, Long.MAX_VALUE); // last, since the driver may refuse to take the fence before
     }
 
     /// Whether all work of a stream that ended has finished. Asks the driver until it has.
@@ -213,6 +227,7 @@ final class CrossStreamOrder {
     /// Nothing is left of a stream that ended.
     synchronized void forget(StreamTimeline ended) {
         withFences.remove(ended);
+        ended.isGone = true;
     }
 
     /// Releases all fences.

@@ -205,7 +205,15 @@ final class DeviceCache {
             return shard;
         }
         fences.opened(key);
+        if (key < 0 && misses.givesBack) {
+            ended.endOrphans(EndedStreams.SOME_ORPHANS);
+        }
         return shards.open(key, byteSize, ended);
+    }
+
+    /// The handle is in use (again).
+    void opened(long stream) {
+        fences.opened(Fences.key(stream));
     }
 
     /// Whether blocks of a size lie in a shard, if it is of the right stream.
@@ -327,6 +335,9 @@ final class DeviceCache {
     /// @return bytes given back
     long trim(long keepBytes, boolean wait) {
         growth.releaseRefused();
+        if (misses.givesBack) {
+            ended.endOrphans(1);
+        }
         long returned = 0;
         for (StreamShard shard : shards()) {
             long excess = reserved.bytes() - keepBytes;
@@ -396,12 +407,12 @@ final class DeviceCache {
     /// seen to.
     void close() {
         fences.finishAll();
-        fences.releasePassed();
         CudaException failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
         failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), failed);
         failed = forEachShard(ended::dispose, failed);
         growth.releaseRefused();
         order.close();
+        fences.releasePassed();
         if (failed != null) {
             throw failed;
         }

@@ -2,8 +2,11 @@ package io.cistern.caching;
 
 import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
-import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.ObjLongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /// Ends of streams, and what streams that have ended leave: their shards.
@@ -20,11 +23,15 @@ import org.jspecify.annotations.Nullable;
 /// The stream that ended last is the first to be inherited from, if its work has finished: so the others get old.
 /// Else it is the one that ended first, which has had the most time.
 ///
-/// **Threads.** Any; of one range of sizes, one stream inherits at a time.
+/// **Threads.** Any; one stream ends at a time, and of one range of sizes one inherits.
 final class EndedStreams {
     /// Ends of other streams for which a shard waits to be inherited. What was not wanted meanwhile seldom is later;
     /// and each shard keeps addresses for a whole device.
     private static final int KEPT = 64;
+
+    /// A thread's stream can't be recorded on by others: its end is a fence behind all streams, and a wait of the host
+    /// where the driver has no such fence. So some are ended together.
+    static final int SOME_ORPHANS = 16;
 
     /// Programs end some streams at their beginning: those that read weights, warm up, or capture.
     static final int MANY = 8;
@@ -36,8 +43,12 @@ final class EndedStreams {
     private final Shards open;
     private final RecordedUses uses;
 
+    /// Taken first of all. While a stream ends, its shards are for a moment neither open nor here: another one that
+    /// ended then would not see that blocks there wait for it.
+    private final ReentrantLock ending = new ReentrantLock();
+
     /// In the order of their ends. Guarded by itself.
-    private final List<StreamShard> shards = new ArrayList<>();
+    private final Set<StreamShard> shards = new LinkedHashSet<>();
 
     /// How many streams have ended. Written with the same lock.
     private volatile int ends;
@@ -56,26 +67,54 @@ final class EndedStreams {
     /// The stream ends, and what waits for it gets its fence.
     void streamClosing(long stream) {
         long key = Fences.key(stream);
+        ending.lock();
         try {
             end(key);
         } finally {
             fences.closed(key); // whatever the driver says: the handle is no stream's from now on
+            ending.unlock();
         }
-        try {
-            sweep();
-        } catch (CudaException dead) {
-            // Its context has taken the memory with it: what is left ends with the allocator.
-        }
+        trySweep();
     }
 
     private void end(long key) {
         StreamTimeline timeline = open.findTimeline(key);
         long end = timeline == null ? Fences.PASSED : fences.end(key);
-        // First, so that a free meets either this or the fences below.
-        uses.replace(key, () -> timeline == null ? fences.end(key) : end);
-        recordFences();
+        try {
+            // First, so that a free meets either this or the fences below.
+            uses.replace(key, () -> timeline == null ? fences.end(key) : end);
+            recordFences();
+        } finally {
+            if (timeline != null) {
+                close(timeline, end, StreamShard::closedAtRest);
+            }
+        }
+    }
+
+    /// Ends the default streams of threads that have ended, which nobody announces. Waits for nobody who makes driver
+    /// calls: the caller allocates.
+    ///
+    /// @param least fewer are left for later
+    void endOrphans(int least) {
+        List<Long> orphans = open.orphans();
+        if (orphans.size() < least || !ending.tryLock()) {
+            return;
+        }
+        try {
+            orphans.forEach(this::endOrphan);
+        } finally {
+            ending.unlock();
+        }
+        trySweep();
+    }
+
+    /// What else waits for it may get its fence later, since the key never comes again.
+    private void endOrphan(long key) {
+        StreamTimeline timeline = open.findTimeline(key);
         if (timeline != null) {
-            close(timeline, end);
+            long end = fences.end(key);
+            uses.replace(key, () -> end);
+            close(timeline, end, StreamShard::closed);
         }
     }
 
@@ -99,18 +138,21 @@ final class EndedStreams {
         }
     }
 
-    private void close(StreamTimeline timeline, long end) {
+    private void close(StreamTimeline timeline, long end, ObjLongConsumer<StreamShard> closing) {
         List<StreamShard> left = open.remove(timeline.key);
         open.removeTimeline(timeline.key);
-        left.forEach(shard -> shard.closed(end));
-        AddressBatch evicted = new AddressBatch();
-        cache.lanes.end(left, evicted);
-        cache.freeAll(evicted);
-        order.closing(timeline, end);
-        synchronized (shards) {
-            timeline.endNumber = ends + 1;
-            ends = timeline.endNumber;
-            shards.addAll(left);
+        left.forEach(shard -> closing.accept(shard, end));
+        try {
+            AddressBatch evicted = new AddressBatch();
+            cache.lanes.end(left, evicted);
+            cache.freeAll(evicted);
+            order.closing(timeline, end);
+        } finally {
+            synchronized (shards) {
+                timeline.endNumber = ends + 1;
+                ends = timeline.endNumber;
+                shards.addAll(left);
+            }
         }
     }
 
@@ -135,11 +177,10 @@ final class EndedStreams {
         if (!growth.movesPages()) {
             return null;
         }
-        List<StreamShard> vacant = shards().stream()
-                .filter(shard -> shard.range == range && shard.isVacant())
-                .toList();
+        List<StreamShard> left =
+                shards().stream().filter(shard -> shard.range == range).toList();
         try {
-            return vacant.isEmpty() ? null : inherit(heir, vacant);
+            return inherit(heir, left);
         } catch (CudaException refusal) {
             if (refusal.result().endsContext()) {
                 throw refusal;
@@ -148,15 +189,25 @@ final class EndedStreams {
         }
     }
 
-    private @Nullable StreamShard inherit(StreamTimeline heir, List<StreamShard> vacant) {
-        StreamShard last = vacant.getLast();
+    private @Nullable StreamShard inherit(StreamTimeline heir, List<StreamShard> left) {
+        StreamShard last = firstVacant(left.reversed());
+        if (last == null) {
+            return null;
+        }
         if (order.hasFinished(last.timeline)) {
             return passOn(last, heir, false) ? last : null;
         }
-        StreamShard first = vacant.getFirst();
+        StreamShard first = firstVacant(left);
+        if (first == null) {
+            return null;
+        }
         boolean finished = first != last && order.hasFinished(first.timeline);
         boolean comesAfter = finished || order.follow(heir, first.timeline);
         return comesAfter && passOn(first, heir, !finished) ? first : null;
+    }
+
+    private static @Nullable StreamShard firstVacant(List<StreamShard> all) {
+        return all.stream().filter(StreamShard::isVacant).findFirst().orElse(null);
     }
 
     /// Not while somebody makes driver calls for the shard, who may be waiting for its stream.
@@ -192,12 +243,26 @@ final class EndedStreams {
         order.forget(former);
     }
 
-    /// Gives back what nobody is likely to inherit, as far as its work is done.
+    private void trySweep() {
+        try {
+            sweep();
+        } catch (CudaException dead) {
+            // Its context has taken the memory with it: what is left ends with the allocator.
+        }
+    }
+
+    /// Gives back what nobody is likely to inherit, as far as its work is done; not where somebody makes driver calls,
+    /// who may be waiting for it.
     private void sweep() {
         fences.releasePassed();
+        int late = 0;
         for (StreamShard shard : shards()) {
-            if (!mayBeInherited(shard)) {
-                drop(shard, true);
+            if (late < Fences.MOST_LATE && shard.driverLock.tryLock()) {
+                try {
+                    late += mayBeInherited(shard) || drop(shard, true) ? 0 : 1;
+                } finally {
+                    shard.driverLock.unlock();
+                }
             }
         }
     }
@@ -224,15 +289,20 @@ final class EndedStreams {
     /// What the driver refuses is tried again by the next sweep.
     ///
     /// @param givesBack whether its idle memory goes first
-    private void drop(StreamShard shard, boolean givesBack) {
+    /// @return false if its work may go on
+    private boolean drop(StreamShard shard, boolean givesBack) {
         shard.driverLock.lock();
         try {
-            if (isLeft(shard)) {
-                if (givesBack) {
-                    cache.giveBack(shard, Long.MAX_VALUE, false);
-                }
-                dispose(shard);
+            if (!isLeft(shard)) {
+                return true;
             }
+            if (!shard.quiet(fences, false)) {
+                return false;
+            }
+            if (givesBack) {
+                cache.giveBack(shard, Long.MAX_VALUE, false);
+            }
+            dispose(shard);
         } catch (CudaException refusal) {
             if (refusal.result().endsContext()) {
                 throw refusal;
@@ -242,13 +312,15 @@ final class EndedStreams {
         } finally {
             shard.driverLock.unlock();
         }
+        return true;
     }
 
     /// Ends a shard that has no memory and no work any more, and drops it.
     void dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            if (shard.quiet(fences, false) && growth.unmapLent(shard) && shard.dispose()) {
+            boolean hasNoMemory = shard.reservedBytes() == 0; // first, since the next but one goes over all pages
+            if (hasNoMemory && shard.quiet(fences, false) && growth.unmapLent(shard) && shard.dispose()) {
                 cache.reserved.counters.ended(shard.small, shard.counters());
                 forget(shard, shard.timeline);
             }

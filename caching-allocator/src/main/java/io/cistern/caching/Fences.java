@@ -36,7 +36,9 @@ import java.util.concurrent.ConcurrentHashMap;
 final class Fences {
     /// A fence, and how many wait for it on the host at this moment: so long it stays.
     private static final class End {
-        final long fence;
+        /// Or [#REFUSED].
+        long fence;
+
         int waiting;
 
         End(long fence) {
@@ -47,12 +49,15 @@ final class Fences {
     /// Stands for a fence that needs no waiting any more.
     static final long PASSED = Long.MIN_VALUE;
 
+    /// The driver gave no fence, not even one behind all streams; it is asked again when somebody wants to know.
+    private static final long REFUSED = 0;
+
     /// Ends are below, the keys of threads above: no thread has so high an id.
     private static final long FIRST_END = -(1L << 62);
 
     /// Streams end in about the order in which they finish: behind some that have not there are few that have, and each
     /// question is a driver call.
-    private static final int MOST_LATE = 4;
+    static final int MOST_LATE = 4;
 
     private final int device;
     private final CudaDriver driver;
@@ -145,9 +150,8 @@ final class Fences {
         try {
             if (isEnd(fence)) {
                 awaitEnd(fence);
-            } else if (fence != PASSED) {
-                counters.count(CacheEvent.HOST_WAIT);
-                order.synchronize(device, fence);
+            } else {
+                awaitFence(fence);
             }
             return true;
         } catch (CudaException failure) {
@@ -165,7 +169,7 @@ final class Fences {
         }
         synchronized (ends) {
             End end = ends.get(fence);
-            return end == null || order.awaitable(device, end.fence);
+            return end == null || (end.fence != REFUSED && awaitable(end.fence));
         }
     }
 
@@ -177,7 +181,7 @@ final class Fences {
             synchronized (ends) {
                 End end = ends.get(fence);
                 if (end != null) {
-                    order.await(device, stream, end.fence);
+                    await(key, fenceOf(end));
                 }
             }
         } else if (fence != PASSED) {
@@ -197,7 +201,12 @@ final class Fences {
     /// @return what stands for it from now on, for as many as like: whoever sees that it has passed, sees it
     /// for all
     long end(long key) {
-        long fence = record(key);
+        long fence;
+        try {
+            fence = record(key);
+        } catch (CudaException refused) {
+            fence = REFUSED;
+        }
         synchronized (ends) {
             long end = --lastEnd;
             if (fence != PASSED) {
@@ -225,10 +234,26 @@ final class Fences {
         }
     }
 
+    private boolean tryFence(End end) {
+        try {
+            return fenceOf(end) != REFUSED;
+        } catch (CudaException refusedAgain) {
+            return false;
+        }
+    }
+
+    /// Under the lock of the ends.
+    private long fenceOf(End end) {
+        if (end.fence == REFUSED) {
+            end.fence = recordAll();
+        }
+        return end.fence;
+    }
+
     private boolean endPassed(long end) {
         synchronized (ends) {
             End found = ends.get(end);
-            boolean passed = found == null || allFinished || order.passed(device, found.fence);
+            boolean passed = found == null || allFinished || (tryFence(found) && passed(found.fence));
             if (found != null && passed && found.waiting == 0) {
                 forget(end, found);
             }
@@ -239,17 +264,18 @@ final class Fences {
     /// Waits on the host, with no lock: the host may have to do something else before.
     private void awaitEnd(long end) {
         End found;
+        long fence;
         synchronized (ends) {
             found = ends.get(end);
             if (found == null || allFinished) {
                 return;
             }
+            fence = fenceOf(found);
             found.waiting++;
         }
         boolean passed = false;
         try {
-            counters.count(CacheEvent.HOST_WAIT);
-            order.synchronize(device, found.fence);
+            awaitFence(fence);
             passed = true;
         } finally {
             synchronized (ends) {
@@ -260,9 +286,18 @@ final class Fences {
         }
     }
 
+    private void awaitFence(long fence) {
+        if (fence != PASSED) {
+            counters.count(CacheEvent.HOST_WAIT);
+            order.synchronize(device, fence);
+        }
+    }
+
     private void forget(long end, End found) {
         ends.remove(end);
-        order.release(device, found.fence);
+        if (found.fence != REFUSED) {
+            release(found.fence);
+        }
     }
 
     /// Whether all work that was given to a stream until now has finished.
@@ -293,9 +328,11 @@ final class Fences {
         }
     }
 
-    /// The stream ends.
+    /// The stream ends. The key of a thread never comes again, and only that thread could record by it.
     void closed(long key) {
-        closed.add(key);
+        if (key >= 0) {
+            closed.add(key);
+        }
     }
 
     /// The handle is in use (again).

@@ -24,6 +24,7 @@ final class GraphPool implements GraphAllocator, RecordsUse {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
+        cache.streamOpened(device, stream);
         long address = cache.allocate(byteSize, device, stream);
         cache.pin(device, address, byteSize, Page.Pin.CAPTURED);
         return address;

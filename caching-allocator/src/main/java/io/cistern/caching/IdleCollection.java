@@ -1,11 +1,13 @@
 package io.cistern.caching;
 
-/// Gives idle memory back before more is obtained, while more than a threshold is reserved: so that what a phase of
-/// a program left behind does not wait for the device to be full.
+/// Gives idle memory back where more is obtained while more than a threshold is reserved: so that what a phase of a
+/// program left behind does not wait for the device to be full.
 ///
-/// 1. Segments idle at least as long as the average idle segment, counted in searches of their shard; again until
-/// the excess is gone or none is left.
-/// 2. Idle pages.
+/// 1. Segments before more is obtained: those idle at least as long as the average idle segment, counted in searches
+/// of their shard; again until the excess is gone or none is left.
+/// 2. Pages afterwards: above the threshold all that are idle are moved before any is [bought][Purchases], so what is
+/// idle still once some were bought is what could not serve. To give back before, as with segments, would take those
+/// that the request needs: vit_streams then made 29,500 driver calls a pass.
 ///
 /// Waits for nothing: what running work may still use stays. Holds one shard's driver lock at a time.
 final class IdleCollection {
@@ -20,20 +22,26 @@ final class IdleCollection {
         this.thresholdBytes = thresholdBytes;
     }
 
-    /// Gives back what is above the threshold, as far as it is idle.
-    void collect() {
-        if (cache.reserved.bytes() <= thresholdBytes) {
-            return;
-        }
+    /// Whether more is reserved than the threshold.
+    boolean isDue() {
+        return excess() > 0;
+    }
+
+    /// Gives back segments that have been idle for long.
+    void collectSegments() {
         long returned;
         do {
             returned = 0;
             for (StreamShard shard : cache.shards()) {
-                returned += excess() > 0 ? cache.giveBackAged(shard, excess()) : 0;
+                returned += isDue() ? cache.giveBackAged(shard, excess()) : 0;
             }
-        } while (returned > 0 && excess() > 0);
+        } while (returned > 0 && isDue());
+    }
+
+    /// Gives back pages.
+    void collectPages() {
         for (StreamShard shard : cache.shards()) {
-            if (excess() > 0) {
+            if (isDue()) {
                 cache.giveBack(shard, excess(), false);
             }
         }

@@ -190,11 +190,9 @@ final class LentMappings {
     }
 
     private boolean unmap(Mapping mapping) {
-        PhysicalPages pages = table.pages;
-        if (!pages.mayUnmap(mapping.address, mapping.page.byteSize)) {
+        if (!table.pages.tryUnmap(mapping)) {
             return false;
         }
-        pages.memory.unmap(pages.device, mapping.address, mapping.page.byteSize);
         table.regions.remove(mapping.arena, mapping.address, mapping.page.byteSize);
         gone(mapping);
         return true;

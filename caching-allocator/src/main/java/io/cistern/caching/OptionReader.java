@@ -8,6 +8,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Reads options from a spec, and those of PyTorch also from a PyTorch string inside it.
 final class OptionReader {
+    /// PyTorch's name of its other allocator.
+    private static final String DRIVER_POOL = "cudaMallocAsync";
+
     private final AllocatorOptions own;
     private final @Nullable AllocatorOptions pytorch;
 
@@ -19,7 +22,12 @@ final class OptionReader {
         this.own = options;
         this.pytorch = options.nested(CachingOption.PYTORCH_STRING).orElse(null);
         if (pytorch != null) {
-            pytorch.choice("backend", List.of("native"));
+            String backend =
+                    pytorch.choice("backend", List.of("native", DRIVER_POOL)).orElse("native");
+            if (backend.equals(DRIVER_POOL)) {
+                throw new ConfigurationException("option 'backend' of 'pytorch': " + DRIVER_POOL
+                        + " is the driver's pool, the allocator 'async'; legal for 'caching': native");
+            }
         }
     }
 

@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +20,9 @@ import org.jspecify.annotations.Nullable;
 /// is at home elsewhere; a hole has no mappings. The table changes under the locks of the [PageTable] and of the
 /// arena's shard; either will do for reading.
 final class PageArena extends Region {
+    /// Of all devices and allocators: they share the addresses of the process.
+    private static final AtomicInteger OPEN = new AtomicInteger();
+
     private final PageTable table;
     final long slotBytes;
     private final int slotShift;
@@ -37,7 +41,13 @@ final class PageArena extends Region {
     static PageArena reserve(StreamShard shard, long byteSize, PageTable table) {
         PhysicalPages pages = table.pages;
         long address = pages.memory.reserve(pages.device, byteSize, pages.slotBytes, 0);
+        OPEN.incrementAndGet();
         return new PageArena(shard, address, byteSize, table);
+    }
+
+    /// How many there are in the process.
+    static int openCount() {
+        return OPEN.get();
     }
 
     /// What is mapped at an address, or null.
@@ -134,6 +144,7 @@ final class PageArena extends Region {
         table.forget(this);
         try {
             table.pages.memory.freeReservation(table.pages.device, address, byteSize);
+            OPEN.decrementAndGet();
         } catch (CudaException failure) {
             System.getLogger(PageArena.class.getName())
                     .log(Level.WARNING, "{0} bytes of addresses stay reserved: {1}", byteSize, failure.getMessage());

@@ -11,10 +11,15 @@ import java.util.Optional;
 ///
 /// An arena's reservation costs no memory. One for large blocks has room for all of the device's memory and an
 /// eighth more, because blocks in use may leave gaps that no page lies under; one for small blocks has an
-/// eighth.
+/// eighth. But a process has 128 TiB of addresses, which 800 such arenas of an H200 would take: so the more there are,
+/// the smaller are new ones, and where the driver has no addresses left, they are smaller still. A shard may have
+/// several.
 final class PageGrowth implements Growth {
     /// Captures that may begin between two looks: more come from something else.
     private static final int MOST_REFUSED = 16;
+
+    /// So many arenas have all the room that they may need. Of an H200 they take 10 of 128 TiB, and ten thousand 60.
+    private static final int ROOMY_ARENAS = 64;
 
     private final PageTable table;
     private final MissClock clock;
@@ -41,7 +46,8 @@ final class PageGrowth implements Growth {
     public long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst) {
         WindowFill.Way way = way(idleFirst);
         if (byteSize > deviceBytes && table.pages.onDevice) {
-            throw new DeviceOutOfMemoryException(byteSize, table.pages.device, "the device has " + deviceBytes);
+            throw new DeviceOutOfMemoryException(
+                    byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
         }
         for (int refused = 0; ; ) {
             Step step = findOrPlan(shard, byteSize, way);
@@ -63,7 +69,7 @@ final class PageGrowth implements Growth {
                     clock.advance();
                 }
             } else if (step instanceof NoWindow) {
-                table.enter(shard.addHole(PageArena.reserve(shard, reservation(shard, byteSize), table)));
+                table.enter(shard.addHole(newArena(shard, byteSize)));
             } else {
                 clock.advance();
             }
@@ -121,7 +127,7 @@ final class PageGrowth implements Growth {
         clock.advance();
         idle.look(table.shards(), shard);
         purchases.needed(idle.liveBytes() + byteSize);
-        WindowFill.Way chosen = way == WindowFill.Way.USUAL ? mindSmallShare(shard) : way;
+        WindowFill.Way chosen = way == WindowFill.Way.USUAL ? usualWay(shard, byteSize) : way;
         BlockHeap.Room found = shard.findOrClaimWindow(byteSize, chosen == WindowFill.Way.BUY ? null : idle);
         if (found instanceof BlockHeap.Found block) {
             return new Block(block.address());
@@ -144,6 +150,12 @@ final class PageGrowth implements Growth {
                 .filter(shard -> shard.small)
                 .mapToLong(StreamShard::reservedBytes)
                 .sum();
+    }
+
+    private WindowFill.Way usualWay(StreamShard shard, long byteSize) {
+        long reserved = table.pages.reserved().bytes();
+        boolean isLittle = !shard.timeline.oneOfMany && purchases.isLittle(reserved, byteSize);
+        return isLittle ? WindowFill.Way.BUY : mindSmallShare(shard);
     }
 
     private WindowFill.Way mindSmallShare(StreamShard shard) {
@@ -218,8 +230,26 @@ final class PageGrowth implements Growth {
         return Cutting.ANY;
     }
 
+    private PageArena newArena(StreamShard shard, long byteSize) {
+        long least = Sizes.roundUp(byteSize, table.pages.unit());
+        for (long wanted = reservation(shard, byteSize); ; wanted = smaller(wanted, least)) {
+            try {
+                return PageArena.reserve(shard, wanted, table);
+            } catch (CudaException refusal) {
+                if (refusal.result() != CudaResult.OUT_OF_MEMORY || wanted == least) {
+                    throw refusal;
+                }
+            }
+        }
+    }
+
+    private long smaller(long refused, long least) {
+        return Math.max(least, Sizes.roundUp(refused / 8, table.pages.unit()));
+    }
+
     private long reservation(StreamShard shard, long byteSize) {
         long usual = shard.small ? deviceBytes / 8 : deviceBytes / 8 * 9;
-        return Sizes.roundUp(Math.max(usual, byteSize), table.pages.unit());
+        long shared = usual / (1 + PageArena.openCount() / ROOMY_ARENAS);
+        return Sizes.roundUp(Math.max(shared, byteSize), table.pages.unit());
     }
 }

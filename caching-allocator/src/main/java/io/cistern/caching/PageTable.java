@@ -122,11 +122,8 @@ final class PageTable {
     /// @throws CudaException if the driver refuses; then too
     long giveBack(PageArena arena, long from, long to) {
         Page page = pageAt(arena, from);
-        if (!lent.unmap(page) || !(page.isAsleep() || pages.mayUnmap(from, to - from))) {
+        if (!lent.unmap(page) || !tryUnmapHome(page)) {
             return Region.STAYS;
-        }
-        if (page.isMapped) {
-            pages.memory.unmap(pages.device, from, to - from);
         }
         regions.remove(arena, from, to - from);
         leave(page);
@@ -138,6 +135,16 @@ final class PageTable {
         }
         pages.reserved().announceReleased(from, to - from);
         return to - from;
+    }
+
+    private boolean tryUnmapHome(Page page) {
+        if (!page.isAsleep()) {
+            return pages.tryUnmap(page.home);
+        }
+        if (page.isMapped) {
+            pages.memory.unmap(pages.device, page.home.address, page.byteSize);
+        }
+        return true;
     }
 
     private Page pageAt(PageArena arena, long home) {

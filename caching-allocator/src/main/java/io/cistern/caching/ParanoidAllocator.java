@@ -1,14 +1,21 @@
 package io.cistern.caching;
 
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.LadderStep;
 import io.cistern.MemoryMisuseException;
+import io.cistern.TrimMode;
+import io.cistern.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Lends;
+import io.cistern.spi.Reclaims;
+import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.Sleeps;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 
 /// The checks of level `paranoid`, around the caching allocator.
 ///
@@ -24,9 +31,9 @@ import java.util.concurrent.locks.ReentrantLock;
 /// verified.
 /// 3. After each call all invariants are checked.
 ///
-/// All calls take turns. What the driver refuses is not checked: a context that died must not keep a program from
-/// freeing.
-final class ParanoidAllocator implements DeviceAllocator, Lends {
+/// All calls that move memory take turns, since the invariants hold between them. What the driver refuses is not
+/// checked: a context that died must not keep a program from freeing.
+final class ParanoidAllocator implements DeviceAllocator, Lends, Reclaims, ReportingTrim {
     /// As wide as the alignment that every allocator promises.
     private static final long GUARD_BYTES = 256;
 
@@ -136,14 +143,33 @@ final class ParanoidAllocator implements DeviceAllocator, Lends {
 
     @Override
     public long trim(int device, long keepBytes) {
+        return inTurn(() -> caching.trim(device, keepBytes));
+    }
+
+    @Override
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        return inTurn(() -> caching.trim(device, keepBytes, mode));
+    }
+
+    @Override
+    public long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+        return inTurn(() -> caching.reclaim(step, refusal, stream));
+    }
+
+    private <T> T inTurn(Supplier<T> call) {
         lock.lock();
         try {
-            long returned = caching.trim(device, keepBytes);
+            T result = call.get();
             caching.checkInvariants();
-            return returned;
+            return result;
         } finally {
             lock.unlock();
         }
+    }
+
+    @Override
+    public void failed(DeviceOutOfMemoryException refusal) {
+        caching.failed(refusal);
     }
 
     @Override

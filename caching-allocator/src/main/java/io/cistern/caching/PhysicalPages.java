@@ -93,6 +93,25 @@ final class PhysicalPages {
         return source.unmapping(device, address, byteSize);
     }
 
+    /// Takes a mapping away.
+    ///
+    /// @return false if somebody needs it where it is
+    /// @throws CudaException if the driver refuses; then who was asked for leave is told that it is there still
+    boolean tryUnmap(Mapping mapping) {
+        if (!mayUnmap(mapping.address, mapping.page.byteSize)) {
+            return false;
+        }
+        try {
+            memory.unmap(device, mapping.address, mapping.page.byteSize);
+            return true;
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) {
+                mapped(mapping);
+            }
+            throw refusal;
+        }
+    }
+
     /// Drops a handle, and those that the driver would not take back before.
     synchronized void release(long handle, long byteSize) {
         releaseRefused();

@@ -91,6 +91,16 @@ final class Shards {
         }
     }
 
+    /// The keys of threads that have ended, and with them their default streams.
+    List<Long> orphans() {
+        synchronized (timelines) {
+            return timelines.values().stream()
+                    .filter(StreamTimeline::isOrphan)
+                    .map(timeline -> timeline.key)
+                    .toList();
+        }
+    }
+
     /// Takes the timeline of a stream without shards out, so that a later stream of its key has another.
     @Nullable
     StreamTimeline removeTimeline(long key) {

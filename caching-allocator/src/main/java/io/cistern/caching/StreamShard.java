@@ -292,6 +292,16 @@ final class StreamShard extends ShardReturns {
         closed = true;
     }
 
+    /// The same once nobody makes driver calls for this shard: he may be about to record on the stream.
+    void closedAtRest(long end) {
+        driverLock.lock();
+        try {
+            closed(end);
+        } finally {
+            driverLock.unlock();
+        }
+    }
+
     boolean isClosed() {
         return closed;
     }

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import java.lang.ref.WeakReference;
 import java.util.Map;
 import java.util.WeakHashMap;
 import org.jspecify.annotations.Nullable;
@@ -14,6 +15,9 @@ final class StreamTimeline {
     /// pages will serve others, of other sizes: so they are as fine as with [PageFit#TIGHT], and none is bought to
     /// spare moves.
     final boolean oneOfMany;
+
+    /// Whose default stream it is, if it is a thread's.
+    private final @Nullable WeakReference<Thread> owner;
 
     /// A fence on the stream that covers everything freed up to [#fenceTime], or [Fences#PASSED] if there is
     /// none.
@@ -31,6 +35,8 @@ final class StreamTimeline {
     int untilAsked;
     /// The stream has ended; its fence covers all that was ever freed.
     volatile boolean closed;
+    /// Nothing of it is left: whoever asked about it asks about its heir.
+    boolean isGone;
     /// How many streams had ended then, with this one; guarded by [EndedStreams].
     int endNumber;
     /// For other streams, as long as anything of them is left, the time up to which this one waits for them.
@@ -48,10 +54,18 @@ final class StreamTimeline {
     /// When a page of it became idle last. Guarded by the short locks of its shards; read in a look without them.
     long newestIdle = -1;
 
+    /// @param key if it is that of a thread, the calling one's
     /// @param now the time: nothing is freed on the stream before
     StreamTimeline(long key, long now, boolean oneOfMany) {
         this.key = key;
+        this.owner = key < 0 ? new WeakReference<>(Thread.currentThread()) : null;
         this.oneOfMany = oneOfMany;
         this.passedTime = now - 1;
+    }
+
+    /// Whether it is the default stream of a thread that has ended.
+    boolean isOrphan() {
+        Thread thread = owner == null ? null : owner.get();
+        return owner != null && (thread == null || !thread.isAlive());
     }
 }

@@ -142,7 +142,7 @@ final class WindowFill {
         long reserved = pages.reserved().bytes() + planned;
         long whole = Math.min(pages.pageBytes(purchases, shard), space);
         long cut = pages.cut(whole, missing);
-        if (way == Way.USUAL && purchases.isNeeded(reserved)) {
+        if (way != Way.MOVE && !table.stable && purchases.isNeeded(reserved)) {
             return buy(at, whole);
         }
         if (way == Way.BUY || (way == Way.USUAL && mayBuy(reserved, cut))) {

@@ -10,6 +10,7 @@ import io.cistern.DeviceArena;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryMisuseException;
 import io.cistern.MemoryMisuseException.Fault;
+import io.cistern.TrimMode;
 import io.cistern.UnknownAddressException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.BlockRecords;
@@ -17,6 +18,9 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,6 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /// Each misuse that a checking level finds, on a simulated GPU.
 class CheckLevelTest extends PoolFixture {
     private static final long KIB = 1 << 10;
+    private static final int ROUNDS = 200;
 
     CheckLevelTest() {
         super(1L << 30);
@@ -101,6 +106,25 @@ class CheckLevelTest extends PoolFixture {
                 }
             }
             assertThat(caching.memoryStatistics(DEVICE).get("steals")).isGreaterThan(2);
+        }
+    }
+
+    /// Who trims in another thread leaves the books half done for moments.
+    @Test
+    void whatATrimDoesMeanwhileIsNotTakenForAFault() throws Exception {
+        try (Allocator caching = memory.open("caching:check=paranoid");
+                ExecutorService trims = Executors.newSingleThreadExecutor()) {
+            Future<?> trimming = trims.submit(() -> {
+                long own = gpu.streams().create(DEVICE);
+                for (int i = 0; i < ROUNDS; i++) {
+                    memory.free(caching.allocate(30 * MIB, DEVICE, own), own);
+                    caching.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+                }
+            });
+            while (!trimming.isDone()) {
+                memory.free(caching.allocate(KIB, DEVICE, stream), stream);
+            }
+            trimming.get();
         }
     }
 

@@ -21,8 +21,12 @@ import org.junit.jupiter.params.provider.MethodSource;
 /// a middle and its last time: nothing is lost, nothing is counted wrongly, and the next allocation works.
 final class DriverFaultsTests {
     private static final int ALWAYS = Integer.MAX_VALUE;
-    private static final List<String> SPECS =
-            List.of("caching", "caching:reuse=passed", "caching:source=linear", "caching:check=checked");
+    private static final List<String> SPECS = List.of(
+            "caching",
+            "caching:reuse=passed",
+            "caching:source=linear",
+            "caching:garbage_collection_threshold=0.1",
+            "caching:check=checked");
 
     /// What happens without faults.
     private record Sound(Map<DriverCall, Integer> toItsEnd, Map<DriverCall, Integer> withClosing) {

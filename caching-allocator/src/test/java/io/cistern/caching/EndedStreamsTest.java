@@ -3,8 +3,10 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Streams;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DescribesMemory.StreamMemory;
+import io.cistern.testkit.StreamLatch;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -228,6 +230,47 @@ class EndedStreamsTest {
         assertThat(allocate(8 * MIB, stream)).isEqualTo(block);
     }
 
+    @Test
+    void ofManyThatGoOnFewAreAskedAtEachEnd() {
+        for (PageReuse reuse : new PageReuse[] {PageReuse.WAIT, PageReuse.PASSED}) {
+            reopen(reuse);
+            try (StreamLatch latch = new StreamLatch(gpu, 0)) {
+                for (int i = 0; i < 100; i++) {
+                    endHeld(latch);
+                }
+                long before = fenceCalls();
+                endHeld(latch);
+                assertThat(fenceCalls() - before).isLessThan(32);
+                latch.release();
+            }
+            gpu.devices().synchronize(0);
+        }
+    }
+
+    private void endHeld(StreamLatch latch) {
+        long stream = gpu.streams().create(0);
+        latch.hold(stream);
+        caching.recordUse(allocate(KIB, lasting), 0, stream); // so that it ends with work, whatever it inherits
+        useAndEnd(stream, KIB);
+    }
+
+    @Test
+    void threadsThatHaveEndedLeaveTheirDefaultStreamsToOthers() throws InterruptedException {
+        for (int i = 0; i < 100; i++) {
+            Thread thread = new Thread(() -> {
+                long block = caching.allocate(8 * MIB, 0, Streams.PER_THREAD_DEFAULT);
+                gpu.copies().fillBytes(0, block, (byte) 1, 8 * MIB, Streams.PER_THREAD_DEFAULT);
+                caching.free(block, 8 * MIB, 0, Streams.PER_THREAD_DEFAULT);
+            });
+            thread.start();
+            thread.join();
+        }
+        assertThat(reservedBytes()).isLessThanOrEqualTo((EndedStreams.SOME_ORPHANS + 1) * 8 * MIB);
+        gpu.devices().synchronize(0);
+        assertThat(caching.trim(0, 0)).isPositive();
+        assertThat(reservedBytes()).isZero();
+    }
+
     private void reopen(PageReuse reuse) {
         Map.copyOf(context.live).forEach(this::free);
         caching.close();
@@ -236,7 +279,10 @@ class EndedStreamsTest {
     }
 
     private void useAndEnd(long byteSize) {
-        long stream = gpu.streams().create(0);
+        useAndEnd(gpu.streams().create(0), byteSize);
+    }
+
+    private void useAndEnd(long stream, long byteSize) {
         free(allocate(byteSize, stream), stream);
         end(stream);
     }

@@ -231,6 +231,9 @@ final class FailureLadderTests extends LadderFixture {
         DeviceOutOfMemoryException failure = catchThrowableOfType(
                 DeviceOutOfMemoryException.class, () -> memory.allocate(100 * MIB + 1, DEVICE, stream));
         OutOfMemoryReport report = failure.report().orElseThrow();
+        assertThat(failure)
+                .hasMessageEndingWith("; the device has " + report.freeBytes().orElseThrow() + " of "
+                        + report.totalBytes().orElseThrow() + " bytes free");
         assertThat(report.byteSize()).isEqualTo(100 * MIB + 1);
         assertThat(report.totalBytes()).hasValue(256 * MIB);
         assertThat(report.allocators().getFirst().name()).isEqualTo("caching");
@@ -336,6 +339,7 @@ final class FailureLadderTests extends LadderFixture {
         DeviceOutOfMemoryException failure =
                 catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(11 * MIB, DEVICE, stream));
         assertThat(failure.isByLimit()).isTrue();
+        assertThat(failure.getMessage()).doesNotContain("the device has");
         assertThat(failure.report().orElseThrow().advice())
                 .hasSize(1)
                 .first()

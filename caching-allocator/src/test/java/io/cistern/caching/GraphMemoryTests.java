@@ -158,6 +158,44 @@ final class GraphMemoryTests extends PoolFixture {
     }
 
     @Test
+    void blocksThatAStreamWhoseHandleComesAgainFreedServeOthersInTheCapture() {
+        memory.setCurrent("caching");
+        long other = gpu.streams().create(DEVICE);
+        GraphCapture first = capture();
+        follow(other, stream);
+        memory.free(memory.allocate(4 * MIB, DEVICE, other), other);
+        follow(stream, other);
+        GraphMemory shared = first.memory();
+        executable(first);
+        memory.streamClosing(DEVICE, other);
+        gpu.streams().destroy(DEVICE, other);
+        assertThat(gpu.streams().create(DEVICE)).isEqualTo(other);
+
+        GraphCapture second = memory.capture(DEVICE, stream, CaptureMode.GLOBAL, shared);
+        follow(other, stream);
+        long own = memory.allocate(4 * MIB, DEVICE, other);
+        long block = allocate(MIB);
+        follow(other, stream);
+        memory.free(block, other);
+        follow(stream, other);
+        List<Long> late = new ArrayList<>();
+        for (int i = 0; i < 70 && !late.contains(block); i++) { // it is not looked for at each allocation
+            late.add(allocate(MIB));
+        }
+        late.forEach(this::free);
+        memory.free(own, other);
+        executable(second);
+        assertThat(late).contains(block);
+    }
+
+    private void follow(long later, long earlier) {
+        long event = gpu.events().create(DEVICE);
+        gpu.events().record(DEVICE, event, earlier);
+        gpu.streams().await(DEVICE, later, event);
+        gpu.events().destroy(DEVICE, event);
+    }
+
+    @Test
     void limitsCountWhatACaptureAllocates() {
         Allocator limited = memory.open("caching", MemoryLimit.of("a few", 4 * MIB));
         memory.setCurrent(limited);

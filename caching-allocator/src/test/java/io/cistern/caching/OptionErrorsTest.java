@@ -163,7 +163,7 @@ class OptionErrorsTest extends PoolFixture {
             value = {
                 "caching:max_split_size=64                  | 'max_split_size'  | nearest first: max_split_size_mb",
                 "caching:pytorch=\"max_split_size:64\"      | 'max_split_size'  | nearest first: max_split_size_mb",
-                "caching:pytorch=\"backend:cudaMallocAsync\" | 'backend'         | nearest first: native",
+                "caching:pytorch=\"backend:cudaMallocAsync\" | 'backend'         | the allocator 'async'",
                 "caching:source=page                        | segment source is named 'page' | nearest first: pages",
             })
     void anUnknownNameTellsThoseThatThereAre(String spec, String name, String known) {

@@ -34,7 +34,7 @@ class PageGrowthTest {
             clock,
             new CrossStreamOrder(
                     new Fences(0, gpu, new TestOrder(), reserved.counters), clock, PageReuse.WAIT, reserved.counters),
-            new Purchases(0),
+            new Purchases(0, 1L << 30),
             1L << 30);
     private final StreamShard shard =
             new StreamShard(TestContext.timeline(0), SizeRange.LARGE, Cutting.ANY, clock, reserved.counters);

@@ -460,7 +460,7 @@ final class PoolSleepTests extends PoolFixture {
             memory.wake("model");
             assertThatThrownBy(() -> memory.sleep("no such", SleepMode.KEEP))
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("'no such'");
+                    .hasMessage("no pool has the tag 'no such'; known, nearest first: cache, model");
             assertIntact(blocks);
             close(blocks);
             try (MemoryPool _ = builder().tag("model").spec("direct").open()) {

@@ -12,7 +12,7 @@ class PurchasesTest {
     private static final long GIB = 1L << 30;
     private static final long PAGE = 4 * MIB;
 
-    private final Purchases purchases = new Purchases(0.08);
+    private final Purchases purchases = new Purchases(0.08, GIB);
 
     @Test
     void upToThePeakOfLiveBytesMemoryIsNeededAnyway() {
@@ -68,7 +68,7 @@ class PurchasesTest {
 
     @Test
     void withoutSlackMovesBuyNothing() {
-        Purchases strict = new Purchases(0);
+        Purchases strict = new Purchases(0, GIB);
         strict.needed(GIB);
         strict.moved(GIB, true);
         assertThat(strict.isEarned(GIB, PAGE)).isFalse();
@@ -76,11 +76,18 @@ class PurchasesTest {
         assertThat(strict.laneShareBytes()).isZero();
     }
 
+    @Test
+    void upToA1024thOfTheDeviceNothingNeedsToMove() {
+        assertThat(purchases.isLittle(0, MIB)).isTrue();
+        assertThat(purchases.isLittle(1, MIB)).isFalse();
+        assertThat(new Purchases(0, GIB).isLittle(0, 1)).as("without slack").isFalse();
+    }
+
     /// Without having earned anything.
     @ParameterizedTest
     @CsvSource({"1, 1500", "0.08, 1500", "0.015, 1500", "0.01, 1000"})
     void smallBlocksHaveUpToOneAndAHalfPercentOfTheSlack(double slack, long most) {
-        Purchases small = new Purchases(slack);
+        Purchases small = new Purchases(slack, GIB);
         small.needed(100_000);
         assertThat(small.fitsSmallSlack(100_000, most)).isTrue();
         assertThat(small.fitsSmallSlack(100_000, most + 1)).isFalse();

@@ -54,6 +54,32 @@ class RefusedFencesTest {
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(64L << 20);
     }
 
+    @Test
+    void whatAStreamUsedThatEndedWithoutAFenceIsNotHadByTheNextOneOfItsHandle() {
+        long block = caching.allocate(BYTES, 0, other);
+        try (StreamLatch latch = new StreamLatch(gpu, 0)) {
+            latch.hold(other);
+            gpu.copies().fillBytes(0, block, (byte) 1, BYTES, other);
+            caching.free(block, BYTES, 0, other);
+            refuse(0);
+            caching.streamClosing(0, other);
+            gpu.streams().destroy(0, other);
+            long next = gpu.streams().create(0);
+            assertThat(next).as("the handle comes again").isEqualTo(other);
+            long own = caching.allocate(BYTES, 0, next);
+            assertThat(own).isNotEqualTo(block);
+            caching.free(own, BYTES, 0, next);
+            assertThat(caching.trim(0, 0)).isZero();
+            gpu.faults().clear();
+            caching.streamClosing(0, next);
+            gpu.streams().destroy(0, next);
+            latch.release();
+        }
+        gpu.devices().synchronize(0);
+        caching.trim(0, 0);
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(64L << 20);
+    }
+
     /// @param after so many fences
     private void refuse(int after) {
         gpu.faults().failOn(DriverCall.EVENT_RECORD, after, Integer.MAX_VALUE, CudaResult.UNKNOWN);

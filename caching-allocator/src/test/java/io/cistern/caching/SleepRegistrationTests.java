@@ -109,6 +109,17 @@ final class SleepRegistrationTests extends PoolFixture {
     }
 
     @Test
+    void whatTheDriverWillNotUnmapIsRegisteredStill() {
+        try (MemoryPool pool = pool()) {
+            memory.free(pool.allocate(20 * MIB, DEVICE, stream), stream);
+            Set<Long> before = Set.copyOf(source.registered.keySet());
+            gpu.faults().failOn(DriverCall.MEM_UNMAP, 0, 1, io.cistern.cuda.CudaResult.UNKNOWN);
+            assertThat(pool.trim(DEVICE, 0)).isZero();
+            assertThat(source.registered.keySet()).isEqualTo(before);
+        }
+    }
+
+    @Test
     void aSleepThatFailsRegistersAgain() {
         try (MemoryPool pool = pool()) {
             long block = pool.allocate(20 * MIB, DEVICE, stream);

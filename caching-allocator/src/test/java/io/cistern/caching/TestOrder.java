@@ -10,6 +10,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongConsumer;
 
 /// Streams whose work goes on until the test says otherwise.
 final class TestOrder implements StreamOrder {
@@ -21,14 +22,21 @@ final class TestOrder implements StreamOrder {
     /// Which stream was waited for by which.
     final List<String> waits = new ArrayList<>();
     boolean recordsAll = true;
+    /// Told of streams before something is recorded on them, and before such a fence is released.
+    LongConsumer recording = _ -> {};
+
+    LongConsumer releasing = _ -> {};
     private final Map<Long, Long> streamOfFence = new HashMap<>();
     private long lastFence;
 
     @Override
-    public synchronized long record(int device, long stream) {
-        recordedOn.add(stream);
-        streamOfFence.put(++lastFence, stream);
-        return lastFence;
+    public long record(int device, long stream) {
+        recording.accept(stream);
+        synchronized (this) {
+            recordedOn.add(stream);
+            streamOfFence.put(++lastFence, stream);
+            return lastFence;
+        }
     }
 
     @Override
@@ -60,16 +68,18 @@ final class TestOrder implements StreamOrder {
     }
 
     @Override
-    public synchronized void release(int device, long fence) {
-        streamOf(fence);
-        streamOfFence.remove(fence);
+    public void release(int device, long fence) {
+        releasing.accept(streamOf(fence));
+        synchronized (this) {
+            streamOfFence.remove(fence);
+        }
     }
 
     synchronized int openFences() {
         return streamOfFence.size();
     }
 
-    private long streamOf(long fence) {
+    private synchronized long streamOf(long fence) {
         Long stream = streamOfFence.get(fence);
         if (stream == null) {
             throw new AssertionError("fence " + fence + " was released or never recorded");
