@@ -5,10 +5,11 @@ import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.SequencedMap;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
@@ -21,12 +22,12 @@ import java.util.function.Predicate;
 /// and only chance would find them again. So the driver hears of such a free when the others have got past it: then
 /// it is an ordinary one on the stream that the program named.
 ///
-/// **Steps.** 1. A freed block joins the open [batch][FencedBatch] of each other stream that uses it. 2. A batch gets
-/// its fence when it is full, when it is looked at, or when its stream ends. 3. Allocations look, for each stream,
-/// whether the fence of the first batch has passed: not each of them, but after so many calls and bytes as make up for
-/// the query, and more rarely while nothing passes. 4. A block whose batches have all passed goes to the driver. 5.
-/// When the stream of the free ends, it is made to wait for the batches after all, since it has no later work, and the
-/// blocks are freed on it.
+/// **Steps.** 1. A freed block joins the open [batch][FencedBatch] of each other stream that uses it. 2. A
+/// batch gets its fence when it is full, when it is looked at, or when its stream ends. 3. Allocations look,
+/// for some streams in turns, whether the fence of the first batch has passed: not each of them, but after so
+/// many calls and bytes as make up for the query, and more rarely while nothing passes. 4. A block whose
+/// batches have all passed goes to the driver. 5. When the stream of the free ends, it is made to wait for the
+/// batches after all, since it has no later work, and the blocks are freed on it.
 ///
 /// **Invariants**: [#waitingBytes] = Σ bytes of the blocks in batches; a block's `awaited` = the batches that it is in;
 /// only the last batch of a stream is open.
@@ -49,11 +50,17 @@ final class LaterFrees {
     private static final int FEWEST_COUNTS = 8;
     private static final int MOST_COUNTS = 16;
 
+    /// For each stream a look takes a query or two.
+    private static final int MOST_STREAMS = 16;
+
     private final int device;
     private final StreamOrder order;
     private final Release release;
     private final Runnable waitForDevice;
-    private final Map<Long, Deque<FencedBatch>> queues = new HashMap<>();
+
+    /// By stream, none empty; the one looked at longest ago is first.
+    private final SequencedMap<Long, Deque<FencedBatch>> queues = new LinkedHashMap<>();
+
     private final ReentrantLock lock = new ReentrantLock();
     private final AtomicLong waitingBytes = new AtomicLong();
     private volatile boolean any;
@@ -93,8 +100,9 @@ final class LaterFrees {
                 finish(block);
             } else if (stream == Streams.PER_THREAD_DEFAULT) {
                 freeBehindBatches(block); // On another thread that handle would be another stream.
+                forgetEmpty();
             }
-            forgetEmpty();
+            any = !queues.isEmpty();
         } finally {
             lock.unlock();
         }
@@ -117,6 +125,9 @@ final class LaterFrees {
             if (last.fence == FencedBatch.NONE) {
                 queue.remove(last);
                 pass(last);
+                if (queue.isEmpty()) {
+                    queues.remove(stream);
+                }
             }
         }
     }
@@ -132,32 +143,48 @@ final class LaterFrees {
         }
     }
 
-    /// Frees blocks whose streams have got past them, as far as that is known without searching; now and then. A
-    /// thread that finds another one at it goes on.
+    /// Frees blocks of some streams that have got past them, as far as that is known without searching; now
+    /// and then. A thread that finds another one at it goes on.
     ///
     /// @param byteSize what the caller is going to allocate
     void freePassed(long byteSize) {
         if (any) {
             countsLeft -= 1 + (int) Math.min(byteSize >>> BITS_PER_COUNT, MOST_COUNTS);
             if (countsLeft < 0) {
-                freePassed();
+                freePassedOf(MOST_STREAMS);
             }
         }
     }
 
     /// Frees blocks whose streams have got past them, as far as that is known without searching.
     void freePassed() {
+        freePassedOf(Integer.MAX_VALUE);
+    }
+
+    private void freePassedOf(int mostStreams) {
         if (any && lock.tryLock()) {
             try {
                 long before = waitingBytes.get();
-                queues.forEach(this::freePassed);
-                forgetEmpty();
+                for (int left = Math.min(queues.size(), mostStreams); left > 0; left--) {
+                    freePassedOfNext();
+                }
+                any = !queues.isEmpty();
                 boolean some = waitingBytes.get() < before;
                 countsPlanned = some ? FEWEST_COUNTS : Math.min(2 * countsPlanned, MOST_COUNTS);
                 countsLeft = countsPlanned;
             } finally {
                 lock.unlock();
             }
+        }
+    }
+
+    private void freePassedOfNext() {
+        Map.Entry<Long, Deque<FencedBatch>> next = queues.firstEntry();
+        freePassed(next.getKey(), next.getValue());
+        if (next.getValue().isEmpty()) {
+            queues.remove(next.getKey());
+        } else {
+            queues.putLast(next.getKey(), next.getValue());
         }
     }
 

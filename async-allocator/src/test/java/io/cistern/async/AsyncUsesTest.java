@@ -195,4 +195,31 @@ class AsyncUsesTest extends AsyncFixture {
         assertThat(figure(async, "pool.waiting_bytes")).isZero();
         memory.free(address, stream);
     }
+
+    /// A look that asked for all streams would cost each allocation a dozen calls.
+    @Test
+    void anAllocationAsksForFewOfManyStreamsAndAllGetTheirTurn() {
+        memory.free(block, stream);
+        long event = gpu.events().create(DEVICE);
+        gpu.events().record(DEVICE, event, other);
+        for (int i = 0; i < 200; i++) {
+            long waiting = gpu.streams().create(DEVICE);
+            gpu.streams().await(DEVICE, waiting, event);
+            long address = async.allocate(1, DEVICE, stream);
+            memory.recordUse(address, waiting);
+            memory.free(address, stream);
+        }
+        long queries = gpu.calls().of(DriverCall.EVENT_QUERY);
+        pairs(320);
+        assertThat(gpu.calls().of(DriverCall.EVENT_QUERY) - queries).isLessThan(3 * 320);
+        letFinish(other);
+        pairs(400);
+        assertThat(figure(async, "pool.waiting_bytes")).isZero();
+    }
+
+    private void pairs(int count) {
+        for (int i = 0; i < count; i++) {
+            memory.free(async.allocate(1, DEVICE, stream), stream);
+        }
+    }
 }

@@ -24,7 +24,8 @@ import org.jspecify.annotations.Nullable;
 /// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. Who goes on then,
 /// [Turns] says, and who gives up when nobody can.
 final class Arbitration {
-    /// How often threads that wait look whether all do: all but what waits elsewhere is seen at once.
+    /// How often one of the threads that wait looks whether all do: all but what waits elsewhere is seen at
+    /// once.
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final boolean FENCED_BY_OTHERS = ProcessFence.isSupported();
@@ -34,6 +35,9 @@ final class Arbitration {
     private final Map<Long, Task> tasks = new HashMap<>();
     private final LongAdder heldBytes = new LongAdder();
     private final Turns turns;
+
+    /// Who of those that wait looks whether all do; null while nobody waits. Guarded by the lock.
+    private @Nullable TaskThread looking;
 
     /// Threads that lack memory, or have rolled back: what frees look at. Written under the lock.
     private final AtomicInteger waiting = new AtomicInteger();
@@ -85,8 +89,7 @@ final class Arbitration {
         self.restoreOuter();
         lock.lock();
         try {
-            threads.remove(self);
-            if (!threads.any(thread -> thread.task == self.task)) {
+            if (threads.remove(self)) {
                 tasks.remove(self.task.id(), self.task);
             }
             turns.afterEnd();
@@ -122,6 +125,7 @@ final class Arbitration {
         lock.lock();
         try {
             waiting.incrementAndGet();
+            threads.lacks(self);
             self.contends = true;
             self.lacks = refusal;
             self.freedBytes = 0;
@@ -136,6 +140,7 @@ final class Arbitration {
         lock.lock();
         try {
             waiting.decrementAndGet();
+            threads.lacksNoMore(self);
             self.contends = false;
             self.freedBytes = 0;
             if (self.state == ThreadState.RUNNING) {
@@ -187,7 +192,8 @@ final class Arbitration {
         return new SplitAndRetryOom(self, refusal);
     }
 
-    /// Waits on the thread's condition until somebody changes its state.
+    /// Waits on the thread's condition until somebody changes its state. One of those that wait looks from
+    /// time to time, the others sleep: a thousand that each woke up would keep a processor busy.
     ///
     /// @return false if it was interrupted: then it runs, and the interrupt is kept
     private boolean awaitWaking(TaskThread self) {
@@ -195,7 +201,10 @@ final class Arbitration {
         long began = System.nanoTime();
         try {
             while (self.state == waits && waits.waits()) {
-                if (self.wakeUp.awaitNanos(LOOK_NANOS) <= 0 && self.state == waits) {
+                looking = looking == null ? self : looking;
+                if (!self.equals(looking)) {
+                    self.wakeUp.await();
+                } else if (self.wakeUp.awaitNanos(LOOK_NANOS) <= 0 && self.state == waits) {
                     turns.breakDeadlock();
                 }
             }
@@ -207,7 +216,18 @@ final class Arbitration {
             }
             return self.state != ThreadState.RUNNING;
         } finally {
+            if (self.equals(looking)) {
+                lookNoMore();
+            }
             self.waited(System.nanoTime() - began);
+        }
+    }
+
+    /// The next one looks from now on, even if it is woken before it knows: then it passes that on in turn.
+    private void lookNoMore() {
+        looking = threads.firstWaiting();
+        if (looking != null) {
+            looking.wakeUp.signal();
         }
     }
 
@@ -219,6 +239,7 @@ final class Arbitration {
                 return;
             }
             waiting.incrementAndGet();
+            threads.lacks(self);
             self.awaitsTurn = true;
             fence();
             try {
@@ -229,6 +250,7 @@ final class Arbitration {
                 self.lacks = null;
             } finally {
                 waiting.decrementAndGet();
+                threads.lacksNoMore(self);
                 self.awaitsTurn = false;
             }
             self.attemptBegins();
@@ -286,7 +308,7 @@ final class Arbitration {
     private void tellFreed(int device, long byteSize) {
         lock.lock();
         try {
-            for (TaskThread thread : threads.all()) {
+            for (TaskThread thread : threads.lacking()) {
                 if (thread.contends && thread.lacksOn(device)) {
                     thread.freedBytes += byteSize;
                 }

@@ -27,6 +27,9 @@ public final class Task {
     long blockedNanos;
     long lostNanos;
 
+    /// How many are inside. Guarded by the arbitration's lock.
+    int threads;
+
     /// What a test has asked for; null otherwise.
     volatile @Nullable ForcedOom forced;
 

@@ -1,5 +1,6 @@
 package io.cistern.pressure;
 
+import java.util.Comparator;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import org.jspecify.annotations.Nullable;
@@ -9,8 +10,16 @@ final class TaskThread {
     /// The calling thread in the task that it entered last.
     static final ThreadLocal<@Nullable TaskThread> CURRENT = new ThreadLocal<>();
 
+    /// Who goes first, of one task who came first.
+    static final Comparator<TaskThread> ORDER = (one, other) -> one.task.goesBefore(other.task)
+            ? -1
+            : other.task.goesBefore(one.task) ? 1 : Long.compare(one.number, other.number);
+
     final Task task;
     final Thread thread;
+
+    /// Later ones have larger numbers.
+    long number;
 
     /// The same thread in a task of another arbiter, which it entered before; null if there is none.
     @Nullable

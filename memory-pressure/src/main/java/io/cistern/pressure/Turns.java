@@ -74,7 +74,7 @@ final class Turns {
     /// then.
     private void wakeInTurn(@Nullable TaskThread next) {
         if (next != null
-                && !threads.any(other ->
+                && !threads.anyLacking(other ->
                         other.contends && other.state == ThreadState.RUNNING && other.task.goesBefore(next.task))) {
             wake(next);
         }
@@ -117,7 +117,8 @@ final class Turns {
 
     private void giveUp(TaskThread victim) {
         boolean alone = threads.count(ThreadState.BLOCKED) == 1
-                && !threads.any(other -> other.state == ThreadState.ROLLED_BACK && other.task.goesBefore(victim.task));
+                && !threads.anyLacking(
+                        other -> other.state == ThreadState.ROLLED_BACK && other.task.goesBefore(victim.task));
         if (alone && victim.hasRolledBack) {
             victim.state = ThreadState.SPLITTING;
         } else {
@@ -129,18 +130,9 @@ final class Turns {
         victim.wakeUp.signal();
     }
 
-    /// Whether nobody can go on unless somebody here is woken. Every thread is looked at, so that those that
-    /// wait elsewhere are seen to from now on.
+    /// Whether nobody can go on unless somebody here is woken.
     private boolean allWait() {
-        boolean anyHere = false;
-        boolean all = true;
-        for (TaskThread thread : threads.all()) {
-            if (thread.state.waits()) {
-                anyHere = true;
-            } else if (!elsewhere.waits(thread)) {
-                all = false;
-            }
-        }
-        return anyHere && all;
+        long waiting = threads.countWaiting();
+        return waiting > 0 && (waiting == threads.all().size() || elsewhere.allWait(threads.all()));
     }
 }

@@ -21,8 +21,9 @@ import java.util.TreeMap;
 ///                       last: stream a             last: streams a, b
 /// ```
 ///
-/// **Stream order.** A free range remembers whose work may still use it: streams, or for those that ended a fence. Who
-/// gets a block there is made to wait for them on the device.
+/// **Stream order.** A free range remembers whose work may still use it: streams, or for those that ended a
+/// fence. Who gets a block there is made to wait for them on the device. A stream that has waited for many
+/// stands for them in what is left of the range: with a thousand streams, each block would else wait for all.
 ///
 /// **Invariant** ([#checkInvariants]): free ranges don't touch, and live and free bytes make up the segment.
 ///
@@ -30,6 +31,9 @@ import java.util.TreeMap;
 final class SymmetricArena {
     /// Sizes and offsets are multiples of this; NCCL is at its best from 16 bytes on, blocks in general from 256.
     static final long UNIT = 512;
+
+    /// So many streams can use parts of a range in turns without waiting for each other's later work.
+    private static final int MOST_USES = 4;
 
     /// What an arena answers whose segment has gone: there may be another one.
     static final long RETIRED = -1;
@@ -86,7 +90,8 @@ final class SymmetricArena {
         }
         free.remove(offset);
         if (range.byteSize > size) {
-            free.put(offset + size, new Free(range.byteSize - size, range.last));
+            Set<Use> last = range.last.size() > MOST_USES ? Set.of(use(stream)) : range.last;
+            free.put(offset + size, new Free(range.byteSize - size, last));
         }
         live.put(offset, size);
         return segment.address() + offset;

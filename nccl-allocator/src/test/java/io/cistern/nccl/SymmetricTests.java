@@ -7,9 +7,11 @@ import io.cistern.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
+import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
@@ -163,5 +165,22 @@ class SymmetricTests {
         assertThatThrownBy(() -> memory.pool("symmetric:source=vmm"))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("no ranges");
+    }
+
+    /// Else each would wait for all that ever used the segment.
+    @Test
+    void aBlockWaitsForFewStreamsThoughManyUseTheSegmentInTurns() {
+        long[] many = new long[64];
+        Arrays.setAll(many, _ -> gpu.streams().create(0));
+        try (MemoryPool pool = memory.pool("symmetric:bytes=4MiB")) {
+            int rounds = 10;
+            for (int i = 0; i < rounds * many.length; i++) {
+                long stream = many[i % many.length];
+                long block = pool.allocate(1 + i % 3 * MIB / 2, 0, stream);
+                gpu.copies().fillBytes(0, block, (byte) i, 1 + i % 3 * MIB / 2, stream);
+                memory.free(block, stream);
+            }
+            assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isLessThan(6L * rounds * many.length);
+        }
     }
 }
