@@ -58,6 +58,22 @@ final class AllocatorChoice {
         return asked;
     }
 
+    /// What is found, can't be used and was not asked for, in a line for people: else it would be missed in silence.
+    ///
+    /// @param asked specs as given
+    static Optional<String> leftOut(Catalog catalog, List<String> asked) {
+        List<String> names = catalog.entries().stream()
+                .filter(entry -> entry.kind() == Catalog.Kind.ALLOCATOR
+                        && entry.problem().isPresent())
+                .map(Catalog.Entry::name)
+                .distinct()
+                .toList();
+        return asked.isEmpty() && !names.isEmpty()
+                ? Optional.of("left out, since they can't be used: " + String.join(", ", names)
+                        + "; `cistern doctor` tells why")
+                : Optional.empty();
+    }
+
     /// Why there is nothing to write to or read from: a simulated GPU knows only memory of its own driver.
     private Optional<String> notOfTheDevice(DeviceMemory memory, Allocator allocator) {
         if (!memory.driver().simulated()) {

@@ -1,12 +1,20 @@
 package io.cistern.cli;
 
+import io.cistern.ConfigurationException;
+import io.cistern.cuda.settings.IllegalSettingException;
+import io.cistern.internal.names.NearestName;
 import java.io.PrintWriter;
+import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
 import picocli.AutoComplete.GenerateCompletion;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParseResult;
+import picocli.CommandLine.TypeConversionException;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /// The program `cistern`.
 @Command(
@@ -27,11 +35,13 @@ import picocli.CommandLine.ParseResult;
             "",
             "Everywhere on the line, the script also takes",
             "  --class-path A.jar:B.jar  plug-ins; CISTERN_CLASSPATH does the same",
-            "  -Dkey=value               a system property, for example -Dcistern.allocator=async",
-            "and CISTERN_JAVA_OPTS may hold options for the JVM. -Dcistern.plugins=DIR is a directory of plug-ins.",
+            "  -Dkey=value               a setting: -Dcistern.allocator=async chooses the",
+            "                            current allocator, -Dcistern.plugins=DIR names a",
+            "                            directory of plug-ins; doctor lists all settings",
+            "and CISTERN_JAVA_OPTS may hold options for the JVM.",
             "",
-            "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation failed;",
-            "4 contents of a block were lost."
+            "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation",
+            "failed; 4 contents of a block were lost; 141 nobody reads the output."
         })
 public final class CisternCommand implements Runnable {
     @CommandLine.Spec
@@ -43,13 +53,19 @@ public final class CisternCommand implements Runnable {
     ///
     /// @param arguments as given on the command line
     public static void main(String[] arguments) {
-        PrintWriter out = new PrintWriter(ResultStream.install(), true, StandardCharsets.UTF_8);
+        ResultStream results = ResultStream.install();
+        PrintWriter out = new PrintWriter(results, true, StandardCharsets.UTF_8);
         int exitCode = execute(commandLine().setOut(out), arguments);
-        if (out.checkError() && exitCode == ExitCode.OK) {
-            System.err.println("cistern: standard output can't be written");
-            exitCode = ExitCode.UNEXPECTED;
+        System.exit(out.checkError() && exitCode == ExitCode.OK ? unwritten(results) : exitCode);
+    }
+
+    /// Who reads only the beginning, as `head` does, wants no complaint.
+    private static int unwritten(ResultStream results) {
+        if (results.isUnread()) {
+            return ExitCode.UNREAD;
         }
-        System.exit(exitCode);
+        System.err.println("cistern: standard output can't be written");
+        return ExitCode.UNEXPECTED;
     }
 
     private static int execute(CommandLine program, String[] arguments) {
@@ -66,25 +82,63 @@ public final class CisternCommand implements Runnable {
     static CommandLine commandLine() {
         return new CommandLine(new CisternCommand())
                 .setCaseInsensitiveEnumValuesAllowed(true)
+                .registerConverter(int.class, text -> (int) wholeNumber(text, Integer.SIZE))
+                .registerConverter(Integer.class, text -> (int) wholeNumber(text, Integer.SIZE))
+                .registerConverter(long.class, text -> wholeNumber(text, Long.SIZE))
                 .setOut(new PrintWriter(System.out, true, StandardCharsets.UTF_8))
                 .setErr(new PrintWriter(System.err, true, StandardCharsets.UTF_8))
                 .setParameterExceptionHandler(CisternCommand::badUsage)
                 .setExecutionExceptionHandler(CisternCommand::failed);
     }
 
+    private static long wholeNumber(String text, int bits) {
+        if (!text.strip().matches("[+-]?[0-9]+")) {
+            throw new TypeConversionException("'" + text + "' is not a whole number");
+        }
+        BigInteger number = new BigInteger(text.strip());
+        if (number.bitLength() >= bits) {
+            throw new TypeConversionException("'" + text + "' is too large");
+        }
+        return number.longValue();
+    }
+
     /// Without a subcommand.
     @Override
     public void run() {
-        throw new ParameterException(java.util.Objects.requireNonNull(spec).commandLine(), "Missing command");
+        CommandLine command = java.util.Objects.requireNonNull(spec).commandLine();
+        throw new ParameterException(
+                command, "no command given; there are " + String.join(", ", commands(command, "")));
+    }
+
+    /// The names of the commands, the nearest first.
+    private static List<String> commands(CommandLine program, String wanted) {
+        List<String> shown = program.getSubcommands().entrySet().stream()
+                .filter(each -> !each.getValue().getCommandSpec().usageMessage().hidden())
+                .map(Map.Entry::getKey)
+                .toList();
+        return wanted.isEmpty() ? shown : NearestName.first(wanted, shown);
     }
 
     private static int badUsage(ParameterException e, String[] arguments) {
         CommandLine command = e.getCommandLine();
-        String message = String.valueOf(e.getMessage()).lines().findFirst().orElse("bad usage");
+        String message = e instanceof UnmatchedArgumentException unmatched
+                ? surplus(command, unmatched.getUnmatched().getFirst())
+                : String.valueOf(e.getMessage()).lines().findFirst().orElse("bad usage");
         command.getErr()
                 .println("cistern: " + message + " (try "
                         + command.getCommandSpec().qualifiedName() + " --help)");
         return ExitCode.BAD_INPUT;
+    }
+
+    /// An option that there is not, a command that there is not, or one argument too many.
+    private static String surplus(CommandLine command, String argument) {
+        if (argument.startsWith("-")) {
+            return "there is no option " + argument;
+        }
+        return command.getSubcommands().isEmpty()
+                ? "'" + argument + "' is one argument too many"
+                : "there is no command '" + argument + "'; known, nearest first: "
+                        + String.join(", ", commands(command, argument));
     }
 
     private static int failed(Exception e, CommandLine command, ParseResult result) {
@@ -92,7 +146,9 @@ public final class CisternCommand implements Runnable {
             command.getErr().println(e.getMessage());
             return ExitCode.BAD_INPUT;
         }
-        if (e instanceof UsageException) {
+        if (e instanceof UsageException
+                || e instanceof ConfigurationException
+                || e instanceof IllegalSettingException) {
             command.getErr().println("cistern: " + e.getMessage());
             return ExitCode.BAD_INPUT;
         }

@@ -156,6 +156,14 @@ enum GeneratedTrace {
 
     abstract void write(Program program);
 
+    /// Below this the smallest of those shares are no blocks any more.
+    static final long LEAST_CAPACITY_BYTES = 64L << 20;
+
+    /// The names of all.
+    static List<String> labels() {
+        return Stream.of(values()).map(GeneratedTrace::label).toList();
+    }
+
     /// As the command line names it.
     String label() {
         return name().toLowerCase(Locale.ROOT);
@@ -169,7 +177,12 @@ enum GeneratedTrace {
     /// Makes the rows.
     ///
     /// @param capacityBytes the memory of the device; the most bytes live at once are at most 95 percent of it
+    /// @throws UsageException for a device that is too small
     void write(long seed, long capacityBytes, TraceSink sink) {
+        if (capacityBytes < LEAST_CAPACITY_BYTES) {
+            throw new UsageException(
+                    "--capacity must be at least 64MiB for a generated trace, not " + ByteSize.format(capacityBytes));
+        }
         write(new Program(new SplittableRandom(seed), capacityBytes, sink));
     }
 

@@ -18,8 +18,8 @@ final class MeasureOptions {
             names = "--allocator",
             paramLabel = "SPEC",
             description = "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can"
-                    + " run; for bench on a simulated GPU, where others are as slow as the simulation, the one with the"
-                    + " highest priority.")
+                    + " run (bench on a simulated GPU: only the one with the highest priority, since the others take"
+                    + " as long as the simulation).")
     private List<String> allocators = new ArrayList<>();
 
     @Option(

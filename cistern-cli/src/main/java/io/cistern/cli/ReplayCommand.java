@@ -1,10 +1,13 @@
 package io.cistern.cli;
 
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.internal.names.NearestName;
 import io.cistern.spi.Catalog;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -116,10 +119,21 @@ final class ReplayCommand implements Callable<Integer> {
                         : OptionalLong.of(capacity.bytes()))) {
             Catalog catalog = Plugins.catalog();
             List<String> specs = new AllocatorChoice(gpu, catalog, work).specs(options.allocators());
+            AllocatorChoice.leftOut(catalog, options.allocators())
+                    .ifPresent(names -> options.err().println("cistern: " + names));
             return report(replayAll(traces, specs, gpu, catalog));
         } catch (IOException e) {
-            throw new UsageException("--series " + series + " can't be written: " + e.getMessage());
+            throw new UsageException("--series " + series + " can't be written: " + why(e));
         }
+    }
+
+    /// Some of the file system's errors have the file's name for a message, and tell what is wrong by their class.
+    private static String why(IOException e) {
+        return switch (e) {
+            case NoSuchFileException _ -> "there is no such folder";
+            case AccessDeniedException _ -> "permission denied";
+            default -> String.valueOf(e.getMessage());
+        };
     }
 
     private List<Trace> readTraces() throws TraceException {
@@ -136,6 +150,9 @@ final class ReplayCommand implements Callable<Integer> {
     /// A file comes before a shipped or generated trace of that name.
     private Trace read(Path file) throws TraceException {
         String name = file.toString();
+        if (name.isEmpty()) {
+            throw new UsageException("a trace's name is empty");
+        }
         if (Files.exists(file)) {
             return TraceReader.read(file);
         }
@@ -146,7 +163,18 @@ final class ReplayCommand implements Callable<Integer> {
                     : capacity.bytes();
             return generated.get().build(GeneratedTrace.USUAL_SEED, capacityBytes);
         }
-        return BundledTraces.NAMES.contains(name) ? BundledTraces.read(name) : TraceReader.read(file);
+        if (BundledTraces.NAMES.contains(name)) {
+            return BundledTraces.read(name);
+        }
+        if (name.matches("\\w+")) {
+            List<String> known = new ArrayList<>(BundledTraces.NAMES);
+            known.addAll(GeneratedTrace.labels());
+            throw new TraceException(
+                    name,
+                    "no such file, and no trace of that name; known, nearest first: "
+                            + NearestName.listed(name, known));
+        }
+        return TraceReader.read(file);
     }
 
     private @Nullable PrintWriter openSeries() throws IOException {

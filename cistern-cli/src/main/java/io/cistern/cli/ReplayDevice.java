@@ -48,7 +48,7 @@ sealed interface ReplayDevice extends AutoCloseable {
 
         @Override
         public CudaDriver driver() {
-            SimulatedGpu.Builder builder = SimulatedGpu.builder().devices(1);
+            SimulatedGpu.Builder builder = SimulatedGpu.builder();
             capacityBytes.ifPresent(builder::capacityBytes);
             return builder.build();
         }

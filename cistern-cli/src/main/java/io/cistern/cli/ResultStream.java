@@ -20,12 +20,15 @@ import org.jspecify.annotations.Nullable;
 final class ResultStream extends OutputStream {
     private static final int STANDARD_OUTPUT = 1;
     private static final int STANDARD_ERROR = 2;
+    /// What the system's C library calls it, which is all that Java tells.
+    private static final String BROKEN_PIPE = "Broken pipe";
 
     /// The process's own, if its `main` made one.
     private static @Nullable ResultStream installed;
 
     private OutputStream to = new FileOutputStream(FileDescriptor.out);
     private boolean nativeCodeIsOut;
+    private boolean unread;
 
     private ResultStream() {}
 
@@ -65,7 +68,17 @@ final class ResultStream extends OutputStream {
 
     @Override
     public synchronized void write(byte[] bytes, int from, int length) throws IOException {
-        to.write(bytes, from, length);
+        try {
+            to.write(bytes, from, length);
+        } catch (IOException e) {
+            unread |= BROKEN_PIPE.equals(e.getMessage());
+            throw e;
+        }
+    }
+
+    /// Whether a write failed since nobody reads any more.
+    synchronized boolean isUnread() {
+        return unread;
     }
 
     /// File descriptors, which Java has no names for.

@@ -1,10 +1,8 @@
 package io.cistern.cli;
 
 import java.io.PrintWriter;
-import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.Callable;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -45,9 +43,7 @@ final class TraceCommand implements Callable<Integer> {
         GeneratedTrace trace = GeneratedTrace.named(name)
                 .orElseThrow(() -> new UsageException("no generated trace is"
                         + " named '" + name + "'; known: "
-                        + Arrays.stream(GeneratedTrace.values())
-                                .map(GeneratedTrace::label)
-                                .collect(Collectors.joining(", "))));
+                        + String.join(", ", GeneratedTrace.labels())));
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         out.print("op,id,bytes,stream,device,thread,nanos\n");
         trace.write(seed, capacity, new Rows(out));

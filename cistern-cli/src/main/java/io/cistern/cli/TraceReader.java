@@ -20,6 +20,8 @@ final class TraceReader {
     /// Format 2 has these columns besides; a reader ignores the last two.
     private static final String HEADER_2 = HEADER + ",device,thread,nanos";
 
+    private static final String LEGAL = "the first line must be " + HEADER + " or " + HEADER_2;
+
     private static final int COLUMNS = 4;
     private static final int COLUMNS_2 = 7;
     /// What some spreadsheets put before the first line: U+FEFF in UTF-8, here read byte by byte.
@@ -75,11 +77,11 @@ final class TraceReader {
     private Trace read(String name) throws TraceException {
         String header = lines.next();
         if (header == null) {
-            throw lines.error("empty file; the first line must be " + HEADER);
+            throw lines.error("empty file; " + LEGAL);
         }
         String columns = header.startsWith(BYTE_ORDER_MARK) ? header.substring(BYTE_ORDER_MARK.length()) : header;
         if (!columns.equals(HEADER) && !columns.equals(HEADER_2)) {
-            throw lines.error("no header; the first line must be " + HEADER);
+            throw lines.error("no header; " + LEGAL);
         }
         boolean second = columns.equals(HEADER_2);
         for (String line = lines.next(); line != null; line = lines.next()) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -198,11 +199,16 @@ final class ReplayCommandTests {
             --repeat=0                      | --repeat
             --swap-every=0                  | --swap-every
             --format=xml                    | xml
-            --unknown                       | --unknown
+            --repeat=x                      | 'x' is not a whole number
+            --repeat=99999999999            | '99999999999' is too large
+            --unknown                       | there is no option --unknown
+            --series=/no/such/series.csv    | /no/such/series.csv can't be written: there is no such folder
             none.csv                        | none.csv: no such file
+            gpt2_trian                      | no trace of that name; known, nearest first: gpt2_train, resnet_train
+            sawtooth --capacity=1           | --capacity must be at least 64MiB for a generated trace, not 1 B
             """)
     void badUsageIsOneLineThatNamesTheMistake(String argument, String named) {
-        ProgramRun run = ProgramRun.inProcess("replay", tiny.toString(), argument);
+        ProgramRun run = ProgramRun.inProcess(("replay " + tiny + " " + argument).split(" "));
 
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.out()).isEmpty();
@@ -239,6 +245,28 @@ final class ReplayCommandTests {
     void aFolderIsNoTrace() {
         assertThat(Files.isDirectory(folder)).isTrue();
         assertThat(ProgramRun.inProcess("replay", folder.toString()).exitCode()).isEqualTo(2);
+    }
+
+    @Test
+    void aCommandThatThereIsNotIsAnsweredWithTheNearest() {
+        assertThat(ProgramRun.inProcess("repaly").err())
+                .startsWith("cistern: there is no command 'repaly'; known, nearest first: replay, ");
+        assertThat(ProgramRun.inProcess().err())
+                .startsWith("cistern: no command given; there are replay, bench, trace, doctor,");
+        assertThat(ProgramRun.inProcess("doctor", "now").err())
+                .startsWith("cistern: 'now' is one argument too many (try cistern doctor --help)");
+    }
+
+    @Test
+    void helpIsAsWideAsATerminal() {
+        for (String command : List.of("--help", "replay --help", "bench --help", "trace --help", "doctor --help")) {
+            assertThat(ProgramRun.inProcess(command.split(" ")).out().lines())
+                    .as(command)
+                    .hasSizeGreaterThan(3)
+                    .allMatch(line -> line.length() <= 80);
+        }
+        assertThat(ProgramRun.inProcess("--help").out())
+                .contains("\n  -Dkey=value               a setting: -Dcistern.");
     }
 
     @Test

@@ -89,6 +89,18 @@ final class ScriptTests {
     }
 
     @Test
+    void whatCannotBeUsedIsNotMissedInSilence() throws Exception {
+        Path again = Files.copy(jar, folder.resolve("acme-again.jar"));
+        ProgramRun run =
+                run(script, "replay", trace.toString(), "--device=simulated", "--class-path=" + jar + ":" + again);
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out()).contains("caching").doesNotContain("acme");
+        assertThat(run.err().strip())
+                .isEqualTo("cistern: left out, since they can't be used: acme; `cistern doctor` tells why");
+    }
+
+    @Test
     void aLinkInAnotherFolderDoesTheSame() throws Exception {
         Path elsewhere = Files.createDirectories(folder.resolve("else where"));
         Path link = Files.createSymbolicLink(elsewhere.resolve("c"), script);
@@ -103,6 +115,36 @@ final class ScriptTests {
         ProgramRun run = run(script, "doctor", "-Dcistern.allocator=direct", "--format=json");
 
         assertThat(run.out()).contains("\"current\":{\"allocator\":\"direct\",\"reason\":\"property cistern.allocator");
+    }
+
+    @Test
+    void aSettingThatCannotBeFollowedIsOneLine() throws Exception {
+        for (String setting : List.of("cistern.limit", "cistern.simulated.capacity")) {
+            ProgramRun run = run(script, "doctor", "-D" + setting + "=much");
+
+            assertThat(run.exitCode()).isEqualTo(2);
+            assertThat(run.err().lines())
+                    .singleElement()
+                    .asString()
+                    .startsWith("cistern: property " + setting + ": 'much' is not a number of bytes; write it like");
+        }
+    }
+
+    @Test
+    void whoReadsOnlyTheBeginningHearsNoComplaint() throws Exception {
+        ProgramRun run =
+                run(Path.of("/bin/bash"), "-c", "'" + script + "' trace phases | head -1; echo code ${PIPESTATUS[0]}");
+
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out().lines()).containsExactly("op,id,bytes,stream,device,thread,nanos", "code 141");
+    }
+
+    @Test
+    void aFullDiskIsComplainedOf() throws Exception {
+        ProgramRun run = run(Path.of("/bin/bash"), "-c", "'" + script + "' doctor > /dev/full");
+
+        assertThat(run.exitCode()).isEqualTo(1);
+        assertThat(run.err().strip()).isEqualTo("cistern: standard output can't be written");
     }
 
     @Test

@@ -21,6 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /// Traces are read right, and whatever is wrong with one is told with file and line.
 final class TraceReaderTests {
     private static final String HEADER = "op,id,bytes,stream\n";
+    private static final String HEADERS = "op,id,bytes,stream or op,id,bytes,stream,device,thread,nanos";
 
     @Test
     void idsBecomeSlotsThatAreUsedAgainAfterTheirFree() throws Exception {
@@ -148,9 +149,9 @@ final class TraceReaderTests {
     @Test
     void aFileWithoutHeaderOrRowsIsRefused() {
         assertThatThrownBy(() -> TraceReader.read("t.csv", bytes("")))
-                .hasMessage("t.csv:1: empty file; the first line must be op,id,bytes,stream");
+                .hasMessage("t.csv:1: empty file; the first line must be " + HEADERS);
         assertThatThrownBy(() -> TraceReader.read("t.csv", bytes("a,1,8,0\n")))
-                .hasMessage("t.csv:1: no header; the first line must be op,id,bytes,stream");
+                .hasMessage("t.csv:1: no header; the first line must be " + HEADERS);
         assertThatThrownBy(() -> TraceReader.read("t.csv", bytes(HEADER)))
                 .hasMessage("t.csv:2: no rows after the header");
     }

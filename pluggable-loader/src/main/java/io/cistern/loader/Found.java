@@ -60,9 +60,19 @@ record Found<P>(
         return className.startsWith("io.cistern.");
     }
 
-    /// This one as a plug-in's of these contents.
-    Found<P> of(Digest contents) {
-        return with(Optional.of(contents), provider, problem);
+    /// This one as a plug-in's. What has a class of Cistern's is told with the plug-in's place too: the class itself
+    /// comes from the program, whoever brings it once more.
+    Found<P> of(Plugin plugin) {
+        String home = plugin.place().toString();
+        return new Found<>(
+                kind,
+                className,
+                place.contains(home) ? place : home,
+                Optional.of(plugin.digest()),
+                claim,
+                priority,
+                provider,
+                problem);
     }
 
     /// Where it came from, for people: a plug-in's place with its digest.

@@ -66,21 +66,22 @@ final class Providers<P> {
         return sound;
     }
 
-    /// How many were found that can't be used.
-    long brokenCount() {
-        long broken = broken(nameless);
+    /// Those that were found and can't be used.
+    List<Found<P>> broken() {
+        List<Found<P>> broken = new ArrayList<>();
         for (List<Found<P>> claimants : named.values()) {
-            broken += broken(claimants);
+            addBroken(broken, claimants);
         }
+        addBroken(broken, nameless);
         return broken;
     }
 
-    private static <P> long broken(List<Found<P>> found) {
-        long broken = 0;
+    private static <P> void addBroken(List<Found<P>> broken, List<Found<P>> found) {
         for (Found<P> one : found) {
-            broken += one.provider().isEmpty() ? 1 : 0;
+            if (one.provider().isEmpty()) {
+                broken.add(one);
+            }
         }
-        return broken;
     }
 
     /// By name; those that could not say theirs come last.

@@ -53,7 +53,7 @@ record Search(
                 continue;
             }
             new Discovery<>(service, plugin.loader(), patience)
-                    .found().stream().map(one -> one.of(plugin.digest())).forEach(found::add);
+                    .found().stream().map(one -> one.of(plugin)).forEach(found::add);
         }
         own.forEach(provider -> found.add(Inspection.ofProgram(service, provider)));
         return found;

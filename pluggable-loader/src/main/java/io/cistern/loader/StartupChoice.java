@@ -92,8 +92,12 @@ final class StartupChoice {
                     "no allocator can be current: priority " + best.getFirst().priority()
                             + ", the highest of those available, is claimed by " + names(best) + "; " + HOW);
         }
+        List<Found<AllocatorProvider>> broken = allocators.broken();
+        warnOfLost(broken, best.getFirst());
         return new Choice(
-                AllocatorSpec.parse(best.getFirst().name()), "highest priority of those available" + leftOut());
+                AllocatorSpec.parse(best.getFirst().name()),
+                "highest priority of those available"
+                        + (broken.isEmpty() ? "" : "; left out, since they can't be used: " + broken.size()));
     }
 
     /// All that share the highest priority of those available.
@@ -128,9 +132,22 @@ final class StartupChoice {
                 .collect(Collectors.joining(" and "));
     }
 
-    private String leftOut() {
-        long broken = allocators.brokenCount();
-        return broken == 0 ? "" : "; left out, since they can't be used: " + broken;
+    /// Says aloud which would be current: a program would else lose its allocator in silence to a second copy of its
+    /// JAR.
+    private static void warnOfLost(List<Found<AllocatorProvider>> broken, Found<AllocatorProvider> current) {
+        for (Found<AllocatorProvider> one : broken) {
+            if (one.priority() > current.priority()) {
+                System.getLogger(StartupChoice.class.getName())
+                        .log(
+                                System.Logger.Level.WARNING,
+                                "allocator ''{0}'' is current, since ''{1}'' can''t be used: {2} {3}",
+                                current.name(),
+                                one.name(),
+                                one.who(),
+                                one.problem().orElseThrow());
+                return;
+            }
+        }
     }
 
     private record Candidate(Found<AllocatorProvider> found, Availability availability) {}

@@ -9,10 +9,13 @@ import io.cistern.spi.Catalog;
 import io.cistern.spi.Catalog.Kind;
 import io.cistern.spi.SegmentSourceProvider;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Map;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -46,6 +49,23 @@ class PluginDirectoryTests {
                         new Catalog.Entry(Kind.SOURCE, "ranges", origin, 0, java.util.Optional.empty()));
         assertThat(catalog.allocator("good").name()).isEqualTo("good");
         assertThat(PluginFolder.problems(catalog)).isEmpty();
+    }
+
+    @Test
+    void aSecondCopyOfACisternJarIsToldWithItsOwnPlace() throws IOException {
+        String service = "META-INF/services/" + AllocatorProvider.class.getName();
+        Path copy = plugins.path.resolve("copy.jar");
+        try (JarOutputStream jar = new JarOutputStream(Files.newOutputStream(copy))) {
+            jar.putNextEntry(new JarEntry(service));
+            jar.write("io.cistern.loader.library.LibraryProvider".getBytes(StandardCharsets.UTF_8));
+        }
+
+        assertThat(plugins.discover().entries())
+                .filteredOn(entry -> entry.name().equals("library") && entry.kind() == Kind.ALLOCATOR)
+                .hasSize(2)
+                .anySatisfy(entry -> assertThat(entry.origin()).startsWith(copy + ", sha256 "))
+                .anySatisfy(entry -> assertThat(entry.problem().orElseThrow())
+                        .contains("shares its name with io.cistern.loader.library.LibraryProvider of " + copy));
     }
 
     @Test

@@ -22,6 +22,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.logging.Logger;
+import java.util.logging.SimpleFormatter;
 import org.junit.jupiter.api.Test;
 
 class StartupChoiceTests {
@@ -174,6 +176,29 @@ class StartupChoiceTests {
         assertThat(choice.spec().name()).isEqualTo("direct");
         assertThat(choice.reason())
                 .isEqualTo("highest priority of those available; left out, since they can't be used: 3");
+    }
+
+    @Test
+    void aBrokenOneThatWouldBeCurrentIsWarnedOf() {
+        add("twice", 90);
+        add("twice", 90);
+        add("direct", 10);
+        List<String> warnings = new ArrayList<>();
+        Logger logger = Logger.getLogger(StartupChoice.class.getName());
+        logger.setFilter(message -> {
+            warnings.add(new SimpleFormatter().formatMessage(message));
+            return false;
+        });
+        choose();
+        properties.put("cistern.allocator", "direct");
+        choose();
+        logger.setFilter(null);
+
+        assertThat(warnings)
+                .singleElement()
+                .asString()
+                .startsWith(
+                        "allocator 'direct' is current, since 'twice' can't be used: test.twice of /twice-2.jar shares");
     }
 
     @Test
