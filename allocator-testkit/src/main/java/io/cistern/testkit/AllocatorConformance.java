@@ -19,6 +19,9 @@ import org.junit.jupiter.api.Nested;
 /// overrides [#openDriver()] with a real driver runs the same tests on a GPU. After every test all memory must be
 /// back with the driver, and the simulated GPU must have seen no misuse.
 ///
+/// Of the device's memory the suite asks for up to five eighths as one block, and for three quarters as eight: an
+/// allocator that rounds sizes up by more falls back to the bare size before it refuses.
+///
 /// Random tests begin with one fixed seed, or with the one in the system property `cistern.testkit.seed`; a failure
 /// prints it.
 public abstract class AllocatorConformance {
