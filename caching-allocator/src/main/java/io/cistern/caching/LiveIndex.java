@@ -9,10 +9,10 @@ import java.util.Arrays;
 /// large blocks:  a bucket is 1 MiB; live blocks are longer than that, so no two start in one bucket
 /// ```
 ///
-/// Chunks of 4096 buckets come when they are first needed: 16 KiB of heap for each 2 MiB of small blocks that was
-/// ever in use, for each 4 GiB of large ones. Guarded by the shard's lock.
+/// Chunks of 1024 buckets come when they are first needed: 4 KiB of heap for each 512 KiB of small blocks that was
+/// ever in use, for each GiB of large ones. Guarded by the shard's lock.
 final class LiveIndex {
-    private static final int CHUNK_SHIFT = 12;
+    private static final int CHUNK_SHIFT = 10;
     private static final int CHUNK_MASK = (1 << CHUNK_SHIFT) - 1;
     private static final int[] ABSENT = {};
 

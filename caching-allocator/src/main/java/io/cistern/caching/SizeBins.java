@@ -4,8 +4,8 @@ import java.util.Arrays;
 import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
 
-/// Free blocks by the size of the [gap][Gaps] that they begin, mostly their own: an array of lists with a bitmap in
-/// two levels above it.
+/// Free blocks by the size of the [gap][Gaps] that they begin, mostly their own: lists by size with a bitmap in two
+/// levels above them.
 ///
 /// ```
 /// bin      0 … 2047      2048 … 2111      2112 … 2175      …
@@ -21,6 +21,9 @@ import java.util.function.IntPredicate;
 /// block may be shorter than its gap, and so not fit after all; then the next bin is looked at, up to [#MOST_BINS].
 /// Before the search fails, all of the request's own bin is looked at.
 ///
+/// The heads of 64 lists stand side by side, one for each bit of a word, and only where a list ever had a block: a
+/// program may have thousands of streams, with three shards each, and few sizes on any of them.
+///
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {
     private static final int GRANULE_SHIFT = Sizes.GRANULE_SHIFT;
@@ -31,20 +34,34 @@ final class SizeBins {
     /// Up to 2^35 granules, 16 TiB in one block.
     private static final int DOUBLINGS = 24;
     private static final int BINS = EXACT + (DOUBLINGS << STEP_SHIFT);
+    private static final int WORDS = (BINS + 63) >>> 6;
     /// Blocks looked at in one bin. Bounds the time of a search when many blocks have nearly the same size.
     private static final int SCAN = 16;
     /// Bins looked at. What is not found there, the search for windows finds.
     private static final int MOST_BINS = 32;
 
+    /// The heads of bins that never had a block; never written.
+    private static final int[] EMPTY = empty();
+
     private final Blocks blocks;
-    private final int[] heads = new int[BINS];
-    private final long[] occupied = new long[(BINS + 63) >>> 6];
+    private final int[][] heads = new int[WORDS][];
+    private final long[] occupied = new long[WORDS];
     /// Bit w is set exactly if `occupied[w]` is not 0.
     private long summary;
 
     SizeBins(Blocks blocks) {
         this.blocks = blocks;
+        Arrays.fill(heads, EMPTY);
+    }
+
+    private static int[] empty() {
+        int[] heads = new int[64];
         Arrays.fill(heads, Blocks.NONE);
+        return heads;
+    }
+
+    private int head(int bin) {
+        return heads[bin >>> 6][bin & 63];
     }
 
     /// The bin for blocks of a size.
@@ -65,13 +82,22 @@ final class SizeBins {
     void insert(int block, long gapBytes) {
         blocks.gapBytes[block] = gapBytes;
         int bin = binOf(gapBytes);
-        int head = heads[bin];
+        int head = head(bin);
         blocks.link(block, head);
         if (head == Blocks.NONE) {
-            occupied[bin >>> 6] |= 1L << bin;
-            summary |= 1L << (bin >>> 6);
+            markOccupied(bin);
         }
-        heads[bin] = block;
+        heads[bin >>> 6][bin & 63] = block;
+    }
+
+    @SuppressWarnings("ReferenceEquality") // There is one array that is never written.
+    private void markOccupied(int bin) {
+        int word = bin >>> 6;
+        occupied[word] |= 1L << bin;
+        summary |= 1L << word;
+        if (heads[word] == EMPTY) {
+            heads[word] = EMPTY.clone();
+        }
     }
 
     void remove(int block) {
@@ -81,9 +107,9 @@ final class SizeBins {
     }
 
     private void setHead(int bin, int block) {
-        heads[bin] = block;
+        int word = bin >>> 6;
+        heads[word][bin & 63] = block;
         if (block == Blocks.NONE) {
-            int word = bin >>> 6;
             occupied[word] &= ~(1L << bin);
             if (occupied[word] == 0) {
                 summary &= ~(1L << word);
@@ -107,7 +133,7 @@ final class SizeBins {
     private int bestIn(int bin, long byteSize, int scan) {
         int best = Blocks.NONE;
         long bestGap = Long.MAX_VALUE;
-        int block = heads[bin];
+        int block = head(bin);
         for (int seen = 0; block != Blocks.NONE && seen < scan; seen++, block = blocks.listNext[block]) {
             long gap = blocks.gapBytes[block];
             if (blocks.byteSize[block] >= byteSize && (gap < bestGap || (gap == bestGap && lower(block, best)))) {
@@ -148,7 +174,7 @@ final class SizeBins {
     /// @return whether any answer was yes
     boolean forEachIn(int bin, IntPredicate seen) {
         boolean any = false;
-        for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
+        for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
             any |= seen.test(block);
         }
         return any;
@@ -157,7 +183,7 @@ final class SizeBins {
     /// The first block with a property among those whose gaps have a size or more, or [Blocks#NONE].
     int findFrom(long gapBytes, IntPredicate wanted) {
         for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
-            for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
+            for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
                 if (wanted.test(block)) {
                     return block;
                 }
@@ -169,7 +195,7 @@ final class SizeBins {
     /// Goes through the blocks whose gaps have a size or more.
     void forEachFrom(long gapBytes, IntConsumer action) {
         for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
-            for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
+            for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
                 action.accept(block);
             }
         }
@@ -182,10 +208,10 @@ final class SizeBins {
         int count = 0;
         for (int bin = 0; bin < BINS; bin++) {
             boolean bit = (occupied[bin >>> 6] >>> bin & 1) != 0;
-            Invariant.check(bit == (heads[bin] != Blocks.NONE), "bit of bin", bin);
+            Invariant.check(bit == (head(bin) != Blocks.NONE), "bit of bin", bin);
             Invariant.check(!bit || (summary >>> (bin >>> 6) & 1) != 0, "summary bit of bin", bin);
             int before = Blocks.NONE;
-            for (int block = heads[bin]; block != Blocks.NONE; block = blocks.listNext[block]) {
+            for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
                 Invariant.check(Gaps.isGap(blocks.state[block]), "a listed block is in a gap", block);
                 Invariant.check(binOf(blocks.gapBytes[block]) == bin, "a block is in the bin of its gap", block);
                 Invariant.check(blocks.listPrevious[block] == before, "lists are linked both ways", block);
