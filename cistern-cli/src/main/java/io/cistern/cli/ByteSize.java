@@ -1,21 +1,23 @@
 package io.cistern.cli;
 
 import io.cistern.cuda.settings.ByteSizes;
+import io.cistern.simulated.SimulatedGpu;
 import java.util.Locale;
 
-/// Numbers of bytes that are not none, and how tables write them.
+/// Memory of devices as people write it, and how tables write numbers of bytes.
 final class ByteSize {
     private static final String UNITS = "KMGTPE";
 
     private ByteSize() {}
 
-    /// Reads a number of bytes, at least 1, as specs and settings do.
+    /// Reads how much memory a device has, in the words of specs and settings.
     ///
     /// @throws IllegalArgumentException saying what would be legal
     static long parse(String text) {
         long bytes = ByteSizes.parse(text);
-        if (bytes == 0) {
-            throw new IllegalArgumentException("'" + text + "' is no memory; at least 1 byte is wanted");
+        if (bytes < 1 || bytes > SimulatedGpu.MOST_CAPACITY_BYTES) {
+            throw new IllegalArgumentException("'" + text + "' is not from 1 byte to "
+                    + ByteSizes.print(SimulatedGpu.MOST_CAPACITY_BYTES));
         }
         return bytes;
     }

@@ -1,5 +1,6 @@
 package io.cistern.cli;
 
+import io.cistern.simulated.SimulatedGpu;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import picocli.CommandLine.ITypeConverter;
@@ -33,7 +34,7 @@ record Capacity(long bytes, double peaks) {
     ///
     /// @param requestedPeakBytes the most that it has alive at once
     long bytesFor(long requestedPeakBytes) {
-        return isOfEachTrace() ? Math.max(1, (long) (peaks * requestedPeakBytes)) : bytes;
+        return isOfEachTrace() ? Math.clamp((long) (peaks * requestedPeakBytes), 1, SimulatedGpu.MOST_CAPACITY_BYTES) : bytes;
     }
 
     /// Lets picocli take `8GiB` and `1.02x`.

@@ -16,8 +16,9 @@ final class ByteSizeTests {
     }
 
     @Test
-    void refusesNoneAndWhatIsNoNumber() {
-        assertThatThrownBy(() -> ByteSize.parse("0")).hasMessage("'0' is no memory; at least 1 byte is wanted");
+    void refusesNoneTooMuchAndWhatIsNoNumber() {
+        assertThatThrownBy(() -> ByteSize.parse("0")).hasMessage("'0' is not from 1 byte to 8TiB");
+        assertThatThrownBy(() -> ByteSize.parse("9TiB")).hasMessage("'9TiB' is not from 1 byte to 8TiB");
         assertThatThrownBy(() -> ByteSize.parse("8GB")).hasMessageStartingWith("'8GB' may mean powers of 1000");
     }
 

@@ -36,6 +36,10 @@ import java.util.Map;
 ///
 /// Any thread may call. Blocking calls hold a virtual thread's carrier only while they run, not while they wait.
 public final class SimulatedGpu implements CudaDriver {
+    /// The most memory that a device may have: many times what any GPU has, and little enough for some arenas with
+    /// room for all of it among the 128 TiB of addresses that a process has.
+    public static final long MOST_CAPACITY_BYTES = 8L << 40;
+
     private static final int VERSION = 13_000;
 
     private final Machine machine;
@@ -273,7 +277,7 @@ public final class SimulatedGpu implements CudaDriver {
 
         private static long bytes(Settings.Value set) {
             long bytes = set.bytes();
-            if (bytes < 1) {
+            if (bytes < 1 || bytes > MOST_CAPACITY_BYTES) {
                 throw illegal(set);
             }
             return bytes;
@@ -299,11 +303,11 @@ public final class SimulatedGpu implements CudaDriver {
         /// Sets the memory of each device: all of it is free at first. By default the setting
         /// `cistern.simulated.capacity`, or an H200's memory less what its context takes.
         ///
-        /// @param capacity bytes, at least 1
-        /// @throws IllegalArgumentException for less than 1
+        /// @param capacity bytes, from 1 to [#MOST_CAPACITY_BYTES]
+        /// @throws IllegalArgumentException for less or more
         public Builder capacityBytes(long capacity) {
-            if (capacity < 1) {
-                throw new IllegalArgumentException("capacity: " + capacity + " bytes, must be at least 1");
+            if (capacity < 1 || capacity > MOST_CAPACITY_BYTES) {
+                throw new IllegalArgumentException("capacity: " + capacity + " bytes, must be from 1 to 8 TiB");
             }
             totalBytes = capacity;
             contextBytes = 0;

@@ -35,7 +35,8 @@ final class MachineSettingsTests {
         DEVICES + ", 0, is not a number from 1 to 9999",
         DEVICES + ", two, is not a number from 1 to 9999",
         DEVICES + ", 10000, is not a number from 1 to 9999",
-        CAPACITY + ", 0, is not a number of bytes from 1 on",
+        CAPACITY + ", 0, is not a number of bytes from 1 to 8TiB",
+        CAPACITY + ", 9TiB, is not a number of bytes from 1 to 8TiB",
         CAPACITY + ", 8GB, may mean powers of 1000 or of 1024",
         CAPACITY + ", much, is not a number of bytes; write it like 1048576"
     })

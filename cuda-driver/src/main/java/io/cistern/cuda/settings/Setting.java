@@ -90,7 +90,7 @@ public enum Setting {
     /// How much memory they have.
     SIMULATED_CAPACITY(
             "cistern.simulated.capacity",
-            "a number of bytes from 1 on",
+            "a number of bytes from 1 to 8TiB",
             "that of an H200",
             "memory of each simulated device");
 
