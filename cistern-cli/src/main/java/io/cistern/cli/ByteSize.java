@@ -16,8 +16,8 @@ final class ByteSize {
     static long parse(String text) {
         long bytes = ByteSizes.parse(text);
         if (bytes < 1 || bytes > SimulatedGpu.MOST_CAPACITY_BYTES) {
-            throw new IllegalArgumentException("'" + text + "' is not from 1 byte to "
-                    + ByteSizes.print(SimulatedGpu.MOST_CAPACITY_BYTES));
+            throw new IllegalArgumentException(
+                    "'" + text + "' is not from 1 byte to " + ByteSizes.print(SimulatedGpu.MOST_CAPACITY_BYTES));
         }
         return bytes;
     }

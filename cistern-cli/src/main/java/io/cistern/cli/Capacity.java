@@ -34,7 +34,9 @@ record Capacity(long bytes, double peaks) {
     ///
     /// @param requestedPeakBytes the most that it has alive at once
     long bytesFor(long requestedPeakBytes) {
-        return isOfEachTrace() ? Math.clamp((long) (peaks * requestedPeakBytes), 1, SimulatedGpu.MOST_CAPACITY_BYTES) : bytes;
+        return isOfEachTrace()
+                ? Math.clamp((long) (peaks * requestedPeakBytes), 1, SimulatedGpu.MOST_CAPACITY_BYTES)
+                : bytes;
     }
 
     /// Lets picocli take `8GiB` and `1.02x`.

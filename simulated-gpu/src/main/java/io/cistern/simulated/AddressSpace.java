@@ -37,6 +37,11 @@ final class AddressSpace {
         return ++lastBufferId;
     }
 
+    /// Addresses that nobody has.
+    long freeBytes() {
+        return free.totalBytes();
+    }
+
     /// Takes addresses: at the wish if it is free, else the best fit.
     long takeAddresses(long byteSize, long byteAlignment, long wish) {
         if (wish != 0 && free.contains(wish, byteSize) && wish % byteAlignment == 0) {

@@ -34,13 +34,19 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     }
 
     PoolSimulation newPool(long handle, MemoryPoolProperties properties) {
-        // Addresses for all the pool could ever hold, so that it is one range: twice the device's memory
-        // leaves room for gaps.
-        long addressBytes = PoolGrowth.pageEnd(2 * budget.totalBytes() + PoolGrowth.PAGE_BYTES);
+        long addressBytes = poolAddressBytes();
         long base = space.takeAddresses(addressBytes, PoolGrowth.PAGE_BYTES, 0);
         PoolSimulation pool = new PoolSimulation(handle, ordinal, properties, base, addressBytes, this);
         pools.add(pool);
         return pool;
+    }
+
+    /// Addresses for all that a pool could ever hold, so that it is one range: twice the device's memory leaves room
+    /// for gaps. Where hundreds of pools have most addresses, each further one gets a small part of the rest.
+    private long poolAddressBytes() {
+        long wanted = 2 * budget.totalBytes() + PoolGrowth.PAGE_BYTES;
+        long left = space.freeBytes();
+        return PoolGrowth.pageEnd(wanted <= left / 4 ? wanted : Math.min(wanted, left / 256));
     }
 
     void returnAddresses(PoolSimulation pool) {

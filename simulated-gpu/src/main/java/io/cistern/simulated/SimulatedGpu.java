@@ -269,7 +269,7 @@ public final class SimulatedGpu implements CudaDriver {
         }
 
         private static int number(Settings.Value set) {
-            if (!set.text().matches("[1-9][0-9]{0,3}")) {
+            if (!set.text().matches("[1-9][0-9]{0,2}")) {
                 throw illegal(set);
             }
             return Integer.parseInt(set.text());

@@ -32,9 +32,9 @@ final class MachineSettingsTests {
 
     @ParameterizedTest
     @CsvSource({
-        DEVICES + ", 0, is not a number from 1 to 9999",
-        DEVICES + ", two, is not a number from 1 to 9999",
-        DEVICES + ", 10000, is not a number from 1 to 9999",
+        DEVICES + ", 0, is not a number from 1 to 999",
+        DEVICES + ", two, is not a number from 1 to 999",
+        DEVICES + ", 1000, is not a number from 1 to 999",
         CAPACITY + ", 0, is not a number of bytes from 1 to 8TiB",
         CAPACITY + ", 9TiB, is not a number of bytes from 1 to 8TiB",
         CAPACITY + ", 8GB, may mean powers of 1000 or of 1024",
@@ -45,6 +45,15 @@ final class MachineSettingsTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(SimulatedGpu::builder)
                 .withMessageStartingWith("property " + key + ": '" + text + "' " + why);
+    }
+
+    @Test
+    void whatIsLegalByItselfIsTogether() {
+        System.setProperty(DEVICES, "999");
+        System.setProperty(CAPACITY, "8TiB");
+        try (SimulatedGpu gpu = SimulatedGpu.builder().build()) {
+            assertThat(gpu.memory().freeBytes(998)).isEqualTo(8L << 40);
+        }
     }
 
     @Test

@@ -29,6 +29,14 @@ final class PoolTests {
         return gpu.pools().allocateFrom(0, pool, byteSize, stream);
     }
 
+    /// Pools take addresses beforehand, and all that a device could hold is a 300th of a process's.
+    @Test
+    void aThousandPoolsHaveAddresses() {
+        for (int i = 0; i < 1000; i++) {
+            assertThat(allocate(machine.pool(0), MIB, a)).isNotZero();
+        }
+    }
+
     @Test
     void growsByPagesAndUsesWhatIsLeftOfTheLast() {
         long pool = machine.pool(-1);

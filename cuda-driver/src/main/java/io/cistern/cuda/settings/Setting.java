@@ -86,7 +86,7 @@ public enum Setting {
     NCCL_LIBRARY(
             "cistern.nccl.library", "a name or a path, of the file or its folder", "`libnccl.so.2`", "NCCL's library"),
     /// How many devices the simulated GPU has.
-    SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 to 9999", "1", "devices of the simulated GPU"),
+    SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 to 999", "1", "devices of the simulated GPU"),
     /// How much memory they have.
     SIMULATED_CAPACITY(
             "cistern.simulated.capacity",
