@@ -5,8 +5,7 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 
 /// Provides `aligned`: [AlignedAllocator]. Options: `alignment`, a power of two, 256 to 1 TiB, such as `2MiB`;
-/// `upstream`,
-/// a spec.
+/// `upstream`, a spec.
 public final class AlignedProvider extends AdaptorProvider {
     /// For [java.util.ServiceLoader].
     public AlignedProvider() {}

@@ -4,9 +4,8 @@ import io.cistern.DeviceOutOfMemoryException;
 
 /// Told what goes through an [EventAllocator]. What a method throws is logged and otherwise ignored.
 ///
-/// Called on the thread that allocates or frees, by several at once; calls of different threads may come in another
-/// order
-/// than the events.
+/// Called on the thread that allocates or frees, by several at once; calls of different threads may come in
+/// another order than the events.
 public interface AllocationListener {
     /// A block was handed out.
     default void allocated(long address, long byteSize, int device, long stream) {}

@@ -7,14 +7,12 @@ import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/// Lets one thread alone, its owner, call the upstream, which therefore needs no locks; a call that another thread
-/// makes
-/// by mistake is found.
+/// Lets one thread alone, its owner, call the upstream, which therefore needs no locks; a call that another
+/// thread makes by mistake is found.
 ///
-/// Frees are the exception, since a block may end anywhere: those of other threads wait, and the owner passes them on
-/// with its
-/// next call. Streams of waiting frees must still exist then, so the owner calls something (a `trim` will do) before
-/// they are destroyed.
+/// Frees are the exception, since a block may end anywhere: those of other threads wait, and the owner passes
+/// them on with its next call. Streams of waiting frees must still exist then, so the owner calls something (a
+/// `trim` will do) before they are destroyed.
 ///
 /// **Threads.** [#allocate], [#trim] and [#streamClosing] by the owner; [#free], [#reservedBytes] and [#extension] by
 /// any;

@@ -11,9 +11,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /// thresholds:
 /// each crossing once, in both directions.
 ///
-/// **Crossings.** A change of the count from b to b' crosses upwards every threshold t with b < t ≤ b', and downwards
-/// every
-/// t with b' < t ≤ b; the count is one atomic number, so crossings of several threads add up.
+/// **Crossings.** A change of the count from b to b' crosses upwards every threshold t with b < t ≤ b', and
+/// downwards every t with b' < t ≤ b; the count is one atomic number, so crossings of several threads add up.
 public final class EventAllocator extends AllocatorAdaptor {
     private static final System.Logger LOG = System.getLogger(EventAllocator.class.getName());
 

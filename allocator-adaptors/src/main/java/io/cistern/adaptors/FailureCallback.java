@@ -4,9 +4,8 @@ import io.cistern.DeviceOutOfMemoryException;
 
 /// Asked what to do when an allocation failed for want of memory: frees something, and says whether that may help.
 ///
-/// Called on the thread that allocates, which may be any, by several at once; no lock of the adaptor is held. It may
-/// free
-/// and trim; an allocation through the same adaptor that fails calls it again.
+/// Called on the thread that allocates, which may be any, by several at once; no lock of the adaptor is held.
+/// It may free and trim; an allocation through the same adaptor that fails calls it again.
 @FunctionalInterface
 public interface FailureCallback {
     /// Makes room.

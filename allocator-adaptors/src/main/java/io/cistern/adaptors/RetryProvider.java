@@ -5,10 +5,9 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/// Provides `retry`: a [RetryAllocator] that has its upstream give back idle memory, waits for other threads to free,
-/// and
-/// tries again. Options: `attempts`, how often to try again, 3 by default; `wait_millis`, how long to wait before
-/// each, 0 by default; `upstream`, a spec.
+/// Provides `retry`: a [RetryAllocator] that has its upstream give back idle memory, waits for other threads to
+/// free, and tries again. Options: `attempts`, how often to try again, 3 by default; `wait_millis`, how long to
+/// wait before each, 0 by default; `upstream`, a spec.
 public final class RetryProvider extends AdaptorProvider {
     private static final int MAX_ATTEMPTS = 1_000_000;
     private static final int MAX_WAIT_MILLIS = 3_600_000;

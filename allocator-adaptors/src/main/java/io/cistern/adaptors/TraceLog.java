@@ -20,13 +20,12 @@ import org.jspecify.annotations.Nullable;
 /// log.used(address, device, consumer);
 /// ```
 ///
-/// The rows stand in one order of all threads, in which each thread's own rows are in the order of its calls. A row
-/// costs a
-/// short lock, a look at the clock and some 50 bytes in a buffer, without garbage; the log ends after so many rows.
+/// The rows stand in one order of all threads, in which each thread's own rows are in the order of its calls. A
+/// row costs a short lock, a look at the clock and some 50 bytes in a buffer, without garbage; the log ends
+/// after so many rows.
 ///
-/// A log never makes the program fail: after an error of the file it writes no more, and [#failure] tells why. It is
-/// closed
-/// at the end of the process if nobody did before.
+/// A log never makes the program fail: after an error of the file it writes no more, and [#failure] tells why.
+/// It is closed at the end of the process if nobody did before.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class TraceLog implements AutoCloseable {

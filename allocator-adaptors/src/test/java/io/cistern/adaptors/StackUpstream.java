@@ -10,9 +10,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/// An upstream that hands the address freed last out again at once, fails on demand, and runs something of the test's
-/// after
-/// it gave an address up and before its `free` returns: the moment in which another thread may get that address.
+/// An upstream that hands the address freed last out again at once, fails on demand, and runs something of the
+/// test's after it gave an address up and before its `free` returns: the moment in which another thread may get
+/// that address.
 final class StackUpstream implements DeviceAllocator {
     static final long BLOCK = 1 << 20;
 

@@ -30,10 +30,9 @@ import java.util.function.DoubleSupplier;
 /// | `java` | Java | an allocator in Java that does nothing, through `DeviceMemory` |
 /// | `exported` | C | that allocator, through the function pointers of `AllocatorFunctions` |
 ///
-/// Arguments: `library` or `brief`, told with `c`, or `exported`, told with `java`, each in a JVM of its own, so that
-/// one
-/// direction's calls don't change how the other's are compiled; rounds (31); pairs a round (1,000,000). Needs a C
-/// compiler.
+/// Arguments: `library` or `brief`, told with `c`, or `exported`, told with `java`, each in a JVM of its own,
+/// so that one direction's calls don't change how the other's are compiled; rounds (31); pairs a round
+/// (1,000,000). Needs a C compiler.
 public final class NativeBoundary {
     private static final long BYTES = 4096;
 

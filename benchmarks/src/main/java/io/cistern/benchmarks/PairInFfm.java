@@ -11,9 +11,8 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/// The pair in Java with nothing around the two calls: handles and the word for the address are constants, nobody
-/// counts,
-/// and the context is current. What is left over C is the JVM's part, which no binding can save.
+/// The pair in Java with nothing around the two calls: handles and the word for the address are constants,
+/// nobody counts, and the context is current. What is left over C is the JVM's part, which no binding can save.
 @SuppressWarnings("restricted")
 final class PairInFfm {
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;

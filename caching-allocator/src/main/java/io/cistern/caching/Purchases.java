@@ -39,9 +39,8 @@ final class Purchases {
     /// their successors in the lane instead of 87 %; five recorded programs reserve as much as without.
     static final long LANE_SHARE_BYTES = 48L << 20;
 
-    /// A 1024th of the device: 140 MiB of an H200. Recorded programs are past that within milliseconds: four of five
-    /// make
-    /// the same calls as without, gnn_sample 109 more at first, and reserves 0.4 % less.
+    /// A 1024th of the device: 140 MiB of an H200. Recorded programs are past that within milliseconds: four of
+    /// five make the same calls as without, gnn_sample 109 more at first, and reserves 0.4 % less.
     private static final int LITTLE_SHIFT = 10;
 
     private final double slack;

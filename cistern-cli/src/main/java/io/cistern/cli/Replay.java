@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Walks through a trace with an allocator, pass after pass, making no garbage of its own.
 ///
-/// The loop does per row what a C program replaying the trace does: allocate and remember, or look up and free. One
-/// thread
-/// goes through the rows in their order, so that streams get their work, and their waits, as the trace has them.
+/// The loop does per row what a C program replaying the trace does: allocate and remember, or look up and free.
+/// One thread goes through the rows in their order, so that streams get their work, and their waits, as the
+/// trace has them.
 sealed class Replay implements AutoCloseable permits BufferReplay {
     /// In place of an address: that allocation failed, so its free is skipped.
     private static final long FAILED = -1;

@@ -17,9 +17,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// - `--swap-every N`: every N operations a fresh allocator of the same spec takes the place of the one at hand,
 ///   which drains.
-/// - `--scopes`: each stream has an allocator of the same spec as its pool, which is entered for each run of rows of
-/// the
-///   stream, and left after it. It is then the pool of the row's stream that a swap exchanges.
+/// - `--scopes`: each stream has an allocator of the same spec as its pool, which is entered for each run of
+///   rows of the stream, and left after it. It is then the pool of the row's stream that a swap exchanges.
 ///
 /// **Invariants.** Allocators opened = present + retired + drained; swaps = retired + drained.
 final class Routing {

@@ -10,9 +10,9 @@ package io.cistern.cli;
 /// | [#WAIT] | the stream that is waited for | 0 | the stream that waits |
 /// | [#END] | 0 | 0 | the stream that ends |
 ///
-/// Ids of the file have become slots: a slot is used again after its free, so there are as many as blocks were ever
-/// live
-/// at once. Streams are numbered from 0 in the order of their first row; the number of one that ended is used again.
+/// Ids of the file have become slots: a slot is used again after its free, so there are as many as blocks were
+/// ever live at once. Streams are numbered from 0 in the order of their first row; the number of one that ended
+/// is used again.
 ///
 /// **Invariants.** Walking the rows, an allocation finds its slot empty, a use and a free find it taken. A use on
 /// another stream than that of an earlier use comes after a wait for it, a free on another than the allocation's

@@ -9,9 +9,8 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// The iterations behind a JMH table, from the log beside it, in the order of its rows: their median is a figure also
-/// on
-/// a host where others work, on which the mean is not.
+/// The iterations behind a JMH table, from the log beside it, in the order of its rows: their median is a
+/// figure also on a host where others work, on which the mean is not.
 final class JmhLog {
     private static final Pattern ITERATION = Pattern.compile("Iteration +\\d+: ([\\d.]+) .*");
 

@@ -9,9 +9,8 @@ import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/// The distribution of what single pairs and launches take: beside a neighbour that grows and trims, among pairs of
-/// small
-/// blocks by allocator, and the slowest one in a thousand by size.
+/// The distribution of what single pairs and launches take: beside a neighbour that grows and trims, among
+/// pairs of small blocks by allocator, and the slowest one in a thousand by size.
 final class LatencyCharts {
     /// On an axis of nines, where 90 % is one and 99.99 % four, so that the rare ones have room; the median is at
     /// 0.

@@ -11,9 +11,8 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZJ_Result;
 
-/// A limit of 640 bytes is exact: one thread spends its lease on blocks of 5 bytes and keeps the last, the other asks
-/// for
-/// all 640, which recalls the lease. Exactly one of the two has what it asked for last.
+/// A limit of 640 bytes is exact: one thread spends its lease on blocks of 5 bytes and keeps the last, the
+/// other asks for all 640, which recalls the lease. Exactly one of the two has what it asked for last.
 @JCStressTest
 @Outcome(id = "true, false, 5", expect = ACCEPTABLE, desc = "the small block is there")
 @Outcome(id = "false, true, 640", expect = ACCEPTABLE, desc = "the large block is there")

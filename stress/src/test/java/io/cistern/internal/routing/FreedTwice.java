@@ -11,9 +11,8 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZJ_Result;
 
-/// Of two frees of a block one succeeds, and the block is counted once, while its neighbours in the owner table come
-/// and
-/// go.
+/// Of two frees of a block one succeeds, and the block is counted once, while its neighbours in the owner table
+/// come and go.
 @JCStressTest
 @Outcome(id = "true, false, 0", expect = ACCEPTABLE, desc = "the first frees it")
 @Outcome(id = "false, true, 0", expect = ACCEPTABLE, desc = "the second frees it")

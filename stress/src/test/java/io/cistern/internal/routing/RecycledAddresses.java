@@ -5,9 +5,8 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Hands out addresses of which each is of one block at a time, the one freed longest ago first, so that the owner
-/// table
-/// of a long run stays small.
+/// Hands out addresses of which each is of one block at a time, the one freed longest ago first, so that the
+/// owner table of a long run stays small.
 final class RecycledAddresses implements DeviceAllocator {
     static final RecycledAddresses ALL = new RecycledAddresses();
 
