@@ -21,7 +21,7 @@ final class CacheTrim {
     static TrimResult trim(DeviceCache cache, long keepBytes, TrimMode mode) {
         boolean wait = mode == TrimMode.SYNCHRONIZE;
         cache.emptyLanes(); // so that what they held is not told as in use
-        long returned = cache.trim(keepBytes, wait);
+        long returned = cache.returns.trim(keepBytes, wait);
         if (cache.asleepBytes() > 0) {
             return left(cache, returned);
         }
@@ -36,12 +36,12 @@ final class CacheTrim {
     /// What a cache that sleeps has left.
     static TrimResult left(DeviceCache cache, long returned) {
         CacheTrim trim = new CacheTrim();
-        trim.add(Reason.PINNED, OptionalLong.empty(), cache.reserved.bytes() - cache.refusedBytes());
+        trim.add(Reason.PINNED, OptionalLong.empty(), cache.reserved.bytes() - cache.returns.refusedBytes());
         return trim.result(cache, returned);
     }
 
     private TrimResult result(DeviceCache cache, long returned) {
-        add(Reason.REFUSED, OptionalLong.empty(), cache.refusedBytes());
+        add(Reason.REFUSED, OptionalLong.empty(), cache.returns.refusedBytes());
         return new TrimResult(returned, OptionalLong.of(cache.reserved.bytes()), left);
     }
 

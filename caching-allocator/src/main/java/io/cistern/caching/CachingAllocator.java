@@ -300,7 +300,7 @@ final class CachingAllocator extends LaneTable
     @Override
     public long trim(int device, long keepBytes) {
         DeviceCache cache = caches.get(device);
-        return cache == null ? 0 : cache.trim(keepBytes, false);
+        return cache == null ? 0 : cache.returns.trim(keepBytes, false);
     }
 
     @Override

@@ -9,9 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Consumer;
 import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 
 /// The cache of one device: its shards, and what they share.
 ///
@@ -41,6 +39,7 @@ final class DeviceCache {
     /// Whether small blocks have the sizes of [SizeClasses].
     private final boolean usesLanes;
     final CacheMisses misses;
+    final CacheReturns returns;
     final EndedStreams ended;
 
     /// Makes an empty cache.
@@ -74,6 +73,7 @@ final class DeviceCache {
         this.exchange = new LaneExchange(this, lanes, options.lanes().bytes());
         this.misses = new CacheMisses(this, growth, options, deviceBytes, fences, ladder);
         this.ended = new EndedStreams(this, growth, fences, order, shards, uses);
+        this.returns = new CacheReturns(this, growth, fences);
     }
 
     long allocate(long byteSize, long stream) {
@@ -304,51 +304,6 @@ final class DeviceCache {
         }
     }
 
-    /// Gives idle memory of one shard back to the driver.
-    ///
-    /// @param wait whether to wait for the work of its stream
-    /// @return bytes given back
-    long giveBack(StreamShard shard, long wanted, boolean wait) {
-        emptyLanes(shard, 1);
-        shard.driverLock.lock();
-        try {
-            shard.settle(fences, wait);
-            return shard.giveBack(wanted, () -> shard.quiet(fences, wait));
-        } finally {
-            shard.driverLock.unlock();
-        }
-    }
-
-    /// As [#giveBack] without waiting, for segments that have been idle for long.
-    long giveBackAged(StreamShard shard, long wanted) {
-        shard.driverLock.lock();
-        try {
-            return shard.giveBackAged(wanted, () -> shard.quiet(fences, false));
-        } finally {
-            shard.driverLock.unlock();
-        }
-    }
-
-    /// Gives idle memory back until so much is left.
-    ///
-    /// @param wait whether to wait for work that may use it
-    /// @return bytes given back
-    long trim(long keepBytes, boolean wait) {
-        growth.releaseRefused();
-        if (misses.givesBack) {
-            ended.endOrphans(1);
-        }
-        long returned = 0;
-        for (StreamShard shard : shards()) {
-            long excess = reserved.bytes() - keepBytes;
-            if (excess > 0) {
-                returned += giveBack(shard, excess, wait);
-            }
-        }
-        ended.dropEmpty();
-        return returned;
-    }
-
     /// Access of other devices; empty where memory comes in whole segments.
     Optional<PagePeers> peers() {
         return growth.pages().map(table -> new PagePeers(this, table));
@@ -359,40 +314,9 @@ final class DeviceCache {
         shards().forEach(this::survey);
     }
 
-    /// Gives back what is idle, without waiting.
-    void giveBackIdle() {
-        shards().forEach(shard -> giveBack(shard, Long.MAX_VALUE, false));
-    }
-
-    /// Takes away the mappings of pages at home elsewhere, but those that somebody needs; no work uses any.
-    void unmapLent() {
-        for (StreamShard shard : shards()) {
-            shard.driverLock.lock();
-            try {
-                growth.unmapLent(shard);
-            } finally {
-                shard.driverLock.unlock();
-            }
-        }
-    }
-
     /// Bytes of the shards that have no memory, because they sleep.
     long asleepBytes() {
         return growth.pages().map(PageTable::asleepBytes).orElse(0L);
-    }
-
-    /// Tries again what the driver would not take back.
-    ///
-    /// @return bytes given back
-    long releaseRefused() {
-        long before = refusedBytes();
-        growth.releaseRefused();
-        return Math.max(0, before - refusedBytes());
-    }
-
-    /// Bytes that belong to no shard, because the driver would not take them back.
-    long refusedBytes() {
-        return growth.refusedBytes();
     }
 
     /// All shards, those of ended streams first.
@@ -407,33 +331,12 @@ final class DeviceCache {
     /// seen to.
     void close() {
         fences.finishAll();
-        CudaException failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
-        failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), failed);
-        failed = forEachShard(ended::dispose, failed);
-        growth.releaseRefused();
+        CudaException failed = returns.giveBackAll();
         order.close();
         fences.releasePassed();
         if (failed != null) {
             throw failed;
         }
-    }
-
-    /// @param before a failure that came before
-    /// @return the first failure, with the others, or null
-    private @Nullable CudaException forEachShard(Consumer<StreamShard> step, @Nullable CudaException before) {
-        CudaException first = before;
-        for (StreamShard shard : shards()) {
-            try {
-                step.accept(shard);
-            } catch (CudaException failure) {
-                if (first == null && !failure.result().endsContext()) {
-                    first = failure;
-                } else if (first != null) {
-                    first.addSuppressed(failure);
-                }
-            }
-        }
-        return first;
     }
 
     /// Checks the shards, and that what is reserved is what they have.

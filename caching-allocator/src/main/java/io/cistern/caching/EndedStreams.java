@@ -300,7 +300,7 @@ final class EndedStreams {
                 return false;
             }
             if (givesBack) {
-                cache.giveBack(shard, Long.MAX_VALUE, false);
+                cache.returns.giveBack(shard, Long.MAX_VALUE, false);
             }
             dispose(shard);
         } catch (CudaException refusal) {

@@ -33,7 +33,7 @@ final class IdleCollection {
         do {
             returned = 0;
             for (StreamShard shard : cache.shards()) {
-                returned += isDue() ? cache.giveBackAged(shard, excess()) : 0;
+                returned += isDue() ? cache.returns.giveBackAged(shard, excess()) : 0;
             }
         } while (returned > 0 && isDue());
     }
@@ -42,7 +42,7 @@ final class IdleCollection {
     void collectPages() {
         for (StreamShard shard : cache.shards()) {
             if (isDue()) {
-                cache.giveBack(shard, excess(), false);
+                cache.returns.giveBack(shard, excess(), false);
             }
         }
     }

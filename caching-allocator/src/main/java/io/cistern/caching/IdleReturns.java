@@ -29,7 +29,7 @@ final class IdleReturns {
         return switch (step) {
             case TRIM -> {
                 cache.reserved.counters.count(CacheEvent.RETRY);
-                yield cache.releaseRefused() + giveBackOthers(shard, size, false);
+                yield cache.returns.releaseRefused() + giveBackOthers(shard, size, false);
             }
             case SYNCHRONIZE -> afterWaiting(shard, size);
             default -> throw new IllegalArgumentException("step " + step + " gives nothing back");
@@ -46,7 +46,7 @@ final class IdleReturns {
         long returned = 0;
         for (StreamShard other : cache.shards()) {
             if (other != shard && returned < size) {
-                returned += cache.giveBack(other, size - returned, wait);
+                returned += cache.returns.giveBack(other, size - returned, wait);
             }
         }
         return returned;
@@ -55,7 +55,7 @@ final class IdleReturns {
     private long giveBackAll() {
         long returned = 0;
         for (StreamShard each : cache.shards()) {
-            returned += cache.giveBack(each, Long.MAX_VALUE, true);
+            returned += cache.returns.giveBack(each, Long.MAX_VALUE, true);
         }
         return returned;
     }

@@ -52,8 +52,8 @@ final class PageSleep {
             claimSleepers();
             settle(false);
         }
-        long returned = cache.trim(0, true);
-        cache.unmapLent();
+        long returned = cache.returns.trim(0, true);
+        cache.returns.unmapLent();
         List<Page> claimed = deregistered(claim(Page::maySleep));
         returned += sleep(claimed, mode == SleepMode.KEEP ? host : null);
         return CacheTrim.left(cache, returned);
@@ -120,7 +120,7 @@ final class PageSleep {
         if (asleep.isEmpty()) {
             return;
         }
-        cache.giveBackIdle();
+        cache.returns.giveBackIdle();
         claimSleepers();
         try {
             asleep.forEach(SleepingPages::wake);

@@ -1,0 +1,128 @@
+package io.cistern.caching;
+
+import io.cistern.cuda.CudaException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// How a cache gives idle memory back to the driver.
+///
+/// 1. What lanes hold of a shard is freed, since that is idle too.
+/// 2. Under the shard's driver lock, frees are settled whose fences have passed; with waiting, all.
+/// 3. What nobody may still use goes.
+///
+/// **Threads.** Any; one shard's driver lock is held at a time.
+final class CacheReturns {
+    private final DeviceCache cache;
+    private final Growth growth;
+    private final Fences fences;
+
+    CacheReturns(DeviceCache cache, Growth growth, Fences fences) {
+        this.cache = cache;
+        this.growth = growth;
+        this.fences = fences;
+    }
+
+    /// Gives idle memory of one shard back.
+    ///
+    /// @param wait whether to wait for the work of its stream
+    /// @return bytes given back
+    long giveBack(StreamShard shard, long wanted, boolean wait) {
+        cache.emptyLanes(shard, 1);
+        shard.driverLock.lock();
+        try {
+            shard.settle(fences, wait);
+            return shard.giveBack(wanted, () -> shard.quiet(fences, wait));
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// As [#giveBack] without waiting, for segments that have been idle for long.
+    long giveBackAged(StreamShard shard, long wanted) {
+        shard.driverLock.lock();
+        try {
+            return shard.giveBackAged(wanted, () -> shard.quiet(fences, false));
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// Gives back what is idle, without waiting.
+    void giveBackIdle() {
+        cache.shards().forEach(shard -> giveBack(shard, Long.MAX_VALUE, false));
+    }
+
+    /// Gives idle memory back until so much is left.
+    ///
+    /// @param wait whether to wait for work that may use it
+    /// @return bytes given back
+    long trim(long keepBytes, boolean wait) {
+        growth.releaseRefused();
+        if (cache.misses.givesBack) {
+            cache.ended.endOrphans(1);
+        }
+        long returned = 0;
+        for (StreamShard shard : cache.shards()) {
+            long excess = cache.reserved.bytes() - keepBytes;
+            if (excess > 0) {
+                returned += giveBack(shard, excess, wait);
+            }
+        }
+        cache.ended.dropEmpty();
+        return returned;
+    }
+
+    /// Gives back everything, all blocks being freed. What the driver refuses, it is asked once more.
+    ///
+    /// @return the first failure that is not the context's end, with the others, or null
+    @Nullable
+    CudaException giveBackAll() {
+        CudaException failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
+        failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), failed);
+        failed = forEachShard(cache.ended::dispose, failed);
+        growth.releaseRefused();
+        return failed;
+    }
+
+    private @Nullable CudaException forEachShard(Consumer<StreamShard> step, @Nullable CudaException before) {
+        CudaException first = before;
+        for (StreamShard shard : cache.shards()) {
+            try {
+                step.accept(shard);
+            } catch (CudaException failure) {
+                if (first == null && !failure.result().endsContext()) {
+                    first = failure;
+                } else if (first != null) {
+                    first.addSuppressed(failure);
+                }
+            }
+        }
+        return first;
+    }
+
+    /// Takes away the mappings of pages at home elsewhere, but those that somebody needs; no work uses any.
+    void unmapLent() {
+        for (StreamShard shard : cache.shards()) {
+            shard.driverLock.lock();
+            try {
+                growth.unmapLent(shard);
+            } finally {
+                shard.driverLock.unlock();
+            }
+        }
+    }
+
+    /// Tries again what the driver would not take back.
+    ///
+    /// @return bytes given back
+    long releaseRefused() {
+        long before = refusedBytes();
+        growth.releaseRefused();
+        return Math.max(0, before - refusedBytes());
+    }
+
+    /// Bytes that belong to no shard, because the driver would not take them back.
+    long refusedBytes() {
+        return growth.refusedBytes();
+    }
+}
