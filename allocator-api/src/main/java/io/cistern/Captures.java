@@ -160,6 +160,17 @@ final class Captures implements CaptureRoutes {
     }
 
     @Override
+    public boolean keep(Route route, long address, long byteSize) {
+        for (StreamCapture capture : underWay) {
+            if (capture.device == route.device()) {
+                capture.memory.keep(route, address, byteSize);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
     public long allocate(Route route, long byteSize, long stream) {
         StreamCapture capture = find(route.device(), stream);
         if (capture == null) {

@@ -1,6 +1,8 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.ReportingTrim;
 import java.util.ArrayList;
@@ -12,10 +14,20 @@ record PlainTrim(DeviceAllocator allocator, CudaDriver driver) implements Report
     @Override
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         if (mode == TrimMode.SYNCHRONIZE) {
-            driver.devices().synchronize(device);
+            waitForDevice(device);
         }
         long returned = allocator.trim(device, keepBytes);
         return new TrimResult(returned, allocator.reservedBytes(device), List.of());
+    }
+
+    private void waitForDevice(int device) {
+        try {
+            driver.devices().synchronize(device);
+        } catch (CudaException refusal) {
+            if (refusal.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw refusal;
+            }
+        }
     }
 
     /// Trims several allocators, in the order of opening, until they have reserved so much together.

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
@@ -116,6 +117,24 @@ class BlockUseTests {
                 .join();
         memory.free(address, Streams.PER_THREAD_DEFAULT);
         assertThat(calls(DriverCall.CONTEXT_SYNCHRONIZE)).isOne();
+    }
+
+    @Test
+    void besideACaptureWhatCanNotBeWaitedForIsKeptUntilItIsOver() throws InterruptedException {
+        long onOtherThread = allocate();
+        long onEndedStream = allocate();
+        Thread.ofPlatform()
+                .start(() -> memory.recordUse(onOtherThread, Streams.PER_THREAD_DEFAULT))
+                .join();
+        memory.recordUse(onEndedStream, reader);
+        gpu.streams().destroy(0, reader);
+        try (GraphCapture _ = memory.capture(0, gpu.streams().create(0), CaptureMode.GLOBAL)) {
+            memory.free(onOtherThread, stream);
+            memory.free(onEndedStream, stream);
+            assertThat(maker.frees).isZero();
+        }
+        assertThat(maker.frees).isEqualTo(2);
+        assertThat(calls(DriverCall.CONTEXT_RECORD_EVENT)).as("behind all work").isEqualTo(2);
     }
 
     @Test

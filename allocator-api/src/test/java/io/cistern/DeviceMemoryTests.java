@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cistern.cuda.CaptureMode;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.internal.direct.PageSourceProvider;
@@ -28,6 +29,14 @@ class DeviceMemoryTests {
         memory.close();
         assertThat(gpu.misuses()).isEmpty();
         gpu.close();
+    }
+
+    @Test
+    void aTrimThatMayWaitDoesNotWaitBesideACapture() {
+        memory.setCurrent("direct");
+        try (GraphCapture _ = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+            assertThat(memory.trim(0, 0, TrimMode.SYNCHRONIZE).returnedBytes()).isZero();
+        }
     }
 
     @Test

@@ -175,26 +175,80 @@ final class OrderProgram {
     }
 
     /// A graph that allocates, writes, checks and frees on one stream or two, and is launched some times; what
-    /// it leaves is checked behind the launches.
+    /// it leaves is checked behind the launches. Other streams go on meanwhile.
     private void capture() {
         counts.captures.increment();
         long origin = stream();
+        long joined = random.nextBoolean() ? origin : stream();
+        List<Block> used = useOn(origin, joined);
         CaptureMode mode = random.nextBoolean() ? CaptureMode.GLOBAL : CaptureMode.THREAD_LOCAL;
         GraphCapture capture = memory.capture(0, origin, mode);
         List<Block> inside = new ArrayList<>();
         long graph;
         try {
-            long joined = random.nextBoolean() ? origin : stream();
             follow(joined, origin);
-            for (int step = random.nextInt(2, 6); step > 0; step--) {
-                captureStep(inside, random.nextBoolean() ? origin : joined);
+            for (int step = random.nextInt(2, 10); step > 0; step--) {
+                if (random.nextBoolean()) {
+                    captureStep(inside, random.nextBoolean() ? origin : joined);
+                } else {
+                    stepBeside(origin, joined, used);
+                }
             }
             follow(origin, joined);
             graph = capture.end();
         } finally {
             capture.close();
         }
+        used.forEach(each -> memory.free(each.address, each.stream));
         launch(graph, inside);
+    }
+
+    /// Takes some blocks of others for a last use on streams that are going to be captured: they are to be freed.
+    private List<Block> useOn(long origin, long joined) {
+        List<Block> used = new ArrayList<>();
+        for (Block block : List.copyOf(live)) {
+            if (block.stream != origin && block.stream != joined && random.nextBoolean()) {
+                long on = random.nextBoolean() ? origin : joined;
+                follow(on, block.stream);
+                check(new Block(block.address, block.words, block.contents, on));
+                memory.recordUse(block.address, on);
+                live.remove(block);
+                used.add(block);
+            }
+        }
+        return used;
+    }
+
+    /// A stream that is not captured does something, if there is one.
+    private void stepBeside(long origin, long joined, List<Block> used) {
+        int index = random.nextInt(streams.length);
+        long stream = streams[index];
+        int dice = random.nextInt(10);
+        if (!used.isEmpty() && dice < 4) {
+            Block block = used.removeLast();
+            memory.free(block.address, dice == 0 ? origin : block.stream);
+        } else if (dice < 5) {
+            memory.trim(0, 0, random.nextBoolean() ? TrimMode.SYNCHRONIZE : TrimMode.WITHOUT_WAITING);
+        } else if (stream != origin && stream != joined) {
+            if (dice < 8) {
+                freeOrAllocate(stream);
+            } else if (dice < 9) {
+                driver.copies().fillBytes(0, lag, (byte) 0, random.nextLong(LAG_BYTES), stream);
+            } else if (used.stream().noneMatch(block -> block.stream == stream)) {
+                replaceStream(index);
+            }
+        }
+    }
+
+    private void freeOrAllocate(long stream) {
+        List<Block> own = live.stream().filter(block -> block.stream == stream).toList();
+        if (own.isEmpty() || random.nextInt(3) == 0) {
+            live.add(allocate(stream));
+        } else {
+            live.remove(own.getFirst());
+            check(own.getFirst());
+            memory.free(own.getFirst().address, stream);
+        }
     }
 
     private void captureStep(List<Block> inside, long on) {

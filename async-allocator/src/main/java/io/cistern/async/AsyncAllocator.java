@@ -62,7 +62,7 @@ final class AsyncAllocator
 
     private long allocateOnceMore(AsyncDevice pools, long byteSize, long stream) {
         pools.events.retries.increment();
-        pools.synchronize();
+        boolean waited = pools.synchronize();
         long returned = PoolTrim.trim(pools, 0);
         try {
             return memory.allocateFrom(pools.device, pools.poolFor(byteSize, stream), byteSize, stream);
@@ -71,15 +71,17 @@ final class AsyncAllocator
                 throw failure;
             }
             pools.events.failures.increment();
-            throw new DeviceOutOfMemoryException(byteSize, pools.device, detail(pools.pools, returned), failure);
+            throw new DeviceOutOfMemoryException(
+                    byteSize, pools.device, detail(pools.pools, waited, returned), failure);
         }
     }
 
-    private static String detail(DevicePools pools, long returned) {
+    private static String detail(DevicePools pools, boolean waited, long returned) {
         long reserved = pools.sum(PoolAttribute.RESERVED_CURRENT);
         long used = pools.sum(PoolAttribute.USED_CURRENT);
         return "async has " + reserved + " bytes reserved, of which " + used + " are allocated and "
-                + Math.max(0, reserved - used) + " lie between those; tried: synchronising and trimming (" + returned
+                + Math.max(0, reserved - used) + " lie between those; tried: "
+                + (waited ? "synchronising and trimming (" : "trimming, no waiting beside a capture (") + returned
                 + " bytes)";
     }
 

@@ -2,9 +2,12 @@ package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
+import java.util.List;
+import java.util.Set;
 
 /// What `async` has of one device: pools, blocks that other streams may still use, and counts of the rare things.
 ///
@@ -18,7 +21,7 @@ final class AsyncDevice {
     private final RefusedFrees refused;
     private final CudaDriver driver;
     private final MemoryPools memory;
-    private final StreamOrder order;
+    private final BatchFences fences;
 
     private final Turns turns = new Turns();
     private final boolean takesTurns;
@@ -39,13 +42,13 @@ final class AsyncDevice {
         this.driver = driver;
         this.memory = memory;
         this.device = device;
-        this.order = order;
         this.pools = new DevicePools(driver, device, options);
         this.takesTurns = options.turns();
         this.lasting = options.adaptive();
         this.eventful = lasting;
         this.refused = new RefusedFrees(memory, driver.graphs(), device);
-        this.later = new LaterFrees(device, order, this::freeLater, this::waitForAllWork);
+        this.fences = new BatchFences(device, order, this::waitForAllWork);
+        this.later = new LaterFrees(fences, this::freeLater);
     }
 
     /// Whether an allocation is a call of the driver and nothing else.
@@ -187,28 +190,49 @@ final class AsyncDevice {
     void streamClosing(long stream) {
         long name = oneName(stream);
         later.streamClosing(name);
-        uses.streamClosing(name, () -> order.record(device, name));
+        uses.streamClosing(name, () -> fences.fence(name));
         refused.streamClosing(stream);
         pools.streamClosing(name);
     }
 
     /// Waits for all work, so that every free completes: also those that the driver had not heard of, which a
-    /// second wait is for, since pools see frees when the host waits for them.
-    void synchronize() {
+    /// second wait is for, since pools see frees when the host waits for them. What other threads free meanwhile is
+    /// not taken for waited for.
+    ///
+    /// @return false if captures under way forbid to wait; then what has passed is freed
+    boolean synchronize() {
         events.synchronisations.increment();
-        driver.devices().synchronize(device);
-        boolean some = later.freeAll();
-        some |= refused.freeAgain();
-        if (some) {
+        Set<FencedBatch> waiting = later.sealAll();
+        List<RefusedFrees.Refused> before = refused.all();
+        if (!waitForDevice()) {
+            later.freePassed();
+            return false;
+        }
+        boolean some = later.free(waiting);
+        some |= refused.freeAgain(before);
+        return !some || waitForDevice();
+    }
+
+    private boolean waitForDevice() {
+        try {
             driver.devices().synchronize(device);
+            return true;
+        } catch (CudaException failure) {
+            if (failure.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                return false;
+            }
+            throw failure;
         }
     }
 
+    /// In a context that failed nothing runs any more.
     private void waitForAllWork() {
         try {
             driver.devices().synchronize(device);
-        } catch (CudaException dead) {
-            // Nothing runs any more in a context that failed.
+        } catch (CudaException failure) {
+            if (!failure.result().endsContext()) {
+                throw failure;
+            }
         }
     }
 

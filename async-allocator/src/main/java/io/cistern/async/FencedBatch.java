@@ -8,7 +8,7 @@ import java.util.List;
 /// It is *open* until its fence is recorded, which comes behind what the stream was given until then; so it is not left
 /// open for long.
 final class FencedBatch {
-    /// No fence: not recorded yet, or there is nothing to wait for.
+    /// No fence: not recorded yet, or, once closed, there is nothing to wait for.
     static final long NONE = 0;
 
     /// A fence costs a call; what waits for it meanwhile, memory.
@@ -29,6 +29,11 @@ final class FencedBatch {
 
     boolean isFull() {
         return blocks.size() >= MOST_BLOCKS || byteSize >= MOST_BYTES;
+    }
+
+    /// Whether it waits for nothing, as is known without asking.
+    boolean isFree() {
+        return !open && fence == NONE;
     }
 
     /// Closes it with a fence behind what the stream was given until now, or [#NONE] if nothing is to be waited for.

@@ -5,8 +5,8 @@ final class LaterFree {
     final long address;
     final long byteSize;
 
-    /// On which the program freed it.
-    final long stream;
+    /// On which the program freed it; the legacy default stream once that one has ended.
+    long stream;
 
     /// Batches that it is in and that have not passed.
     int awaited;

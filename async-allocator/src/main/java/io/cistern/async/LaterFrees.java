@@ -1,10 +1,9 @@
 package io.cistern.async;
 
-import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
-import io.cistern.spi.StreamOrder;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -29,6 +28,10 @@ import java.util.function.Predicate;
 /// batches have all passed goes to the driver. 5. When the stream of the free ends, it is made to wait for the
 /// batches after all, since it has no later work, and the blocks are freed on it.
 ///
+/// **Captures.** No stream can be made to wait for one that is captured: then blocks wait for the end of their own
+/// stream too, and are freed on the legacy default stream when all is past. A batch for which the driver gives no
+/// fence stays open and waits; it is asked for again with the next look.
+///
 /// **Invariants**: [#waitingBytes] = Σ bytes of the blocks in batches; a block's `awaited` = the batches that it is in;
 /// only the last batch of a stream is open.
 ///
@@ -40,8 +43,8 @@ final class LaterFrees {
         void free(long address, long stream);
     }
 
-    /// In place of a stream: those that had ended before the free.
-    private static final long ENDED = -1;
+    /// As [AsyncDevice] names it.
+    private static final long LEGACY_DEFAULT = 0;
 
     /// An allocation counts once, and once more for each 4 MiB: a query takes as long as getting 0.4 MiB from the
     /// device (1 µs, and 2.5 µs a MiB).
@@ -53,10 +56,8 @@ final class LaterFrees {
     /// For each stream a look takes a query or two.
     private static final int MOST_STREAMS = 16;
 
-    private final int device;
-    private final StreamOrder order;
+    private final BatchFences fences;
     private final Release release;
-    private final Runnable waitForDevice;
 
     /// By stream, none empty; the one looked at longest ago is first.
     private final SequencedMap<Long, Deque<FencedBatch>> queues = new LinkedHashMap<>();
@@ -69,12 +70,9 @@ final class LaterFrees {
     private int countsLeft;
     private int countsPlanned = FEWEST_COUNTS;
 
-    /// @param waitForDevice waits on the host for all work of the device: for streams that can't be recorded on
-    LaterFrees(int device, StreamOrder order, Release release, Runnable waitForDevice) {
-        this.device = device;
-        this.order = order;
+    LaterFrees(BatchFences fences, Release release) {
+        this.fences = fences;
         this.release = release;
-        this.waitForDevice = waitForDevice;
     }
 
     /// Frees a block once the streams that use it have got past their present ends.
@@ -89,7 +87,7 @@ final class LaterFrees {
                 FencedBatch batch = new FencedBatch();
                 batch.add(block);
                 batch.seal(fence);
-                queue(ENDED).add(batch);
+                queue(BatchFences.ENDED).add(batch);
             }
             for (long other : uses.streams()) {
                 if (other != stream) {
@@ -121,24 +119,13 @@ final class LaterFrees {
         }
         last.add(block);
         if (last.isFull()) {
-            seal(last, stream);
-            if (last.fence == FencedBatch.NONE) {
+            fences.seal(last, stream);
+            if (last.isFree()) {
                 queue.remove(last);
                 pass(last);
                 if (queue.isEmpty()) {
                     queues.remove(stream);
                 }
-            }
-        }
-    }
-
-    private void seal(FencedBatch batch, long stream) {
-        if (batch.open) {
-            try {
-                batch.seal(order.record(device, stream));
-            } catch (CudaException endedUnannounced) {
-                waitForDevice.run();
-                batch.seal(FencedBatch.NONE);
             }
         }
     }
@@ -191,8 +178,8 @@ final class LaterFrees {
     private void freePassed(long stream, Deque<FencedBatch> queue) {
         FencedBatch first = queue.peekFirst();
         while (first != null) {
-            seal(first, stream);
-            if (!passed(first)) {
+            fences.seal(first, stream);
+            if (!fences.passed(first)) {
                 break;
             }
             queue.removeFirst();
@@ -200,21 +187,12 @@ final class LaterFrees {
             first = queue.peekFirst();
         }
         if (first != null) {
-            seal(queue.getLast(), stream); // Lest it wait for what comes until the next look.
-        }
-    }
-
-    /// In a dead context nothing runs any more.
-    private boolean passed(FencedBatch batch) {
-        try {
-            return batch.fence == FencedBatch.NONE || order.passed(device, batch.fence);
-        } catch (CudaException dead) {
-            return dead.result().endsContext();
+            fences.seal(queue.getLast(), stream); // Lest it wait for what comes until the next look.
         }
     }
 
     private void pass(FencedBatch batch) {
-        drop(batch);
+        fences.drop(batch);
         for (LaterFree block : batch.blocks) {
             if (--block.awaited == 0) {
                 finish(block);
@@ -227,35 +205,48 @@ final class LaterFrees {
         release.free(block.address, block.stream);
     }
 
-    private void drop(FencedBatch batch) {
-        if (batch.fence != FencedBatch.NONE) {
-            try {
-                order.release(device, batch.fence);
-            } catch (CudaException dead) {
-                // It went with its context.
-            }
-        }
-    }
-
     private void forgetEmpty() {
         queues.values().removeIf(Deque::isEmpty);
         any = !queues.isEmpty();
     }
 
-    /// Frees all of them; call after all work of the device has finished.
+    /// Closes all batches.
+    ///
+    /// @return those that have a fence, behind which a wait for the device comes: see [#free]
+    Set<FencedBatch> sealAll() {
+        Set<FencedBatch> sealed = new HashSet<>();
+        if (any) {
+            lock.lock();
+            try {
+                queues.forEach((stream, queue) -> queue.forEach(batch -> fences.seal(batch, stream)));
+                queues.values()
+                        .forEach(queue ->
+                                queue.stream().filter(batch -> !batch.open).forEach(sealed::add));
+            } finally {
+                lock.unlock();
+            }
+        }
+        return sealed;
+    }
+
+    /// Frees blocks of batches that are past, and what else has passed.
     ///
     /// @return whether there were any
-    boolean freeAll() {
+    boolean free(Set<FencedBatch> past) {
         if (!any) {
             return false;
         }
         lock.lock();
         try {
-            List<Deque<FencedBatch>> all = List.copyOf(queues.values());
-            queues.clear();
-            any = false;
-            all.forEach(queue -> queue.forEach(this::pass));
-            return !all.isEmpty();
+            long before = waitingBytes.get();
+            for (Deque<FencedBatch> queue : queues.values()) {
+                List<FencedBatch> passed = queue.stream().filter(past::contains).toList();
+                queue.removeAll(passed);
+                passed.forEach(this::pass);
+            }
+            forgetEmpty();
+            freePassed();
+            return waitingBytes.get() < before;
         } finally {
             lock.unlock();
         }
@@ -271,7 +262,12 @@ final class LaterFrees {
         try {
             Deque<FencedBatch> queue = queues.get(stream);
             if (queue != null) {
-                seal(queue.getLast(), stream);
+                FencedBatch last = queue.getLast();
+                fences.seal(last, stream);
+                if (last.open) {
+                    queue.removeLast();
+                    queue(BatchFences.ENDED).add(last);
+                }
             }
             waiting(block -> block.stream == stream).forEach(this::freeBehindBatches);
             forgetEmpty();
@@ -288,30 +284,41 @@ final class LaterFrees {
         return found;
     }
 
-    /// Makes the stream of a free wait for the batches that the block is in, and frees it there.
+    /// Frees a block on its stream behind the batches that it is in; if that stream can't be made to wait for them, the
+    /// block waits for its end, too.
     private void freeBehindBatches(LaterFree block) {
-        queues.forEach((stream, queue) -> {
-            for (FencedBatch batch : queue) {
-                if (batch.blocks.remove(block)) {
-                    seal(batch, stream);
-                    await(block.stream, batch);
-                }
-            }
-            List<FencedBatch> emptied =
-                    queue.stream().filter(batch -> batch.blocks.isEmpty()).toList();
-            emptied.forEach(this::drop);
-            queue.removeAll(emptied);
-        });
-        finish(block);
+        if (awaitBatches(block)) {
+            takeOut(block);
+            finish(block);
+        } else {
+            FencedBatch end = new FencedBatch();
+            end.add(block);
+            fences.seal(end, block.stream);
+            queue(BatchFences.ENDED).add(end);
+            block.stream = LEGACY_DEFAULT;
+        }
     }
 
-    private void await(long stream, FencedBatch batch) {
-        if (batch.fence != FencedBatch.NONE) {
-            try {
-                order.await(device, stream, batch.fence);
-            } catch (CudaException endedUnannounced) {
-                waitForDevice.run();
+    private boolean awaitBatches(LaterFree block) {
+        boolean all = true;
+        for (Map.Entry<Long, Deque<FencedBatch>> queue : queues.entrySet()) {
+            for (FencedBatch batch : queue.getValue()) {
+                if (batch.blocks.contains(block)) {
+                    fences.seal(batch, queue.getKey());
+                    all &= fences.await(block.stream, batch);
+                }
             }
+        }
+        return all;
+    }
+
+    private void takeOut(LaterFree block) {
+        for (Deque<FencedBatch> queue : queues.values()) {
+            queue.forEach(batch -> batch.blocks.remove(block));
+            List<FencedBatch> emptied =
+                    queue.stream().filter(batch -> batch.blocks.isEmpty()).toList();
+            emptied.forEach(fences::drop);
+            queue.removeAll(emptied);
         }
     }
 

@@ -20,9 +20,7 @@ final class PoolTrim {
     private PoolTrim() {}
 
     static TrimResult trim(AsyncDevice device, long keepBytes, TrimMode mode) {
-        if (mode == TrimMode.SYNCHRONIZE && !device.pools.all().isEmpty()) {
-            device.synchronize();
-        }
+        boolean waited = mode == TrimMode.SYNCHRONIZE && !device.pools.all().isEmpty() && device.synchronize();
         long returned = trim(device, keepBytes);
         long reserved = device.pools.sum(PoolAttribute.RESERVED_CURRENT);
         long used = Math.min(reserved, device.pools.sum(PoolAttribute.USED_CURRENT));
@@ -30,7 +28,7 @@ final class PoolTrim {
         List<Left> left = new ArrayList<>();
         add(left, Reason.IN_USE, used - waiting);
         add(left, Reason.USED_BY_OTHER_STREAM, waiting);
-        Reason ofRest = mode == TrimMode.SYNCHRONIZE ? Reason.SHARED_WITH_USED : Reason.IN_FLIGHT;
+        Reason ofRest = waited ? Reason.SHARED_WITH_USED : Reason.IN_FLIGHT;
         add(left, reserved <= keepBytes ? Reason.KEPT : ofRest, reserved - used);
         return new TrimResult(returned, OptionalLong.of(reserved), left);
     }

@@ -1,9 +1,10 @@
 package io.cistern.async;
 
 import java.util.Arrays;
+import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
-import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
@@ -13,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 final class RecordedUses {
     /// The uses of one block; the arrays are never changed.
     ///
-    /// @param streams streams that exist, each once
+    /// @param streams streams that exist, each once, and [BatchFences#ENDED] for those that ended without a fence
     /// @param fences behind the last work of streams that have ended since; owned by whoever has the uses
     @SuppressWarnings("ArrayRecordComponent") // Nobody compares them.
     record Uses(long[] streams, long[] fences) {
@@ -30,10 +31,12 @@ final class RecordedUses {
             return false;
         }
 
-        private Uses ended(long stream, long fence) {
+        private Uses ended(long stream, OptionalLong fence) {
             long[] others =
                     LongStream.of(streams).filter(each -> each != stream).toArray();
-            return new Uses(others, appended(fences, fence));
+            return fence.isPresent()
+                    ? new Uses(others, appended(fences, fence.getAsLong()))
+                    : new Uses(others, fences).with(BatchFences.ENDED);
         }
 
         private static long[] appended(long[] numbers, long number) {
@@ -64,11 +67,11 @@ final class RecordedUses {
 
     /// Replaces a stream that ends, wherever it is, by a fence behind its last work.
     ///
-    /// @param fence makes one for each block
-    void streamClosing(long stream, LongSupplier fence) {
+    /// @param fence makes one for each block, if the driver gives one
+    void streamClosing(long stream, Supplier<OptionalLong> fence) {
         for (Long address : ofBlocks.keySet()) {
             ofBlocks.computeIfPresent(
-                    address, (_, uses) -> uses.contains(stream) ? uses.ended(stream, fence.getAsLong()) : uses);
+                    address, (_, uses) -> uses.contains(stream) ? uses.ended(stream, fence.get()) : uses);
         }
     }
 }

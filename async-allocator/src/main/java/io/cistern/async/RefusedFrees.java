@@ -22,7 +22,8 @@ final class RefusedFrees {
     /// No handle of a stream.
     private static final long NONE = -1;
 
-    private record Refused(long address, long stream) {}
+    /// One of them.
+    record Refused(long address, long stream) {}
 
     private final MemoryPools pools;
     private final Graphs graphs;
@@ -118,14 +119,18 @@ final class RefusedFrees {
         frees.replaceAll(refused -> refused.stream == stream ? new Refused(refused.address, NONE) : refused);
     }
 
-    /// Call after synchronising the device.
+    /// Those that there are.
+    synchronized List<Refused> all() {
+        return List.copyOf(frees);
+    }
+
+    /// Tries those again that there were before the device was synchronised: of later ones, the work may go on.
     ///
     /// @return whether there were any
-    synchronized boolean freeAgain() {
-        boolean some = any;
-        frees.removeIf(refused -> done(refused, Streams.LEGACY_DEFAULT));
+    synchronized boolean freeAgain(List<Refused> before) {
+        frees.removeIf(refused -> before.contains(refused) && done(refused, Streams.LEGACY_DEFAULT));
         any = !frees.isEmpty();
-        return some;
+        return !before.isEmpty();
     }
 
     /// Whether there is nothing more to do for a free.

@@ -165,9 +165,19 @@ class AsyncUsesTest extends AsyncFixture {
     }
 
     @Test
-    void aUseThatCannotBeMarkedIsWaitedForOnTheHost() {
+    void aUseThatCannotBeMarkedIsPastWhenAllStreamsAre() {
+        gpu.faults().failOn(DriverCall.EVENT_RECORD, 0, 1, CudaResult.INVALID_HANDLE);
+        memory.free(block, stream);
+        assertThat(comesBackTo(stream)).isFalse();
+        letFinish(other);
+        assertThat(comesBackTo(stream)).isTrue();
+    }
+
+    @Test
+    void aUseThatCannotBeMarkedByAnyMeansIsWaitedForOnTheHost() {
         latch.release();
         gpu.faults().failOn(DriverCall.EVENT_RECORD, 0, 1, CudaResult.INVALID_HANDLE);
+        gpu.faults().failOn(DriverCall.CONTEXT_RECORD_EVENT, 0, 1, CudaResult.NOT_SUPPORTED);
         memory.free(block, stream);
         assertThat(figure(async, "pool.waiting_bytes")).isZero();
         assertThat(gpu.streams().isIdle(DEVICE, other)).isTrue();

@@ -1,6 +1,7 @@
 package io.cistern.nccl;
 
 import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.CudaException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
@@ -16,8 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /// Blocks at deterministic offsets: up to a size from one segment a device, a [SymmetricArena]; above it from another
 /// allocator, as it does where the segment has no room. Which of the two, and the offset, depend on the sequence of
-/// sizes and frees on the device alone, so ranks
-/// that do the same have the same.
+/// sizes, frees and captures on the device alone, so ranks that do the same have the same.
 final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemory, SegmentRegistry.Owner {
     private final StreamOrder order;
     private final RangeSource source;
@@ -132,21 +132,30 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
 
     @Override
     public void streamClosing(int device, long stream) {
-        upstream.streamClosing(device, stream);
         SymmetricArena arena = arenas.get(device);
         if (arena != null) {
             arena.streamClosing(stream);
         }
+        upstream.streamClosing(device, stream);
     }
 
-    /// Segments go back when the source is closed, those that a window lies on with the last window.
+    /// Segments go back when the source is closed, those that a window lies on with the last window. What one device
+    /// refuses does not keep the others from being waited for.
     @Override
     public void close() {
+        CudaException refusal = null;
         for (int device = 0; device < arenas.length(); device++) {
             SymmetricArena arena = arenas.get(device);
-            if (arena != null) {
-                arena.close();
+            try {
+                if (arena != null) {
+                    arena.close();
+                }
+            } catch (CudaException failure) {
+                refusal = failure;
             }
+        }
+        if (refusal != null) {
+            throw refusal;
         }
     }
 }

@@ -1,6 +1,7 @@
 package io.cistern.nccl;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
@@ -9,11 +10,15 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /// Blocks of one segment by first fit: each lies at the lowest offset with room, whatever stream it is for and whether
-/// or not work on it has finished. So offsets depend on the sequence of sizes and frees alone.
+/// or not work on it has finished. So offsets depend on the sequence of sizes, frees and captures alone.
 ///
 /// ```
 /// offset   0          4 KiB      6 KiB           10 KiB                    end
@@ -24,6 +29,9 @@ import java.util.TreeMap;
 /// **Stream order.** A free range remembers whose work may still use it: streams, or for those that ended a
 /// fence. Who gets a block there is made to wait for them on the device. A stream that has waited for many
 /// stands for them in what is left of the range: with a thousand streams, each block would else wait for all.
+///
+/// **Captures.** Nobody can be made to wait for what a captured stream did before its capture. So while captures are
+/// under way, what their streams used last serves nobody.
 ///
 /// **Invariant** ([#checkInvariants]): free ranges don't touch, and live and free bytes make up the segment.
 ///
@@ -40,9 +48,12 @@ final class SymmetricArena {
 
     private static final long PER_THREAD = Streams.PER_THREAD_DEFAULT;
 
+    /// In place of a stream: one that has ended and of which the driver gave no fence then.
+    private static final long GONE = -1;
+
     /// Whose work may still use a range: a stream, or what it had done when it ended.
     ///
-    /// @param fence 0 while the stream exists
+    /// @param fence 0 while the stream exists, and for one that is [#GONE]
     private record Use(long stream, long fence) {}
 
     private record Free(long byteSize, Set<Use> last) {}
@@ -77,17 +88,53 @@ final class SymmetricArena {
         }
         long size = rounded(byteSize);
         for (Map.Entry<Long, Free> range : free.entrySet()) {
-            if (range.getValue().byteSize >= size) {
+            if (range.getValue().byteSize >= size && follows(stream, range.getValue().last)) {
                 return take(range.getKey(), range.getValue(), size, stream);
             }
         }
         return 0;
     }
 
-    private long take(long offset, Free range, long size, long stream) {
-        for (Use use : range.last) {
-            await(use, key(stream), stream);
+    /// Makes a stream wait for all that may still use a range.
+    ///
+    /// @return whether that is possible beside the captures under way
+    private boolean follows(long stream, Set<Use> last) {
+        try {
+            for (Use use : last) {
+                await(use, stream);
+            }
+            return true;
+        } catch (CudaException refusal) {
+            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                return false;
+            }
+            throw refusal;
         }
+    }
+
+    private void await(Use use, long stream) {
+        if (use.fence != 0) {
+            order.await(segment.device(), stream, use.fence);
+        } else if (use.stream != key(stream)) {
+            long fence = record(use.stream);
+            try {
+                order.await(segment.device(), stream, fence);
+            } finally {
+                order.release(segment.device(), fence);
+            }
+        }
+    }
+
+    /// A fence behind a stream, or behind all streams if that one is no more.
+    private long record(long stream) {
+        try {
+            return stream == GONE ? order.recordAll(segment.device()) : order.record(segment.device(), stream);
+        } catch (CudaException endedUnannounced) {
+            return order.recordAll(segment.device());
+        }
+    }
+
+    private long take(long offset, Free range, long size, long stream) {
         free.remove(offset);
         if (range.byteSize > size) {
             Set<Use> last = range.last.size() > MOST_USES ? Set.of(use(stream)) : range.last;
@@ -95,19 +142,6 @@ final class SymmetricArena {
         }
         live.put(offset, size);
         return segment.address() + offset;
-    }
-
-    private void await(Use use, long key, long stream) {
-        if (use.fence != 0) {
-            order.await(segment.device(), stream, use.fence);
-        } else if (use.stream != key) {
-            long fence = order.record(segment.device(), use.stream);
-            try {
-                order.await(segment.device(), stream, fence);
-            } finally {
-                order.release(segment.device(), fence);
-            }
-        }
     }
 
     synchronized void free(long address, long byteSize, long stream) {
@@ -136,9 +170,13 @@ final class SymmetricArena {
     }
 
     private Use ended(long stream) {
-        long fence = order.record(segment.device(), stream);
-        fences.add(fence);
-        return new Use(stream, fence);
+        try {
+            long fence = record(stream);
+            fences.add(fence);
+            return new Use(stream, fence);
+        } catch (CudaException refusal) {
+            return new Use(GONE, 0);
+        }
     }
 
     /// 0 and 1 are both the legacy default stream.
@@ -148,26 +186,39 @@ final class SymmetricArena {
 
     /// Takes the fence of a stream that ends, and forgets those that have passed.
     synchronized void streamClosing(long stream) {
-        long key = key(stream);
-        boolean used = free.values().stream().anyMatch(range -> range.last.contains(new Use(key, 0)));
-        Use ended = used ? ended(key) : new Use(key, 0);
-        List<Long> passed = fences.stream()
-                .filter(fence -> order.passed(segment.device(), fence))
-                .toList();
-        free.replaceAll((_, range) -> new Free(range.byteSize, renewed(range.last, key, ended, passed)));
-        passed.forEach(fence -> order.release(segment.device(), fence));
+        Use ending = new Use(key(stream), 0);
+        if (free.values().stream().anyMatch(range -> range.last.contains(ending))) {
+            Use ended = ended(ending.stream);
+            renew(use -> use.equals(ending) ? ended : use);
+        }
+        Set<Long> passed = fences.stream().filter(this::passed).collect(Collectors.toSet());
+        renew(use -> passed.contains(use.fence) ? null : use);
         fences.removeAll(passed);
+        passed.forEach(this::release);
     }
 
-    private static Set<Use> renewed(Set<Use> last, long key, Use ended, List<Long> passed) {
-        Set<Use> uses = new HashSet<>();
-        for (Use use : last) {
-            Use now = use.fence == 0 && use.stream == key ? ended : use;
-            if (!passed.contains(now.fence)) {
-                uses.add(now);
-            }
+    /// Puts others in place of uses, or nothing in place of those that are past.
+    private void renew(Function<Use, @Nullable Use> change) {
+        free.replaceAll((_, range) -> new Free(
+                range.byteSize,
+                range.last.stream().map(change).filter(Objects::nonNull).collect(Collectors.toUnmodifiableSet())));
+    }
+
+    /// In a context that died nothing runs any more.
+    private boolean passed(long fence) {
+        try {
+            return order.passed(segment.device(), fence);
+        } catch (CudaException refusal) {
+            return refusal.result().endsContext();
         }
-        return Set.copyOf(uses);
+    }
+
+    private void release(long fence) {
+        try {
+            order.release(segment.device(), fence);
+        } catch (CudaException refusal) {
+            // An event that the driver keeps, or that went with its context: nobody waits for it.
+        }
     }
 
     private static long rounded(long byteSize) {
@@ -178,37 +229,55 @@ final class SymmetricArena {
     synchronized boolean tryRetire(RangeSource source) {
         if (!retired && live.isEmpty() && isQuiet()) {
             retired = source.tryRelease(segment);
+            if (retired) {
+                releaseFences();
+            }
         }
         return retired;
     }
 
     private boolean isQuiet() {
-        for (Free range : List.copyOf(free.values())) {
-            for (Use use : range.last) {
-                if (!order.passed(segment.device(), use.fence != 0 ? use.fence : ended(use.stream).fence)) {
-                    return false;
-                }
+        return free.values().stream().flatMap(range -> range.last.stream()).allMatch(this::isPast);
+    }
+
+    private boolean isPast(Use use) {
+        long fence = use.fence != 0 ? use.fence : record(use.stream);
+        try {
+            return order.passed(segment.device(), fence);
+        } finally {
+            if (use.fence == 0) {
+                release(fence);
             }
         }
-        return true;
+    }
+
+    private void releaseFences() {
+        fences.forEach(this::release);
+        fences.clear();
     }
 
     /// Waits for all that may still use the segment; no block is live. In a context that died nothing runs any more.
     synchronized void close() {
         try {
-            for (Free range : List.copyOf(free.values())) {
-                for (Use use : range.last) {
-                    long fence = use.fence != 0 ? use.fence : ended(use.stream).fence;
-                    order.synchronize(segment.device(), fence);
-                }
-            }
-            fences.forEach(fence -> order.release(segment.device(), fence));
+            free.values().forEach(range -> range.last.forEach(this::synchronize));
         } catch (CudaException failure) {
             if (!failure.result().endsContext()) {
                 throw failure;
             }
+        } finally {
+            releaseFences();
         }
-        fences.clear();
+    }
+
+    private void synchronize(Use use) {
+        long fence = use.fence != 0 ? use.fence : record(use.stream);
+        try {
+            order.synchronize(segment.device(), fence);
+        } finally {
+            if (use.fence == 0) {
+                release(fence);
+            }
+        }
     }
 
     /// Checks the invariant.

@@ -2,6 +2,7 @@ package io.cistern.internal.routing;
 
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.RecordsUse;
 import io.cistern.spi.StreamOrder;
@@ -31,6 +32,9 @@ import org.jspecify.annotations.Nullable;
 public final class BlockUses {
     /// No stream has this handle.
     private static final long NONE = Long.MIN_VALUE;
+
+    /// In place of a stream to free on: the uses of a block can't be waited for while captures are under way.
+    static final long UNORDERED = NONE;
 
     private final Router router;
     private final StreamOrder order;
@@ -85,23 +89,25 @@ public final class BlockUses {
     /// uses goes back only with the graph, behind all work of the context.
     ///
     /// @param captures null unless streams are captured
-    /// @return the stream to free it on: that of the free, or a captured one that uses the block
+    /// @return the stream to free it on: that of the free, or a captured one that uses the block; [#UNORDERED] for
+    ///     what can't be waited for beside captures
     synchronized long await(long address, int device, long stream, @Nullable CaptureRoutes captures) {
         long captured = captures == null ? NONE : capturedUser(address, device, stream, captures);
         if (captured != NONE) {
             take(address).forEach(this::forget);
             return captured;
         }
+        boolean ordered = true;
         StreamUse.Name freeing = name(device, stream);
         for (StreamUse use : take(address)) {
             if (use.ended) {
-                await(device, stream, use.fence);
+                ordered &= await(device, stream, use.fence);
             } else if (!use.name.equals(freeing)) {
-                awaitPresentEnd(use.name, stream);
+                ordered &= awaitPresentEnd(use.name, stream);
             }
             forget(use);
         }
-        return stream;
+        return ordered ? stream : UNORDERED;
     }
 
     /// Returns [#NONE] if neither the stream of the free nor any other user is captured.
@@ -117,42 +123,62 @@ public final class BlockUses {
                 .orElse(NONE);
     }
 
-    private void awaitPresentEnd(StreamUse.Name used, long stream) {
+    /// Returns false if captures forbid it.
+    private boolean awaitPresentEnd(StreamUse.Name used, long stream) {
         Long fence = record(used);
-        if (fence != null) {
-            await(used.device(), stream, fence);
-            release(used.device(), fence);
+        if (fence == null) {
+            return true;
         }
+        boolean ordered = await(used.device(), stream, fence);
+        release(used.device(), fence);
+        return ordered;
     }
 
-    private void await(int device, long stream, long fence) {
+    /// Returns false if captures forbid it.
+    private boolean await(int device, long stream, long fence) {
         try {
             order.await(device, stream, fence);
+            return true;
         } catch (CudaException endedUnannounced) {
-            waitForDevice(device);
+            return waitForDevice(device);
         }
     }
 
-    /// Marks the present end of a stream.
+    /// Marks the present end of a stream; of all beside captures, where the host can't wait for one that can't be
+    /// marked.
     ///
     /// @return null if it could not be marked; then its work is done
     private @Nullable Long record(StreamUse.Name stream) {
-        if (stream.thread() == 0 || stream.thread() == Thread.currentThread().threadId()) {
-            try {
+        try {
+            if (stream.thread() == 0
+                    || stream.thread() == Thread.currentThread().threadId()) {
                 return order.record(stream.device(), stream.stream());
-            } catch (CudaException endedUnannounced) {
-                // As below.
             }
+        } catch (CudaException endedUnannounced) {
+            // As for another thread's.
         }
-        waitForDevice(stream.device());
-        return null;
+        return waitForDevice(stream.device()) ? null : recordAll(stream.device());
     }
 
-    private void waitForDevice(int device) {
+    private @Nullable Long recordAll(int device) {
+        try {
+            return order.recordAll(device);
+        } catch (CudaException refusal) {
+            waitForDevice(device); // the captures have ended since
+            return null;
+        }
+    }
+
+    /// Waits on the host for all work of a device.
+    ///
+    /// @return false if captures forbid it
+    boolean waitForDevice(int device) {
         try {
             waitForDevice.accept(device);
-        } catch (CudaException dead) {
-            // Nothing runs any more in a context that failed.
+            return true;
+        } catch (CudaException refusal) {
+            // Else nothing runs any more, in a context that failed.
+            return refusal.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED;
         }
     }
 

@@ -11,4 +11,10 @@ public interface CaptureRoutes {
 
     /// Whether a stream is captured now.
     boolean isCaptured(int device, long stream);
+
+    /// Keeps a block that is being freed with a graph for which a stream of its device is captured, behind all work of
+    /// the context when it goes.
+    ///
+    /// @return false if none is captured any more
+    boolean keep(Route route, long address, long byteSize);
 }

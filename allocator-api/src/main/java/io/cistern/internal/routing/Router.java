@@ -305,11 +305,11 @@ public final class Router extends Routes {
         Route route = routes[routeOf(owner)];
         boolean draining = (state & DRAINING) != 0;
         try {
-            long last = stream;
             if (uses != null && (state & USED) != 0) {
-                last = uses.await(address, route.device, stream, captures);
+                freeUsed(uses, route, address, byteSizeOf(owner), stream);
+            } else {
+                route.exit.free(address, byteSizeOf(owner), route.device, stream);
             }
-            route.exit.free(address, byteSizeOf(owner), route.device, last);
         } finally {
             // Before it is counted: whoever closes takes what is counted alive beyond the marked blocks
             // for calls under way.
@@ -320,6 +320,25 @@ public final class Router extends Routes {
             }
         }
         return true;
+    }
+
+    /// Frees a block behind its uses on other streams. What can't be waited for beside captures is kept with the graph
+    /// of one of them, unless they have ended since.
+    private void freeUsed(BlockUses others, Route route, long address, long byteSize, long stream) {
+        long last = others.await(address, route.device, stream, captures);
+        if (last == BlockUses.UNORDERED) {
+            if (keep(route, address, byteSize)
+                    || (!others.waitForDevice(route.device) && keep(route, address, byteSize))) {
+                return;
+            }
+            last = stream;
+        }
+        route.exit.free(address, byteSize, route.device, last);
+    }
+
+    private boolean keep(Route route, long address, long byteSize) {
+        CaptureRoutes underWay = captures;
+        return underWay != null && underWay.keep(route, address, byteSize);
     }
 
     /// A virtual thread changes its carrier, and with it which stream the per-thread default stream is.
