@@ -126,6 +126,14 @@ class DeviceMemoryTests {
     }
 
     @Test
+    void aTrimToLessThanNothingIsRefused() {
+        Allocator allocator = memory.open("array");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> allocator.trim(0, -1))
+                .withMessage("keepBytes is negative: -1");
+    }
+
+    @Test
     void aChoiceThatFailsLeavesTheCurrentAllocator() {
         Allocator current = memory.setCurrent("array");
         assertThatExceptionOfType(ConfigurationException.class).isThrownBy(() -> memory.setCurrent("nosuch"));
