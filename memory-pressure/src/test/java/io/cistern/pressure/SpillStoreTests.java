@@ -184,7 +184,7 @@ final class SpillStoreTests {
         assertThat(important.place()).isEqualTo(SpillPlace.DEVICE);
     }
 
-    /// As many as wait on the device, in their turn; a sort of all would leave garbage for each.
+    /// However many stand behind it: what sorts them all leaves garbage for each.
     @Test
     void whatLeavesNextIsFoundWithoutALookAtAllOthers() {
         com.sun.management.ThreadMXBean thread = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
