@@ -113,6 +113,18 @@ class DeviceMemoryTests {
     }
 
     @Test
+    void aConfiguredAllocatorWhosePluginThrowsIsAWrongConfiguration() {
+        array.failure = new IllegalStateException("no licence");
+        Catalog arrayAlone = Catalog.of(List.of(array), List.of(new LinearSourceProvider()));
+        try (DeviceMemory configured = DeviceMemory.open(gpu, arrayAlone)) {
+            assertThatExceptionOfType(ConfigurationException.class)
+                    .isThrownBy(() -> configured.allocate(100, 0, stream))
+                    .withMessageEndingWith(": array can't be opened: java.lang.IllegalStateException: no licence")
+                    .withCause(array.failure);
+        }
+    }
+
+    @Test
     void whatAnAllocatorThrowsTellsWhichItWas() {
         array.failureOfAllocate = new IllegalStateException("lost");
         memory.setCurrent("array:loud=true");
