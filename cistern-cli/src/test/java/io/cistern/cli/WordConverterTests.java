@@ -65,7 +65,7 @@ final class WordConverterTests {
     void theNearestIsTheFirst() {
         assertThat(ProgramRun.inProcess("bench", "--scenario=pairs").err())
                 .isEqualToIgnoringNewLines("cistern: Invalid value for option '--scenario' (NAME): 'pairs' is none of"
-                        + " these, nearest first: pair, mixed, scale, threads, handoff (try cistern bench --help)\n");
+                        + " these, nearest first: pair, mixed, scale, handoff, threads (try cistern bench --help)\n");
     }
 
     @ParameterizedTest
