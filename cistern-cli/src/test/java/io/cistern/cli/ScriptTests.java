@@ -212,7 +212,8 @@ final class ScriptTests {
 
         assertThat(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
                 .satisfiesAnyOf(
-                        found -> assertThat(Path.of(found.strip(), "bin", "javac")).exists(),
+                        found -> assertThat(Path.of(found.strip(), "bin", "javac"))
+                                .exists(),
                         none -> assertThat(none).startsWith("find-jdk: no JDK"));
     }
 
