@@ -230,15 +230,22 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// Bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
+        checkedDevice(device);
         return isDrained() ? OptionalLong.of(0) : maker.reservedBytes(device);
     }
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running
     /// work.
     ///
+    /// @param keepBytes what may stay
     /// @return bytes given back
+    /// @throws IllegalArgumentException if `keepBytes` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
     public long trim(int device, long keepBytes) {
+        checkTrim(device, keepBytes);
         return isDrained() ? 0 : maker.trim(device, keepBytes);
     }
 
@@ -249,16 +256,20 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
-        checkedDevice(device);
-        if (keepBytes < 0) {
-            throw new IllegalArgumentException("keepBytes is negative: " + keepBytes);
-        }
+        checkTrim(device, keepBytes);
         if (isDrained()) {
             return new TrimResult(0, OptionalLong.of(0), List.of());
         }
         return maker.extension(ReportingTrim.class)
                 .orElseGet(() -> new PlainTrim(maker, driver))
                 .trim(device, keepBytes, mode);
+    }
+
+    private void checkTrim(int device, long keepBytes) {
+        checkedDevice(device);
+        if (keepBytes < 0) {
+            throw new IllegalArgumentException("keepBytes is negative: " + keepBytes);
+        }
     }
 
     /// What is counted on a device, by the names of PyTorch's `memory_stats`: what the framework counts for every

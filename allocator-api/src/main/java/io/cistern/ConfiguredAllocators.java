@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CudaException;
 import io.cistern.spi.Catalog;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -35,12 +36,17 @@ final class ConfiguredAllocators {
         return catalog.choose(memory.environment(), device);
     }
 
-    /// @throws ConfigurationException if the spec can't be followed, with who set it
+    /// @throws ConfigurationException if the spec can't be followed, or its plug-in throws something of its own, with
+    ///     who set it
     private Allocator open(Catalog.Choice choice) {
         try {
             return memory.open(choice.spec());
         } catch (ConfigurationException e) {
             throw new ConfigurationException(choice.reason() + ": " + e.getMessage(), e);
+        } catch (CisternException | CudaException known) {
+            throw known;
+        } catch (RuntimeException e) {
+            throw new ConfigurationException(choice.reason() + ": " + choice.spec() + " can't be opened: " + e, e);
         }
     }
 

@@ -131,7 +131,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         captures.collect();
-        return PlainTrim.all(allocators(), device, keepBytes, mode);
+        return PlainTrim.all(allocators(), checked(device), keepBytes, mode);
     }
 
     /// Pinned host memory, kept for later use when it is freed.

@@ -38,8 +38,21 @@ public final class DeviceMemoryBuilder {
         return catalog != null ? catalog : Catalog.of(List.of(), List.of());
     }
 
+    /// A word that is neither is `false`, with a warning: what is set so is no reason to stop a program.
     private boolean isSet(Setting setting) {
-        return settings.get(setting).map(set -> Boolean.valueOf(set.text())).orElse(false);
+        Settings.Value set = settings.get(setting).orElse(null);
+        if (set == null || set.text().equalsIgnoreCase("true")) {
+            return set != null;
+        }
+        if (!set.text().equalsIgnoreCase("false")) {
+            System.getLogger(DeviceMemoryBuilder.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "{0} is ''{1}'', which is none of true, false; taken as false",
+                            set.source(),
+                            set.text());
+        }
+        return false;
     }
 
     /// The allocators and sources that can be opened by name; none without this call.

@@ -84,7 +84,7 @@ final class HostCopies {
         Graphs graphs = buffer.memory().driver().graphs();
         if (graphs.isSheltered(buffer.device())
                 && graphs.captureStatus(buffer.device(), stream) != CaptureStatus.NONE) {
-            throw new IllegalStateException("stream " + Long.toHexString(stream)
+            throw new IllegalStateException("stream 0x" + Long.toHexString(stream)
                     + " is being captured: copy before, or from and to a PinnedBuffer that stays as long as the graph");
         }
     }

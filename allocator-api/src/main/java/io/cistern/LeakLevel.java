@@ -49,7 +49,7 @@ public enum LeakLevel {
         System.getLogger(LeakLevel.class.getName())
                 .log(
                         System.Logger.Level.WARNING,
-                        "{0} is {1}, which is none of off, sampled, sites, all; taken as off",
+                        "{0} is ''{1}'', which is none of off, sampled, sites, all; taken as off",
                         set.orElseThrow().source(),
                         name);
         return OFF;

@@ -215,6 +215,8 @@ public final class MemoryPool implements AutoCloseable {
     }
 
     /// Bytes that the pool holds from its source; empty if it can't tell.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
         return allocator.reservedBytes(device);
     }
@@ -247,7 +249,10 @@ public final class MemoryPool implements AutoCloseable {
     /// Gives this pool's idle memory back to its source until at most `keepBytes` are reserved, without waiting
     /// for running work. Other pools and allocators keep theirs.
     ///
+    /// @param keepBytes what may stay
     /// @return bytes given back
+    /// @throws IllegalArgumentException if `keepBytes` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
     public long trim(int device, long keepBytes) {
         return allocator.trim(device, keepBytes);
     }

@@ -26,7 +26,10 @@ class AbsentDeviceTests {
             isToldOf(2, () -> memory.allocate(100, 2, 0));
             isToldOf(2, () -> allocator.allocate(100, 2, 0));
             isToldOf(2, () -> allocator.statistics(2));
+            isToldOf(2, () -> allocator.reservedBytes(2));
+            isToldOf(2, () -> allocator.trim(2, 0));
         }
+        isToldOf(2, () -> memory.trim(2, 0, TrimMode.WITHOUT_WAITING));
         memory.close();
     }
 

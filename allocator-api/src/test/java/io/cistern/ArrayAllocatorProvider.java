@@ -10,11 +10,20 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /// A plug-in over the source `linear` that writes down what is done to it.
 final class ArrayAllocatorProvider implements AllocatorProvider {
     final List<String> log = Collections.synchronizedList(new ArrayList<>());
     private final String name;
+
+    /// What opening throws, or null.
+    @Nullable
+    RuntimeException failure;
+
+    /// What allocations throw, or null.
+    @Nullable
+    RuntimeException failureOfAllocate;
 
     ArrayAllocatorProvider(String name) {
         this.name = name;
@@ -32,6 +41,7 @@ final class ArrayAllocatorProvider implements AllocatorProvider {
 
     @Override
     public DeviceAllocator open(AllocatorContext context) {
+        throwIfSet(failure);
         RangeSource source = (RangeSource) context.segments("linear");
         context.options().flag("loud");
         log.add(name + " opened");
@@ -40,6 +50,7 @@ final class ArrayAllocatorProvider implements AllocatorProvider {
 
             @Override
             public long allocate(long byteSize, int device, long stream) {
+                throwIfSet(failureOfAllocate);
                 Segment segment = source.acquire(byteSize, 256, device);
                 live.put(segment.address(), segment);
                 return segment.address();
@@ -60,5 +71,11 @@ final class ArrayAllocatorProvider implements AllocatorProvider {
                 log.add(name + " closed");
             }
         };
+    }
+
+    private static void throwIfSet(@Nullable RuntimeException failure) {
+        if (failure != null) {
+            throw failure;
+        }
     }
 }

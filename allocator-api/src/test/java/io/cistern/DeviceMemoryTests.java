@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.internal.direct.DirectProvider;
@@ -103,6 +104,54 @@ class DeviceMemoryTests {
                 .withMessageContaining("loud");
         assertThat(array.log).containsExactly("array opened", "array closed");
         assertThat(memory.allocators()).isEmpty();
+    }
+
+    /// Whose fault it is: an exception of a plug-in reaches the program as it is, and often says nothing of that.
+    @Test
+    void whatAPluginThrowsTellsWhichItWas() {
+        IllegalStateException always = new IllegalStateException("no licence");
+        array.failure = always;
+
+        for (int i = 0; i < 3; i++) {
+            assertThatThrownBy(() -> memory.open("array:loud=true")).isSameAs(always);
+        }
+        assertThat(always.getSuppressed())
+                .singleElement()
+                .satisfies(note -> assertThat(note).hasMessage("while array:loud=true was opened"));
+        assertThat(array.log).isEmpty();
+    }
+
+    @Test
+    void aConfiguredAllocatorWhosePluginThrowsIsAWrongConfiguration() {
+        array.failure = new IllegalStateException("no licence");
+        Catalog arrayAlone = Catalog.of(List.of(array), List.of(new LinearSourceProvider()));
+        try (DeviceMemory configured = DeviceMemory.open(gpu, arrayAlone)) {
+            assertThatExceptionOfType(ConfigurationException.class)
+                    .isThrownBy(() -> configured.allocate(100, 0, stream))
+                    .withMessageEndingWith(": array can't be opened: java.lang.IllegalStateException: no licence")
+                    .withCause(array.failure);
+        }
+    }
+
+    @Test
+    void whatAnAllocatorThrowsTellsWhichItWas() {
+        array.failureOfAllocate = new IllegalStateException("lost");
+        memory.setCurrent("array:loud=true");
+
+        assertThatThrownBy(() -> memory.allocate(1000, 1, 0))
+                .isSameAs(array.failureOfAllocate)
+                .satisfies(thrown -> assertThat(thrown.getSuppressed())
+                        .singleElement()
+                        .satisfies(note -> assertThat(note)
+                                .hasMessage("allocator array:loud=true was asked for 1000 bytes on device 1")));
+    }
+
+    @Test
+    void aTrimToLessThanNothingIsRefused() {
+        Allocator allocator = memory.open("array");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> allocator.trim(0, -1))
+                .withMessage("keepBytes is negative: -1");
     }
 
     @Test

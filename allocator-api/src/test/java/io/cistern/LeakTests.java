@@ -23,6 +23,9 @@ class LeakTests {
     @RegisterExtension
     private final LogOf log = new LogOf(Leaks.class.getName());
 
+    @RegisterExtension
+    private final LogOf levels = new LogOf(LeakLevel.class.getName());
+
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
 
@@ -200,7 +203,7 @@ class LeakTests {
     }
 
     @Test
-    void anUnknownLevelIsOff() {
+    void anUnknownLevelIsOffWithAWarningThatSaysWhatIsLegal() {
         @Nullable String before = System.getProperty("cistern.leaks");
         try {
             System.setProperty("cistern.leaks", "Sites");
@@ -209,6 +212,10 @@ class LeakTests {
             assertThatCode(() -> assertThat(LeakLevel.configured(Settings.ofProcess()))
                             .isEqualTo(LeakLevel.OFF))
                     .doesNotThrowAnyException();
+            assertThat(levels.messages())
+                    .containsExactly(
+                            "property cistern.leaks is 'some', which is none of off, sampled, sites, all; taken"
+                                    + " as off");
         } finally {
             if (before == null) {
                 System.clearProperty("cistern.leaks");

@@ -15,6 +15,9 @@ class ScopeReportTests {
     @RegisterExtension
     private final LogOf log = new LogOf("io.cistern.scopes");
 
+    @RegisterExtension
+    private final LogOf settings = new LogOf(DeviceMemoryBuilder.class.getName());
+
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
 
@@ -53,6 +56,23 @@ class ScopeReportTests {
                     .asString()
                     .contains("thread worker allocated on device 0")
                     .contains("direct in thread " + Thread.currentThread().getName());
+        }
+    }
+
+    @Test
+    void aWordThatIsNeitherTrueNorFalseIsFalseWithAWarning() throws Exception {
+        System.setProperty("cistern.scopes.report", "some");
+        try (DeviceMemory memory = DeviceMemory.builder(gpu)
+                        .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                        .open();
+                Scope _ = memory.setCurrent("direct").enter()) {
+            inWorker(() -> pair(memory, 0));
+            assertThat(log.messages()).isEmpty();
+            assertThat(settings.messages())
+                    .containsExactly("property cistern.scopes.report is 'some', which is none of true, false; taken as"
+                            + " false");
+        } finally {
+            System.clearProperty("cistern.scopes.report");
         }
     }
 

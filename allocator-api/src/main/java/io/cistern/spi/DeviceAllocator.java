@@ -36,7 +36,8 @@ public interface DeviceAllocator extends AutoCloseable {
     /// @param device the device's ordinal
     /// @param stream the stream on which it is used first
     /// @throws DeviceOutOfMemoryException when there is no memory; the only failure after which a retry makes
-    ///     sense
+    ///     sense. Anything else reaches the program as it is, with a note of the allocator among its suppressed
+    ///     exceptions
     long allocate(long byteSize, int device, long stream);
 
     /// Takes memory back.

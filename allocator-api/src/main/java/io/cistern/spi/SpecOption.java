@@ -114,7 +114,7 @@ public abstract class SpecOption<T> {
             return reader.read(options, key);
         } catch (ConfigurationException bad) {
             String message = String.valueOf(bad.getMessage());
-            throw message.endsWith(legalText()) ? bad : new ConfigurationException(message + legalText(), bad);
+            throw saysWhatIsLegal(message) ? bad : new ConfigurationException(message + legalText(), bad);
         }
     }
 
@@ -129,8 +129,22 @@ public abstract class SpecOption<T> {
                 "option '" + key + "' of '" + owner + "': " + value + " is not legal" + legalText());
     }
 
+    /// Whether what the reader said of the type is all that is to be said.
+    private boolean saysWhatIsLegal(String message) {
+        for (String part : plainLegal().split(", ", -1)) {
+            if (!message.contains(part)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     private String legalText() {
-        return "; legal: " + legal.replace("`", "");
+        return "; legal: " + plainLegal();
+    }
+
+    private String plainLegal() {
+        return legal.replace("`", "");
     }
 
     /// A table for a reference page, in Markdown, a line an option.

@@ -29,6 +29,18 @@ record BenchCase(BenchScenario scenario, Variant variant, int threads, long byte
         }
     }
 
+    /// For people: `threads own streams, 2 threads, up to 4.00 KiB`.
+    String label() {
+        StringBuilder text = new StringBuilder(scenario.label());
+        if (!variant.label().equals(scenario.label())) {
+            text.append(' ').append(variant.label());
+        }
+        text.append(", ").append(threads).append(threads == 1 ? " thread" : " threads");
+        text.append(", up to ").append(ByteSize.format(byteSize));
+        return text.append(liveBlocks == 0 ? "" : ", " + liveBlocks + " blocks alive")
+                .toString();
+    }
+
     /// How many of the threads make a pair: the two of a hand-off make one together.
     int pairMakers() {
         return variant == Variant.HANDOFF ? 1 : threads;

@@ -94,7 +94,7 @@ final class BenchCommand implements Callable<Integer> {
                 .mapToLong(scenario -> scenario.cases(processors).size())
                 .sum();
         List<BenchResult> results = new ArrayList<>();
-        try (Progress progress = new Progress("bench", cases * specs.size() * forks)) {
+        try (Progress progress = new Progress("bench", cases * specs.size() * forks, options.err())) {
             for (BenchScenario scenario : scenarios) {
                 for (String spec : specs) {
                     progress.message(scenario.label() + " " + spec);
@@ -116,7 +116,7 @@ final class BenchCommand implements Callable<Integer> {
                     row -> {
                         rows.computeIfAbsent(row.measured(), _ -> new ArrayList<>())
                                 .add(row);
-                        progress.step();
+                        progress.step(spec + ", " + row.label());
                     },
                     options.err());
             exitCode = exitCode == ExitCode.OK ? ended : exitCode;

@@ -43,6 +43,11 @@ record BenchRow(
                 collector);
     }
 
+    /// Which case it is and what a pair took, for people.
+    String label() {
+        return measured.label() + ": " + BenchTable.nanos(BenchResult.median(nanosPerPair)) + " ns a pair";
+    }
+
     /// Whether a line is one, and not something that a plug-in printed.
     static boolean isRow(String line) {
         return line.startsWith(MARK + SEPARATOR);

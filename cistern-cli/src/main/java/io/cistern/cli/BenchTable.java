@@ -58,7 +58,8 @@ final class BenchTable {
                 String.format(Locale.ROOT, "%.1f", result.garbageBytesPerPair()));
     }
 
-    private static String nanos(double nanos) {
+    /// Nanoseconds as the table has them.
+    static String nanos(double nanos) {
         return String.format(Locale.ROOT, nanos < 1000 ? "%.1f" : "%,.0f", nanos);
     }
 

@@ -81,7 +81,10 @@ public final class CisternCommand implements Runnable {
     /// The program with its error handling and UTF-8 output, ready to be executed.
     static CommandLine commandLine() {
         return new CommandLine(new CisternCommand())
-                .setCaseInsensitiveEnumValuesAllowed(true)
+                .registerConverter(BenchScenario.class, new WordConverter<>(BenchScenario.class))
+                .registerConverter(Layer.class, new WordConverter<>(Layer.class))
+                .registerConverter(OutputFormat.class, new WordConverter<>(OutputFormat.class))
+                .registerConverter(Work.class, new WordConverter<>(Work.class))
                 .registerConverter(int.class, text -> (int) wholeNumber(text, Integer.SIZE))
                 .registerConverter(Integer.class, text -> (int) wholeNumber(text, Integer.SIZE))
                 .registerConverter(long.class, text -> wholeNumber(text, Long.SIZE))

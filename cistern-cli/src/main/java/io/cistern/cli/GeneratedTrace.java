@@ -179,11 +179,18 @@ enum GeneratedTrace {
     /// @param capacityBytes the memory of the device; the most bytes live at once are at most 95 percent of it
     /// @throws UsageException for a device that is too small
     void write(long seed, long capacityBytes, TraceSink sink) {
+        requireCapacity(capacityBytes);
+        write(new Program(new SplittableRandom(seed), capacityBytes, sink));
+    }
+
+    /// Throws if a device of so much memory is too small for any of them.
+    ///
+    /// @throws UsageException then
+    static void requireCapacity(long capacityBytes) {
         if (capacityBytes < LEAST_CAPACITY_BYTES) {
             throw new UsageException(
                     "--capacity must be at least 64MiB for a generated trace, not " + ByteSize.format(capacityBytes));
         }
-        write(new Program(new SplittableRandom(seed), capacityBytes, sink));
     }
 
     /// Makes it ready for a replay.

@@ -1,23 +1,46 @@
 package io.cistern.cli;
 
+import java.io.PrintWriter;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
 import org.jspecify.annotations.Nullable;
 
-/// Shows on standard error how far a long work is, if that is a terminal; otherwise nothing.
+/// Tells on standard error how far a long work is: in a bar if that is a terminal, else in lines, where there is
+/// something to say.
 final class Progress implements AutoCloseable {
+    private final String task;
+    private final long steps;
+    private final PrintWriter err;
     private final @Nullable ProgressBar bar;
+    private long done;
 
     /// Begins a work of so many steps.
-    Progress(String task, long steps) {
+    ///
+    /// @param err standard error, for lines
+    Progress(String task, long steps, PrintWriter err) {
+        this.task = task;
+        this.steps = steps;
+        this.err = err;
         bar = Terminal.ERR.watched() ? open(task, steps) : null;
     }
 
     /// One more step is done.
     void step() {
+        done++;
         if (bar != null) {
             bar.step();
+        }
+    }
+
+    /// One more step is done, one of those that take so long that each is worth a line.
+    ///
+    /// @param what it was
+    void step(String what) {
+        step();
+        if (bar == null) {
+            err.println("cistern: " + task + " " + done + " of " + steps + ": " + what);
+            err.flush();
         }
     }
 

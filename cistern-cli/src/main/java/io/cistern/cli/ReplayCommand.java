@@ -190,7 +190,7 @@ final class ReplayCommand implements Callable<Integer> {
             throws IOException {
         List<ReplayResult> results = new ArrayList<>();
         long sessions = (long) traces.size() * specs.size() * layers.size() * (work == Work.CHECK ? 1 : 2);
-        try (Progress progress = new Progress("replay", sessions * repeat);
+        try (Progress progress = new Progress("replay", sessions * repeat, options.err());
                 PrintWriter reserved = openSeries()) {
             for (Trace trace : traces) {
                 ReplayDevice gpu = deviceFor(trace, device);

@@ -44,6 +44,7 @@ final class TraceCommand implements Callable<Integer> {
                 .orElseThrow(() -> new UsageException("no generated trace is"
                         + " named '" + name + "'; known: "
                         + String.join(", ", GeneratedTrace.labels())));
+        GeneratedTrace.requireCapacity(capacity); // before the header: who is refused is left no file of it
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         out.print("op,id,bytes,stream,device,thread,nanos\n");
         trace.write(seed, capacity, new Rows(out));

@@ -13,8 +13,7 @@ final class BenchCommandTests {
     void everyScenarioHasARowForEachCase() {
         ProgramRun run = bench("--scenario=mixed,handoff", "--allocator=caching", "--format=json");
 
-        assertThat(run.err()).isEmpty();
-        assertThat(run.exitCode()).isZero();
+        assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out().lines()).hasSize(2);
         assertThat(run.out())
                 .contains("{\"scenario\":\"mixed\",\"variant\":\"exchange\",\"allocator\":\"caching\","
@@ -24,6 +23,21 @@ final class BenchCommandTests {
         assertThat(run.out().lines())
                 .allMatch(line -> line.matches(".*\"nanosPerPair\":[1-9].*\"rounds\":2,\"forks\":1,"
                         + "\"pairsPerSecond\":[1-9].*\"p999Nanos\":[1-9].*\"garbageBytesPerPair\":[0-9].*"));
+    }
+
+    /// It takes minutes, and standard error need not be a terminal.
+    @Test
+    void eachRowIsToldOnStandardErrorOnceItIsMeasured() {
+        ProgramRun run = bench("--scenario=mixed,handoff", "--allocator=caching", "--format=json");
+
+        assertThat(run.err().lines())
+                .satisfiesExactly(
+                        line -> assertThat(line)
+                                .matches("cistern: bench 1 of 2: caching, mixed exchange, 1 thread, up to 1.00 MiB,"
+                                        + " 64 blocks alive: [0-9.,]+ ns a pair"),
+                        line -> assertThat(line)
+                                .matches("cistern: bench 2 of 2: caching, handoff, 2 threads, up to 4.00 KiB:"
+                                        + " [0-9.,]+ ns a pair"));
     }
 
     @Test

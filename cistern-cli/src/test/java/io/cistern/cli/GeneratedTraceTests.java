@@ -109,6 +109,16 @@ final class GeneratedTraceTests {
         });
     }
 
+    /// Standard output is a file most often.
+    @Test
+    void aDeviceThatIsTooSmallGetsNoHeaderEither() {
+        ProgramRun run = ProgramRun.inProcess("trace", "sawtooth", "--capacity=1MiB");
+
+        assertThat(run.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err()).contains("--capacity must be at least 64MiB");
+    }
+
     @Test
     void anUnknownNameIsAnsweredWithTheKnownOnes() {
         ProgramRun run = ProgramRun.inProcess("trace", "saw");

@@ -3,6 +3,7 @@ package io.cistern.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -194,6 +195,26 @@ final class ScriptTests {
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.out()).isEmpty();
         assertThat(run.err().lines()).singleElement().asString().contains(broken + " is not a JAR");
+    }
+
+    /// As a service of the system may be.
+    @Test
+    void whoHasNoHomeFindsAJdkAsOthersDo() throws Exception {
+        ProcessBuilder withoutHome = new ProcessBuilder(
+                        Path.of("..", "bin", "find-jdk").toAbsolutePath().toString())
+                .redirectErrorStream(true);
+        Path noJdk = Files.createDirectory(folder.resolve("path"));
+        Files.writeString(noJdk.resolve("java"), "#!/bin/sh\n");
+        assertThat(noJdk.resolve("java").toFile().setExecutable(true)).isTrue();
+        withoutHome.environment().keySet().removeAll(List.of("HOME", "JAVA_HOME"));
+        withoutHome.environment().merge("PATH", noJdk.toString(), (others, first) -> first + ":" + others);
+        Process process = withoutHome.start();
+
+        assertThat(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                .satisfiesAnyOf(
+                        found -> assertThat(Path.of(found.strip(), "bin", "javac"))
+                                .exists(),
+                        none -> assertThat(none).startsWith("find-jdk: no JDK"));
     }
 
     private static ProgramRun run(Path script, String... arguments) throws Exception {

@@ -173,6 +173,14 @@ class ExamplesTests {
     }
 
     @Test
+    void whoNamesNoLibraryIsToldHowToMakeOne() throws Exception {
+        assertThat(run(LoadSharedLibrary.class))
+                .containsExactly("one argument: the path of the library that `cc -shared -fPIC -o liballoc.so alloc.c`"
+                        + " makes");
+        assertThat(run(ExportToC.class)).singleElement().asString().contains("libframework.so");
+    }
+
+    @Test
     void cAllocatesThroughFunctionPointers() throws Exception {
         Path library = compiler().library(folder.resolve("libframework.so"), c("framework.c"));
 

@@ -7,13 +7,10 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// Buffers that make room for others: from their device to pinned host memory, and from there to files. Of those
@@ -39,6 +36,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     private final @Nullable Path directory;
     private final SpillCounts counts = new SpillCounts();
     private final Set<SpillableBuffer> buffers = ConcurrentHashMap.newKeySet();
+    private final Map<Integer, SpillOrder> onDevices = new ConcurrentHashMap<>();
+    private final SpillOrder onHost = new SpillOrder();
     private final Map<Integer, Long> streams = new ConcurrentHashMap<>();
     private final AtomicLong clock = new AtomicLong();
     private Runnable leaveLadder = () -> {};
@@ -117,6 +116,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         }
         counts.moved(SpillPlace.CLOSED, SpillPlace.DEVICE, byteSize);
         buffers.add(buffer);
+        buffer.opened();
         return buffer;
     }
 
@@ -126,12 +126,14 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// @return bytes that have left; less if the rest is in use, or has nowhere to go
     public long spill(int device, long byteSize) {
         long left = 0;
-        for (SpillableBuffer buffer :
-                inOrder(other -> other.device() == device && other.place() == SpillPlace.DEVICE)) {
-            if (left >= byteSize) {
+        int inVain = 0;
+        for (SpillableBuffer buffer : onDevice(device)) {
+            if (left >= byteSize || inVain > buffers.size()) { // whoever uses buffers meanwhile makes them come again
                 break;
             }
-            left += buffer.leaveDevice();
+            long freed = buffer.leaveDevice();
+            left += freed;
+            inVain += freed == 0 ? 1 : 0;
         }
         return left;
     }
@@ -142,14 +144,18 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return spill(failure.device(), failure.byteSize()) > 0;
     }
 
-    private List<SpillableBuffer> inOrder(Predicate<SpillableBuffer> which) {
-        record Candidate(SpillableBuffer buffer, int priority, long lastUse) {}
-        return buffers.stream()
-                .filter(which)
-                .map(buffer -> new Candidate(buffer, buffer.priority(), buffer.lastUse())) // which may change meanwhile
-                .sorted(Comparator.comparingInt(Candidate::priority).thenComparingLong(Candidate::lastUse))
-                .map(Candidate::buffer)
-                .toList();
+    /// In which buffers leave a place; null if they stay.
+    @Nullable
+    SpillOrder order(SpillPlace place, int device) {
+        return switch (place) {
+            case DEVICE -> onDevice(device);
+            case HOST -> onHost;
+            case FILE, CLOSED -> null;
+        };
+    }
+
+    private SpillOrder onDevice(int device) {
+        return onDevices.computeIfAbsent(device, _ -> new SpillOrder());
     }
 
     /// Host memory for a buffer, from others that go on to files if need be; null if there is none.
@@ -159,7 +165,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         if (taken != null || directory == null || !host.canHold(byteSize)) {
             return taken;
         }
-        for (SpillableBuffer buffer : inOrder(other -> other.place() == SpillPlace.HOST)) {
+        for (SpillableBuffer buffer : onHost) {
             if (buffer.leaveHost()) {
                 taken = host.take(device, byteSize);
                 if (taken != null) {

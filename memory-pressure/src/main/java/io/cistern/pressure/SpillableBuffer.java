@@ -42,9 +42,6 @@ public final class SpillableBuffer implements AutoCloseable {
     private final StreamUses uses;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /// When it was acquired last, counted in acquisitions. Written under the lock.
-    private volatile long lastUse;
-
     /// Written under the lock.
     private volatile SpillPlace place = SpillPlace.DEVICE;
 
@@ -54,6 +51,12 @@ public final class SpillableBuffer implements AutoCloseable {
     private @Nullable MemorySegment hostCopy;
     private @Nullable SpillFile file;
     private int leases;
+
+    /// When it was acquired last, counted in acquisitions.
+    private long lastUse;
+
+    /// In which it stands while it may leave its place.
+    private @Nullable SpillOrder order;
 
     SpillableBuffer(SpillStore store, long address, long byteSize, int device, long stream, int priority) {
         this.store = store;
@@ -86,8 +89,41 @@ public final class SpillableBuffer implements AutoCloseable {
         return place;
     }
 
+    /// For [SpillOrder], under the lock.
     long lastUse() {
         return lastUse;
+    }
+
+    /// From now on it may leave its device.
+    void opened() {
+        lock.lock();
+        try {
+            enterOrder();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void enterOrder() {
+        order = leases == 0 ? store.order(place, device) : null;
+        if (order != null) {
+            order.add(this);
+        }
+    }
+
+    private void leaveOrder() {
+        if (order != null) {
+            order.remove(this);
+            order = null;
+        }
+    }
+
+    private void moveTo(SpillPlace to) {
+        SpillPlace from = place;
+        leaveOrder();
+        place = to;
+        enterOrder();
+        store.moved(from, to, byteSize);
     }
 
     /// Brings it to its device, if it is not there, and keeps it there until the lease is closed. Work that
@@ -109,6 +145,7 @@ public final class SpillableBuffer implements AutoCloseable {
             }
             store.memory().requireAwake(address);
             uses.await(stream);
+            leaveOrder();
             leases++;
             lastUse = store.tick();
             return new Lease(stream, address);
@@ -137,8 +174,7 @@ public final class SpillableBuffer implements AutoCloseable {
             }
         }
         address = back;
-        place = SpillPlace.DEVICE;
-        store.moved(from, SpillPlace.DEVICE, byteSize);
+        moveTo(SpillPlace.DEVICE);
         uses.clear();
         uses.record(stream);
         dropCopies(stream);
@@ -182,6 +218,7 @@ public final class SpillableBuffer implements AutoCloseable {
             if (leases > 0) {
                 return;
             }
+            enterOrder();
         } finally {
             lock.unlock();
         }
@@ -260,10 +297,9 @@ public final class SpillableBuffer implements AutoCloseable {
         long stream = store.stream(device);
         uses.clear();
         uses.record(stream);
-        place = to;
+        moveTo(to);
         store.memory().free(address, stream);
         address = 0;
-        store.moved(SpillPlace.DEVICE, to, byteSize);
     }
 
     /// Goes from the host to a file, if it is there and nobody is about to use it.
@@ -280,10 +316,9 @@ public final class SpillableBuffer implements AutoCloseable {
             MemorySegment bytes = here();
             store.driver().streams().synchronize(device, store.stream(device));
             file = SpillFile.write(store.directory(), bytes);
-            place = SpillPlace.FILE;
+            moveTo(SpillPlace.FILE);
             hostCopy = null;
             store.host().giveBack(device, bytes);
-            store.moved(SpillPlace.HOST, SpillPlace.FILE, byteSize);
             return true;
         } catch (CudaException | IOException refused) {
             store.failed(this + " stays in host memory", refused);
@@ -327,8 +362,7 @@ public final class SpillableBuffer implements AutoCloseable {
             }
             dropCopies(stream);
             uses.clear();
-            store.moved(place, SpillPlace.CLOSED, byteSize);
-            place = SpillPlace.CLOSED;
+            moveTo(SpillPlace.CLOSED);
             store.forget(this);
         } finally {
             lock.unlock();

@@ -21,11 +21,13 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.management.ManagementFactory;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
@@ -180,6 +182,67 @@ final class SpillStoreTests {
         store.spill(0, 1);
         assertThat(usedLater.place()).isEqualTo(SpillPlace.HOST);
         assertThat(important.place()).isEqualTo(SpillPlace.DEVICE);
+    }
+
+    /// However many stand behind it: what sorts them all leaves garbage for each.
+    @Test
+    void whatLeavesNextIsFoundWithoutALookAtAllOthers() {
+        com.sun.management.ThreadMXBean thread = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        List<SpillableBuffer> buffers = new ArrayList<>();
+        for (int i = 0; i < 5_000; i++) {
+            buffers.add(store.allocate(512, 0, stream, 0));
+        }
+        assertThat(store.spill(0, 1)).isEqualTo(512);
+        long before = thread.getCurrentThreadAllocatedBytes();
+        assertThat(store.spill(0, 512)).isEqualTo(512);
+        assertThat(thread.getCurrentThreadAllocatedBytes() - before).isLessThan(16L * buffers.size());
+        assertThat(buffers.subList(0, 3))
+                .extracting(SpillableBuffer::place)
+                .containsExactly(SpillPlace.HOST, SpillPlace.HOST, SpillPlace.DEVICE);
+    }
+
+    @Test
+    void whatCameBackLeavesAsWhatWasUsedThen() {
+        SpillableBuffer first = filled(1, 0);
+        SpillableBuffer second = filled(2, 0);
+        store.spill(0, 1);
+        assertThat(first.place()).isEqualTo(SpillPlace.HOST);
+        check(first, 1, stream);
+
+        store.spill(0, 1);
+        assertThat(second.place()).isEqualTo(SpillPlace.HOST);
+        assertThat(first.place()).isEqualTo(SpillPlace.DEVICE);
+    }
+
+    /// Also those that were in use while others looked for one that may leave.
+    @Test
+    void everyBufferThatNobodyUsesMayLeave() throws Exception {
+        List<SpillableBuffer> buffers = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            buffers.add(store.allocate(512, 0, stream, i % 3));
+        }
+        List<FutureTask<Boolean>> users = new ArrayList<>();
+        for (int seed = 0; seed < 4; seed++) {
+            Random random = new Random(seed);
+            users.add(new FutureTask<>(() -> useOrSpill(buffers, random)));
+        }
+        users.forEach(Thread.ofPlatform()::start);
+        for (FutureTask<Boolean> user : users) {
+            assertThat(user.get()).isTrue();
+        }
+        store.spill(0, Long.MAX_VALUE);
+        assertThat(buffers).noneMatch(each -> each.place() == SpillPlace.DEVICE);
+    }
+
+    private boolean useOrSpill(List<SpillableBuffer> buffers, Random random) {
+        for (int i = 0; i < 2_000; i++) {
+            if (random.nextInt(4) == 0) {
+                store.spill(0, 512 * random.nextInt(4));
+            } else {
+                buffers.get(random.nextInt(buffers.size())).acquire(stream).close();
+            }
+        }
+        return true;
     }
 
     @Test

@@ -4,6 +4,7 @@ import io.cistern.AllocatorSpec;
 import io.cistern.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.LadderStep;
+import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.options.SpecOptions;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.spi.AllocatorContext;
@@ -97,7 +98,8 @@ public final class OpenContext implements AllocatorContext {
         return reserved;
     }
 
-    /// Opens a plug-in, and refuses options that it did not ask for. If that fails, all that it took is closed.
+    /// Opens a plug-in, and refuses options that it did not ask for. If that fails, all that it took is closed, and
+    /// what was thrown has a note of the spec.
     public <T extends AutoCloseable> T open(Supplier<T> opening) {
         try {
             T opened = opening.get();
@@ -109,6 +111,7 @@ public final class OpenContext implements AllocatorContext {
             }
             return opened;
         } catch (Throwable failure) {
+            FailureNote.add(failure, "while " + options.spec() + " was opened");
             close();
             throw failure;
         }

@@ -46,6 +46,11 @@ public final class SpecOptions implements AllocatorOptions {
         return new SpecOptions(source, this);
     }
 
+    /// The spec as it was written.
+    public String spec() {
+        return spec.text();
+    }
+
     /// Called when the provider has opened.
     ///
     /// @throws ConfigurationException if the spec has keys that were not asked for; names the first of them with

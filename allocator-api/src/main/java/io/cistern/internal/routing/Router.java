@@ -6,6 +6,7 @@ import io.cistern.MemoryAsleepException;
 import io.cistern.UnknownAddressException;
 import io.cistern.UnusableStreamException;
 import io.cistern.cuda.Streams;
+import io.cistern.internal.names.FailureNote;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Lends;
 import org.jspecify.annotations.Nullable;
@@ -235,6 +236,8 @@ public final class Router extends Routes {
         if (failure instanceof DeviceOutOfMemoryException told) {
             return OutOfMemory.explain(route, statistics(route), byteSize, told);
         }
+        FailureNote.add(
+                failure, "allocator " + route.name + " was asked for " + byteSize + " bytes on device " + route.device);
         @SuppressWarnings("unchecked")
         T asItIs = (T) failure;
         throw asItIs;

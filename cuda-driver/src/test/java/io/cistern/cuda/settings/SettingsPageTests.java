@@ -21,7 +21,9 @@ class SettingsPageTests {
             (`cistern.allocator=async`, in the format of Java properties); and where nobody says anything, what the table
             says. What is set for one device comes before what is set for all, of the same origin. A blank value counts as
             not set. A key that is none of these is an error that names the nearest, and so is a file that everybody may
-            write to, or a key that it sets twice. `cistern doctor` prints every value with its source.
+            write to, or a key that it sets twice. A value that is not legal is an error that says what is; of `cistern.leaks`
+            and those that are `true` or `false` it is a warning, and counts as not set. `cistern doctor` prints every value
+            with its source.
 
             N is a device's ordinal, NAME a name of your own: lower-case letters, digits, `-` and `_`.
 
