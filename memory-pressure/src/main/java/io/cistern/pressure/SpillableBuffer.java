@@ -398,15 +398,15 @@ public final class SpillableBuffer implements AutoCloseable {
 
         /// Ends it: the buffer may leave its device behind the work that was enqueued until now. Twice
         /// does nothing.
+        ///
+        /// @throws io.cistern.cuda.CudaException if the driver neither marks the end of that work nor lets the
+        ///     host wait for it: the lease is open still
         @Override
-        public void close() {
-            synchronized (this) {
-                if (ended) {
-                    return;
-                }
+        public synchronized void close() {
+            if (!ended) {
+                endLease(stream);
                 ended = true;
             }
-            endLease(stream);
         }
     }
 }

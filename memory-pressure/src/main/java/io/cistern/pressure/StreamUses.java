@@ -1,6 +1,7 @@
 package io.cistern.pressure;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -16,8 +17,18 @@ final class StreamUses {
         this.device = device;
     }
 
-    /// Marks the present end of a stream as a use.
+    /// Marks the present end of a stream as a use; waits for it on the host where the driver gives no event.
+    ///
+    /// @throws CudaException if that is refused too
     void record(long stream) {
+        try {
+            mark(stream);
+        } catch (CudaException refusal) {
+            driver.streams().synchronize(device, stream);
+        }
+    }
+
+    private void mark(long stream) {
         long event = events.computeIfAbsent(stream, _ -> driver.events().create(device));
         driver.events().record(device, event, stream);
     }
