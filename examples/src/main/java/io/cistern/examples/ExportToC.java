@@ -24,7 +24,8 @@ public final class ExportToC {
     @SuppressWarnings("restricted")
     public static void main(String[] arguments) throws Throwable {
         if (arguments.length != 1) {
-            System.out.println("one argument: the path of the library that `cc -shared -fPIC -o libframework.so framework.c` makes");
+            System.out.println(
+                    "one argument: the path of the library that `cc -shared -fPIC -o libframework.so framework.c` makes");
             return;
         }
         SymbolLookup framework = SymbolLookup.libraryLookup(Path.of(arguments[0]), Arena.global());

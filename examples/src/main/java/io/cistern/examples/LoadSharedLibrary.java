@@ -16,7 +16,8 @@ public final class LoadSharedLibrary {
     /// Prints what it does.
     public static void main(String[] arguments) {
         if (arguments.length != 1) {
-            System.out.println("one argument: the path of the library that `cc -shared -fPIC -o liballoc.so alloc.c` makes");
+            System.out.println(
+                    "one argument: the path of the library that `cc -shared -fPIC -o liballoc.so alloc.c` makes");
             return;
         }
         String library = "library:path=" + arguments[0] + ",malloc=my_malloc,free=my_free";
