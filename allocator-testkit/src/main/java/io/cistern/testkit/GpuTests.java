@@ -29,9 +29,8 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// ```
 ///
 /// A suite's name is that of its class; without any, all run but [SharedStreams], which is long, [SharedPools],
-/// which starts further processes, [CarelessLibrary], which needs a library, [Buffers], captures, sleep, pools between
-/// devices, and those
-/// of [other modules][GpuSuites].
+/// which starts further processes, [CarelessLibrary], which needs a library, [Buffers], captures, sleep, pools
+/// between devices, and those of [other modules][GpuSuites].
 ///
 /// Prints each failure with its stack trace, what tests have to tell, and in the end `N passed, N failed, N skipped`.
 /// Exit codes: 0 when all passed, 1 when one failed or none ran, 2 for a wrong option or a driver that can't be used.

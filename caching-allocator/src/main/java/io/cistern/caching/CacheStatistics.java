@@ -30,9 +30,8 @@ import java.util.function.Function;
 ///
 /// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128
 /// MiB a stream (large ones), 128 blocks a stream, or a 16th of the stream's own peak; exact while one stream
-/// allocates. What [lanes][Lane] held then
-/// counts in the peaks of allocated and active blocks. `reserved_bytes.all.peak` is exact. A pool's share of it
-/// counts pages that come from other places as allocated.
+/// allocates. What [lanes][Lane] held then counts in the peaks of allocated and active blocks.
+/// `reserved_bytes.all.peak` is exact. A pool's share of it counts pages that come from other places as allocated.
 ///
 /// **Threads.** Any.
 final class CacheStatistics {

@@ -18,8 +18,7 @@ import java.util.List;
 /// ```
 ///
 /// Who gets nothing does not stand. The last rank to call makes its stream wait for all first events; then the host
-/// computes all results and lets all
-/// streams go. Guarded by the [SimulatedClique].
+/// computes all results and lets all streams go. Guarded by the [SimulatedClique].
 final class SimulatedExchange {
     private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();
 
