@@ -95,22 +95,42 @@ final class Captures implements CaptureRoutes {
     /// A capture has ended.
     ///
     /// @param graph what came of it, or 0
+    /// @throws CudaException if the driver won't tell of the graph's end: its memory is kept for good
     void end(StreamCapture capture, long graph) {
-        synchronized (this) {
-            if (!underWay.remove(capture)) {
-                throw new IllegalStateException("the capture has ended already");
+        isOver(capture);
+        try {
+            if (graph != 0) {
+                graphs.retain(capture.device, graph, capture.memory::release);
+            } else {
+                capture.memory.release();
             }
-            graphs.unshelter(capture.device);
-            if (!isOn(capture.device)) {
-                router.forEachRoute(capture.device, Route::resume);
-            }
+        } finally {
+            collect();
         }
-        if (graph != 0) {
+    }
+
+    /// As [#end], of a graph that nobody has yet: it is destroyed where the driver won't tell of its end.
+    void endWithNew(StreamCapture capture, long graph) {
+        isOver(capture);
+        try {
             graphs.retain(capture.device, graph, capture.memory::release);
-        } else {
+        } catch (CudaException refused) {
             capture.memory.release();
+            graphs.destroy(capture.device, graph);
+            throw refused;
+        } finally {
+            collect();
         }
-        collect();
+    }
+
+    private synchronized void isOver(StreamCapture capture) {
+        if (!underWay.remove(capture)) {
+            throw new IllegalStateException("the capture has ended already");
+        }
+        graphs.unshelter(capture.device);
+        if (!isOn(capture.device)) {
+            router.forEachRoute(capture.device, Route::resume);
+        }
     }
 
     /// @param what can't be done else
@@ -160,14 +180,30 @@ final class Captures implements CaptureRoutes {
     }
 
     @Override
-    public boolean keep(Route route, long address, long byteSize) {
+    public boolean freeCaptured(Route route, long address, long byteSize, long stream) {
+        StreamCapture capture = find(route.device(), stream);
+        if (capture == null) {
+            return false;
+        }
+        if (!capture.memory.owns(route)) {
+            return capture.memory.keep(route, address, byteSize);
+        }
+        route.usualExit().free(address, byteSize, route.device(), stream);
+        return true;
+    }
+
+    @Override
+    public void keep(Route route, long address, long byteSize) {
         for (StreamCapture capture : underWay) {
-            if (capture.device == route.device()) {
-                capture.memory.keep(route, address, byteSize);
-                return true;
+            if (capture.device == route.device() && capture.memory.keep(route, address, byteSize)) {
+                return;
             }
         }
-        return false;
+        GraphMemory ofNoGraph = newMemory();
+        ofNoGraph.use();
+        ofNoGraph.keep(route, address, byteSize);
+        ofNoGraph.release();
+        collect();
     }
 
     @Override
@@ -198,6 +234,9 @@ final class Captures implements CaptureRoutes {
             if (capture.id() == id) {
                 return capture;
             }
+        }
+        if (StreamCapture.idOf(graphs, device, stream) != id) { // it has ended since
+            return find(device, stream);
         }
         throw new UnusableStreamException(
                 device, stream, "it is captured into a graph, which was not announced: call captureBegins first");
@@ -243,14 +282,23 @@ final class Captures implements CaptureRoutes {
             GraphMemory ended = action == null ? gone.poll() : null;
             if (action != null) {
                 action.run();
-            } else if (ended != null) {
-                ended.close(this::streamBehindAll);
-            } else {
+            } else if (ended == null || !closes(ended)) {
                 return any;
             }
             any = true;
         }
         return any;
+    }
+
+    /// Gives some memory back, or what the driver allows: the rest at the next occasion.
+    private boolean closes(GraphMemory ended) {
+        try {
+            ended.close(this::streamBehindAll);
+            return true;
+        } catch (CudaException refused) {
+            gone.add(ended);
+            return false;
+        }
     }
 
     /// A stream that is past all work of its device's context when it is past its present end.
@@ -264,9 +312,11 @@ final class Captures implements CaptureRoutes {
             }
             return 0;
         }
-        long stream = eventStreams.after(device, fence);
-        order.release(device, fence);
-        return stream;
+        try {
+            return eventStreams.after(device, fence);
+        } finally {
+            order.release(device, fence);
+        }
     }
 
     /// A stream without work, for blocks that are to be ready at once.
@@ -318,11 +368,8 @@ final class Captures implements CaptureRoutes {
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {
-            StreamCapture capture = isOfAll(route) ? null : find(device, stream);
-            if (capture == null || capture.memory.owns(route)) {
+            if (isOfAll(route) || !freeCaptured(route, address, byteSize, stream)) {
                 usual.free(address, byteSize, device, stream);
-            } else {
-                capture.memory.keep(route, address, byteSize);
             }
         }
     }

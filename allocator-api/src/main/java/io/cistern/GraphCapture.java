@@ -55,7 +55,8 @@ public final class GraphCapture implements AutoCloseable {
     /// Ends the capture.
     ///
     /// @return the graph, the caller's to destroy; its memory is kept until it and its executables are gone
-    /// @throws CudaException as [Graphs#endCapture]; then there is no graph, and the memory goes back
+    /// @throws CudaException as [Graphs#endCapture], or if the driver won't tell of the graph's end; then there
+    ///     is no graph, and the memory goes back
     /// @throws IllegalStateException if it has ended
     public long end() {
         if (ended) {
@@ -72,7 +73,7 @@ public final class GraphCapture implements AutoCloseable {
             throw failure;
         }
         ended = true;
-        captures.end(capture, graph);
+        captures.endWithNew(capture, graph);
         return graph;
     }
 

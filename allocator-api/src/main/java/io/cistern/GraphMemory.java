@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CudaException;
 import io.cistern.internal.context.CaptureOrder;
 import io.cistern.internal.routing.Route;
 import io.cistern.spi.DeviceAllocator;
@@ -153,7 +154,12 @@ public final class GraphMemory {
         }
         long ready = captures.readyStream(device);
         long address = captures.router().allocateThrough(route, byteSize, ready);
-        captures.memory().driver().streams().synchronize(device, ready);
+        try {
+            captures.memory().driver().streams().synchronize(device, ready);
+        } catch (CudaException refused) {
+            captures.router().free(address, ready);
+            throw refused;
+        }
         return address;
     }
 
@@ -176,10 +182,15 @@ public final class GraphMemory {
     }
 
     /// Keeps a block of another allocator that is freed on a captured stream.
-    synchronized void keep(Route route, long address, long byteSize) {
+    ///
+    /// @return false if the graphs are gone: the capture has ended since
+    synchronized boolean keep(Route route, long address, long byteSize) {
+        if (gone) {
+            return false;
+        }
         Route own = keepingRoute(captures.memory().ownerOf(route), route.device());
         captures.router().adopt(own, address, byteSize);
-        kept.add(new Kept(own, address));
+        return kept.add(new Kept(own, address));
     }
 
     /// A live block is used on another stream than that of its free.
@@ -201,31 +212,35 @@ public final class GraphMemory {
         }
     }
 
-    /// Gives everything back; its graphs are gone.
+    /// Gives everything back; its graphs are gone. After a refusal the next call goes on with the rest.
     ///
     /// @param streamBehindAll a stream of a device behind all work that may use it
+    /// @throws CudaException if the driver refuses
     void close(IntToLongFunction streamBehindAll) {
         List<Kept> blocks;
         synchronized (this) {
             blocks = List.copyOf(kept);
-            kept.clear();
             reusable.clear();
         }
         for (Kept block : blocks) {
             block.route.freeThrough(block.route.maker());
         }
         for (Kept block : blocks) {
-            free(block, streamBehindAll);
+            free(block, streamBehindAll.applyAsLong(block.route.device()));
         }
         keeping.values().forEach(captures.router()::close);
+        keeping.clear();
         for (Allocator pool : pools.values()) {
             pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
             pool.close();
         }
     }
 
-    private void free(Kept block, IntToLongFunction streamBehindAll) {
-        captures.router().free(block.address, streamBehindAll.applyAsLong(block.route.device()));
+    private void free(Kept block, long stream) {
+        synchronized (this) {
+            kept.remove(block);
+        }
+        captures.router().free(block.address, stream);
     }
 
     /// Where blocks go that are kept here.

@@ -13,7 +13,11 @@ final class PinnedBlock {
     record Stream(int device, long handle) {}
 
     /// A mark behind the last use on a stream.
-    record Fence(int device, long event) {}
+    ///
+    /// @param event [#NO_EVENT] where the driver gave none: then all work of the device is to be waited for
+    record Fence(int device, long event) {
+        static final long NO_EVENT = 0;
+    }
 
     final MemorySegment memory;
     final int sizeClass;

@@ -185,6 +185,7 @@ public final class PinnedMemory {
         boolean any = false;
         for (int left = Math.min(blocks.size(), mostLooks); left > 0; left--) {
             PinnedBlock block = blocks.getFirst();
+            block.fences.replaceAll(this::withEvent);
             block.fences.removeIf(this::releaseIfPassed);
             blocks.removeFirst();
             if (block.fences.isEmpty()) {
@@ -199,7 +200,14 @@ public final class PinnedMemory {
         return any;
     }
 
+    private PinnedBlock.Fence withEvent(PinnedBlock.Fence fence) {
+        return fence.event() == PinnedBlock.Fence.NO_EVENT ? fenceBehindAll(fence.device()) : fence;
+    }
+
     private boolean releaseIfPassed(PinnedBlock.Fence fence) {
+        if (fence.event() == PinnedBlock.Fence.NO_EVENT) {
+            return waitForDevice(fence.device());
+        }
         try {
             if (!order.passed(fence.device(), fence.event())) {
                 return false;
@@ -219,7 +227,7 @@ public final class PinnedMemory {
         synchronized (this) {
             block.used = true;
             if (stream == Streams.PER_THREAD_DEFAULT) {
-                block.fences.add(fence(device, stream)); // who frees it may be another thread
+                addFence(block, device, stream); // who frees it may be another thread
                 return;
             }
             PinnedBlock.Stream name = name(device, stream);
@@ -233,12 +241,39 @@ public final class PinnedMemory {
         return new PinnedBlock.Stream(device, stream == Streams.LEGACY_DEFAULT ? 0 : stream);
     }
 
-    /// A mark behind all that a stream was given; behind all of the device's, waited for, if it ended unannounced.
+    private void addFence(PinnedBlock block, int device, long stream) {
+        PinnedBlock.Fence fence = fence(device, stream);
+        if (fence.event() != PinnedBlock.Fence.NO_EVENT || !waitForDevice(device)) {
+            block.fences.add(fence);
+        }
+    }
+
+    /// A mark behind all that a stream was given; behind all of the device's, if it ended unannounced.
     private PinnedBlock.Fence fence(int device, long stream) {
         try {
             return new PinnedBlock.Fence(device, order.record(device, stream));
         } catch (CudaException endedUnannounced) {
+            return fenceBehindAll(device);
+        }
+    }
+
+    private PinnedBlock.Fence fenceBehindAll(int device) {
+        try {
             return new PinnedBlock.Fence(device, order.recordAll(device));
+        } catch (CudaException refused) {
+            return new PinnedBlock.Fence(device, PinnedBlock.Fence.NO_EVENT);
+        }
+    }
+
+    /// Waits on the host for all work of a device.
+    ///
+    /// @return false if the driver refuses to
+    private boolean waitForDevice(int device) {
+        try {
+            driver.devices().synchronize(device);
+            return true;
+        } catch (CudaException refused) {
+            return refused.result().endsContext(); // then nothing runs any more
         }
     }
 
@@ -265,39 +300,35 @@ public final class PinnedMemory {
                 addIdle(block);
             }
         }
-        if (closed) {
-            trim();
-        }
+        trimIfClosed();
     }
 
     private void freeUsed(PinnedBlock block) {
         synchronized (this) {
             for (PinnedBlock.Stream name : block.streams) {
                 forget(name, block);
-                addFence(block, name);
+                addFence(block, name.device(), name.handle());
             }
             block.streams.clear();
             waiting.get(block.sizeClass).addLast(block);
         }
-        if (closed) {
-            trim();
+        trimIfClosed();
+    }
+
+    /// What the driver refuses to unpin stays idle, and is tried again with the next free.
+    private void trimIfClosed() {
+        try {
+            if (closed) {
+                trim();
+            }
+        } catch (CudaException refused) {
+            // Nothing is lost, and the free is done.
         }
     }
 
-    private void addFence(PinnedBlock block, PinnedBlock.Stream name) {
-        try {
-            block.fences.add(fence(name.device(), name.handle()));
-        } catch (CudaException dead) {
-            waitForDevice(name.device());
-        }
-    }
-
-    private void waitForDevice(int device) {
-        try {
-            driver.devices().synchronize(device);
-        } catch (CudaException dead) {
-            // Nothing runs any more in a context that failed.
-        }
+    /// Takes a block back that [rests][#rests] already.
+    synchronized void restsHere(PinnedBlock block) {
+        idle.get(block.sizeClass).addLast(block);
     }
 
     private void forget(PinnedBlock.Stream name, PinnedBlock block) {
@@ -314,7 +345,7 @@ public final class PinnedMemory {
         if (blocks != null) {
             for (PinnedBlock block : blocks) {
                 block.streams.remove(name);
-                addFence(block, name);
+                addFence(block, name.device(), name.handle());
             }
         }
     }
@@ -322,7 +353,7 @@ public final class PinnedMemory {
     /// Unpins idle memory: what is handed out, or still used by streams, stays.
     ///
     /// @return bytes given back
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses to unpin some of it: that stays, the rest is unpinned
     public long trim() {
         staging.release();
         List<PinnedBlock> taken = new ArrayList<>();
@@ -337,26 +368,39 @@ public final class PinnedMemory {
                 idle.get(sizeClass).clear();
             }
         }
+        return unpin(taken);
+    }
+
+    private long unpin(List<PinnedBlock> blocks) {
         long freed = 0;
-        for (PinnedBlock block : taken) {
-            long start = driver.nanoTime();
-            unpin(block);
-            synchronized (this) {
-                pinned.remove(block);
-                statistics.unpinned(block, driver.nanoTime() - start);
+        CudaException refused = null;
+        for (PinnedBlock block : blocks) {
+            try {
+                unpin(block);
+                freed += block.memory.byteSize();
+            } catch (CudaException refusal) {
+                restsHere(block);
+                refused = refusal;
             }
-            freed += block.memory.byteSize();
+        }
+        if (refused != null) {
+            throw refused;
         }
         return freed;
     }
 
     private void unpin(PinnedBlock block) {
+        long start = driver.nanoTime();
         try {
             driver.memory().freeHost(block.device, block.memory);
-        } catch (CudaException dead) {
-            if (!dead.result().endsContext()) { // else it went with its context
-                throw dead;
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) { // else it went with its context
+                throw refusal;
             }
+        }
+        synchronized (this) {
+            pinned.remove(block);
+            statistics.unpinned(block, driver.nanoTime() - start);
         }
     }
 
@@ -389,18 +433,25 @@ public final class PinnedMemory {
     /// Unpins what is idle, and from now on everything when it is freed; waits for streams that use freed memory.
     void close() {
         closed = true;
-        try {
-            staging.await();
-            synchronized (this) {
-                waiting.forEach(blocks -> blocks.forEach(this::waitFor));
-            }
-            trim();
-        } catch (CudaException dead) {
-            // It went with its context.
+        staging.await();
+        synchronized (this) {
+            waiting.forEach(blocks -> blocks.forEach(this::waitFor));
         }
+        trimIfClosed();
+        order.close();
     }
 
     private void waitFor(PinnedBlock block) {
-        block.fences.forEach(fence -> order.synchronize(fence.device(), fence.event()));
+        for (PinnedBlock.Fence fence : block.fences) {
+            try {
+                if (fence.event() == PinnedBlock.Fence.NO_EVENT) {
+                    driver.devices().synchronize(fence.device());
+                } else {
+                    order.synchronize(fence.device(), fence.event());
+                }
+            } catch (CudaException refused) {
+                // Whether it has passed is asked again before the block is unpinned.
+            }
+        }
     }
 }

@@ -88,16 +88,20 @@ final class StagingPiece {
     }
 
     /// Destroys the event.
-    void end() {
+    ///
+    /// @return false if the driver refuses: then it is there still
+    boolean end() {
         if (event == 0) {
-            return;
+            return true;
         }
         try {
             driver.events().destroy(device, event);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) { // else it went with its context
-                throw failure;
+        } catch (CudaException refused) {
+            if (!refused.result().endsContext()) { // else it went with its context
+                return false;
             }
         }
+        event = 0;
+        return true;
     }
 }

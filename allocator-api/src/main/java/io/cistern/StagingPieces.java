@@ -77,28 +77,35 @@ final class StagingPieces {
     /// Leaves a piece to the cache, which waits for streams that use it.
     private void end(StagingPiece piece) {
         pinned.free(piece.block);
-        piece.end();
+        boolean _ = piece.end();
     }
 
     /// Gives those that no device uses back to the cache.
     void release() {
         for (StagingPiece piece : takeAll()) {
-            if (isFree(piece)) {
-                pinned.wakes(piece.block);
-                end(piece);
+            if (isFree(piece) && piece.end()) {
+                pinned.restsHere(piece.block);
             } else {
                 putLast(piece);
             }
         }
     }
 
-    /// Waits for the device, so that all are idle.
+    /// Waits for the device, so that all are idle but those for which the driver refuses to wait.
     void await() {
         for (StagingPiece piece : takeAll()) {
             if (!isFree(piece)) {
-                piece.awaitMark();
+                await(piece);
             }
             putLast(piece);
+        }
+    }
+
+    private static void await(StagingPiece piece) {
+        try {
+            piece.awaitMark();
+        } catch (CudaException refused) {
+            // Whether the device is done with it is asked again before it is given back.
         }
     }
 

@@ -238,14 +238,20 @@ final class AsyncDevice {
 
     void close() {
         if (!pools.all().isEmpty()) {
-            try {
-                synchronize();
-            } catch (CudaException failure) {
-                if (!failure.result().endsContext()) {
-                    throw failure;
-                }
+            Failures failures = new Failures();
+            failures.gather(this::synchronizeUnlessDead);
+            failures.gather(pools::close);
+            failures.rethrow();
+        }
+    }
+
+    private void synchronizeUnlessDead() {
+        try {
+            synchronize();
+        } catch (CudaException failure) {
+            if (!failure.result().endsContext()) {
+                throw failure;
             }
-            pools.close();
         }
     }
 }

@@ -72,13 +72,16 @@ final class DriverPoolSource implements RangeSource {
 
     @Override
     public void close() {
-        pools.close();
+        Failures failures = new Failures();
+        failures.gather(pools::close);
         for (int device = 0; device < streams.length(); device++) {
             long stream = streams.getAndSet(device, NO_STREAM);
             if (stream != NO_STREAM) {
-                destroy(device, stream);
+                int each = device;
+                failures.gather(() -> destroy(each, stream));
             }
         }
+        failures.rethrow();
     }
 
     private void destroy(int device, long stream) {

@@ -69,11 +69,23 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
         if (graphsAreGone) {
             unfreed.remove(address);
             freeWhatALaunchLeft(address, device, stream);
-        } else if (ordered && driver.graphs().captureId(device, stream) == origin.captureId()) {
-            unfreed.remove(address); // first: another allocation of the graph may have the address at once
-            driver.pools().free(device, address, stream);
-        } else {
+        } else if (!ordered || !isFreeNode(address, origin, stream)) {
             done.add(address);
+        }
+    }
+
+    /// Makes the free a node, if the stream is in the capture of the allocation and the driver does not refuse.
+    private boolean isFreeNode(long address, Origin origin, long stream) {
+        try {
+            if (driver.graphs().captureId(origin.device(), stream) != origin.captureId()) {
+                return false;
+            }
+            unfreed.remove(address); // first: another allocation of the graph may have the address at once
+            driver.pools().free(origin.device(), address, stream);
+            return true;
+        } catch (CudaException refused) {
+            unfreed.put(address, origin);
+            return false;
         }
     }
 
@@ -99,18 +111,30 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
         return Math.max(0, before - driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT));
     }
 
-    /// Waits for the device: streams that the program named in its frees may still be busy.
+    /// Waits for the device: streams that the program named in its frees may still be busy. After a refusal the next
+    /// call goes on with the rest.
     @Override
     public void graphsGone() {
         graphsAreGone = true;
-        for (long address : done) {
-            Origin origin = unfreed.remove(address);
+        for (long address : Set.copyOf(done)) {
+            Origin origin = unfreed.get(address);
             if (origin != null) {
-                driver.devices().synchronize(origin.device());
+                waitForDevice(origin.device());
+                unfreed.remove(address);
                 freeWhatALaunchLeft(address, origin.device(), Streams.LEGACY_DEFAULT);
             }
+            done.remove(address);
         }
-        done.clear();
+    }
+
+    private void waitForDevice(int device) {
+        try {
+            driver.devices().synchronize(device);
+        } catch (CudaException refused) {
+            if (!refused.result().endsContext()) { // else nothing runs any more
+                throw refused;
+            }
+        }
     }
 
     private void freeWhatALaunchLeft(long address, int device, long stream) {

@@ -54,6 +54,25 @@ final class PoolClosingTests {
         assertThat(gpu.calls().of(DriverCall.MEM_POOL_DESTROY)).isEqualTo(4);
     }
 
+    @Test
+    void thoseOfADeviceThatCanNotBeWaitedForAreDestroyedAllTheSame() {
+        AsyncAllocator async = open(PoolChoice.OWN, false, Map.of());
+        use(async, 0, 0);
+        use(async, 1, 0);
+        gpu.faults().failOn(DriverCall.CONTEXT_SYNCHRONIZE, 0, 1, CudaResult.UNKNOWN);
+        assertThatThrownBy(async::close).isInstanceOf(CudaException.class);
+        assertThat(gpu.calls().of(DriverCall.MEM_POOL_DESTROY)).isEqualTo(2);
+    }
+
+    @Test
+    void theStreamOfASourceIsDestroyedAllTheSame() {
+        DriverPoolSource source = new DriverPoolSource(gpu, 2, AsyncOptions.USUAL, mock(StreamOrder.class));
+        source.release(source.acquire(MIB, 256, 0));
+        gpu.faults().failOn(DriverCall.MEM_POOL_DESTROY, 0, 1, CudaResult.UNKNOWN);
+        assertThatThrownBy(source::close).isInstanceOf(CudaException.class);
+        assertThat(gpu.calls().of(DriverCall.STREAM_DESTROY)).isOne();
+    }
+
     private static long suppressed(Throwable failure) {
         long below = 0;
         for (Throwable each : failure.getSuppressed()) {

@@ -18,7 +18,24 @@ final class HostMemory {
     private final Deque<Returning> returning = new ArrayDeque<>();
     private long takenBytes;
 
-    private record Returning(int device, long event, MemorySegment memory) {}
+    /// What is on its way back to the driver.
+    private static final class Returning {
+        static final long NO_EVENT = 0;
+
+        final int device;
+        final MemorySegment memory;
+
+        /// Whether a stream may use it whose end the driver did not mark.
+        boolean unmarked;
+
+        /// That a stream passes behind its last use.
+        long event = NO_EVENT;
+
+        Returning(int device, MemorySegment memory) {
+            this.device = device;
+            this.memory = memory;
+        }
+    }
 
     HostMemory(CudaDriver driver, long limitBytes) {
         this.driver = driver;
@@ -45,33 +62,70 @@ final class HostMemory {
         return byteSize <= limitBytes;
     }
 
-    /// Gives memory back that nobody reads or writes any more.
+    /// Gives memory back that nobody reads or writes any more; with a later call, if the driver refuses now.
     synchronized void giveBack(int device, MemorySegment memory) {
-        driver.memory().freeHost(device, memory);
-        takenBytes -= memory.byteSize();
+        Returning waiting = new Returning(device, memory);
+        if (!isBack(waiting)) {
+            returning.add(waiting);
+        }
     }
 
-    /// Gives memory back once a stream has got past what it was given until now.
+    /// Gives memory back once a stream has got past what it was given until now; where the driver marks no end, once
+    /// all work of the device has been waited for.
     synchronized void giveBackAfter(int device, long stream, MemorySegment memory) {
-        long event = driver.events().create(device);
-        driver.events().record(device, event, stream);
-        returning.add(new Returning(device, event, memory));
+        Returning waiting = new Returning(device, memory);
+        returning.add(waiting);
+        try {
+            waiting.event = driver.events().create(device);
+            driver.events().record(device, waiting.event, stream);
+        } catch (CudaException refused) {
+            waiting.unmarked = true;
+        }
     }
 
     private void collect() {
-        returning.removeIf(waiting -> {
-            boolean passed = driver.events().hasPassed(waiting.device(), waiting.event());
-            if (passed) {
-                driver.events().destroy(waiting.device(), waiting.event());
-                giveBack(waiting.device(), waiting.memory());
+        returning.removeIf(this::isBack);
+    }
+
+    /// Goes on with a return as far as the driver allows.
+    ///
+    /// @return whether it is done
+    private boolean isBack(Returning waiting) {
+        try {
+            if (waiting.unmarked) {
+                driver.devices().synchronize(waiting.device);
+                waiting.unmarked = false;
             }
-            return passed;
-        });
+            if (waiting.event != Returning.NO_EVENT) {
+                if (!driver.events().hasPassed(waiting.device, waiting.event)) {
+                    return false;
+                }
+                driver.events().destroy(waiting.device, waiting.event);
+                waiting.event = Returning.NO_EVENT;
+            }
+            driver.memory().freeHost(waiting.device, waiting.memory);
+        } catch (CudaException refused) {
+            if (!refused.result().endsContext()) { // else it went with its context
+                return false;
+            }
+        }
+        takenBytes -= waiting.memory.byteSize();
+        return true;
     }
 
     /// Waits for all streams that still read, and gives everything back.
     synchronized void drain() {
-        returning.forEach(waiting -> driver.events().synchronize(waiting.device(), waiting.event()));
+        returning.forEach(this::await);
         collect();
+    }
+
+    private void await(Returning waiting) {
+        try {
+            if (waiting.event != Returning.NO_EVENT) {
+                driver.events().synchronize(waiting.device, waiting.event);
+            }
+        } catch (CudaException refused) {
+            // Whether it has passed is asked again.
+        }
     }
 }

@@ -244,8 +244,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
             driver().streams().synchronize(device, stream);
             memory.streamClosing(device, stream);
             driver().streams().destroy(device, stream);
+            streams.remove(device);
         });
-        streams.clear();
         host.drain();
     }
 }

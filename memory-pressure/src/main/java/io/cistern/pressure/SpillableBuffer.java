@@ -167,6 +167,7 @@ public final class SpillableBuffer implements AutoCloseable {
                 uses.await(stream);
                 store.driver().copies().toDevice(device, back, here(), byteSize, stream);
             }
+            uses.recordLast(stream);
             isBack = true;
         } finally {
             if (!isBack) {
@@ -175,8 +176,6 @@ public final class SpillableBuffer implements AutoCloseable {
         }
         address = back;
         moveTo(SpillPlace.DEVICE);
-        uses.clear();
-        uses.record(stream);
         dropCopies(stream);
     }
 
@@ -264,7 +263,7 @@ public final class SpillableBuffer implements AutoCloseable {
             copied = true;
         } finally {
             if (!copied) {
-                store.host().giveBack(device, target);
+                store.host().giveBackAfter(device, store.stream(device), target);
             }
         }
         hostCopy = target;
@@ -286,19 +285,18 @@ public final class SpillableBuffer implements AutoCloseable {
         return true;
     }
 
+    /// The copy becomes the last use.
     private void enqueueCopy(MemorySegment target) {
         long stream = store.stream(device);
         uses.await(stream);
         store.driver().copies().toHost(device, target, address, byteSize, stream);
+        uses.recordLast(stream);
     }
 
-    /// Frees the memory behind the copy, which becomes the last use.
+    /// Frees the memory behind the copy.
     private void left(SpillPlace to) {
-        long stream = store.stream(device);
-        uses.clear();
-        uses.record(stream);
         moveTo(to);
-        store.memory().free(address, stream);
+        store.memory().free(address, store.stream(device));
         address = 0;
     }
 

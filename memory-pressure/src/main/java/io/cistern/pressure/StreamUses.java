@@ -29,8 +29,23 @@ final class StreamUses {
     }
 
     private void mark(long stream) {
-        long event = events.computeIfAbsent(stream, _ -> driver.events().create(device));
-        driver.events().record(device, event, stream);
+        Long known = events.get(stream);
+        long event = known != null ? known : driver.events().create(device);
+        boolean recorded = false;
+        try {
+            driver.events().record(device, event, stream);
+            recorded = true;
+        } finally {
+            if (recorded || known != null || !isDestroyed(event)) {
+                events.put(stream, event);
+            }
+        }
+    }
+
+    /// As [#record], for a stream that has waited for all others: those are forgotten.
+    void recordLast(long stream) {
+        record(stream);
+        events.entrySet().removeIf(use -> use.getKey() != stream && isDestroyed(use.getValue()));
     }
 
     /// Makes a stream wait for the uses on all others.
@@ -44,7 +59,17 @@ final class StreamUses {
 
     /// Forgets all; waits that were made for them stay.
     void clear() {
-        events.values().forEach(event -> driver.events().destroy(device, event));
-        events.clear();
+        events.values().removeIf(this::isDestroyed);
+    }
+
+    /// Destroys an event. One that the driver does not destroy now is tried again with the next; until then
+    /// streams wait for it without need.
+    private boolean isDestroyed(long event) {
+        try {
+            driver.events().destroy(device, event);
+            return true;
+        } catch (CudaException refused) {
+            return refused.result().endsContext(); // then it went with its context
+        }
     }
 }

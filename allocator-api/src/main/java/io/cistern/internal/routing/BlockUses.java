@@ -2,7 +2,6 @@ package io.cistern.internal.routing;
 
 import io.cistern.UnknownAddressException;
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.RecordsUse;
 import io.cistern.spi.StreamOrder;
@@ -33,8 +32,8 @@ public final class BlockUses {
     /// No stream has this handle.
     private static final long NONE = Long.MIN_VALUE;
 
-    /// In place of a stream to free on: the uses of a block can't be waited for while captures are under way.
-    static final long UNORDERED = NONE;
+    /// In place of a fence: the driver gave none, and did not let the host wait either.
+    private static final long UNMARKED = NONE;
 
     private final Router router;
     private final StreamOrder order;
@@ -84,19 +83,34 @@ public final class BlockUses {
         return uses != null ? uses : Set.of();
     }
 
-    /// Makes the stream of a free wait for the other uses of the block. Does not throw: where an order between
-    /// streams can't be had, the host waits. A captured stream waits for nobody and nobody for it: what it
-    /// uses goes back only with the graph, behind all work of the context.
+    /// Frees a block on a captured stream, if one uses it or is that of the free. Such a stream waits for nobody and
+    /// nobody for it: what it uses goes back only with the graph, behind all work of the context.
     ///
-    /// @param captures null unless streams are captured
-    /// @return the stream to free it on: that of the free, or a captured one that uses the block; [#UNORDERED] for
-    ///     what can't be waited for beside captures
-    synchronized long await(long address, int device, long stream, @Nullable CaptureRoutes captures) {
-        long captured = captures == null ? NONE : capturedUser(address, device, stream, captures);
-        if (captured != NONE) {
-            take(address).forEach(this::forget);
-            return captured;
+    /// @return false if none is, or not any more: then the uses are to be [waited for][#await]
+    synchronized boolean freeCaptured(CaptureRoutes captures, Route route, long address, long byteSize, long stream) {
+        long captured = capturedUser(address, route.device, stream, captures);
+        if (captured == NONE) {
+            return false;
         }
+        Set<StreamUse> uses = take(address); // before the address may come again
+        boolean ended = false;
+        try {
+            ended = !captures.freeCaptured(route, address, byteSize, captured);
+            return !ended;
+        } finally {
+            if (ended) {
+                usesOfBlocks.put(address, uses);
+            } else {
+                uses.forEach(this::forget);
+            }
+        }
+    }
+
+    /// Makes the stream of a free wait for the other uses of the block. Does not throw: where an order between
+    /// streams can't be had, the host waits.
+    ///
+    /// @return false if the driver allows neither now, as beside captures
+    synchronized boolean await(long address, int device, long stream) {
         boolean ordered = true;
         StreamUse.Name freeing = name(device, stream);
         for (StreamUse use : take(address)) {
@@ -107,7 +121,7 @@ public final class BlockUses {
             }
             forget(use);
         }
-        return ordered ? stream : UNORDERED;
+        return ordered;
     }
 
     /// Returns [#NONE] if neither the stream of the free nor any other user is captured.
@@ -123,7 +137,7 @@ public final class BlockUses {
                 .orElse(NONE);
     }
 
-    /// Returns false if captures forbid it.
+    /// Returns false if the driver does not allow it now.
     private boolean awaitPresentEnd(StreamUse.Name used, long stream) {
         Long fence = record(used);
         if (fence == null) {
@@ -134,20 +148,23 @@ public final class BlockUses {
         return ordered;
     }
 
-    /// Returns false if captures forbid it.
+    /// Returns false if the driver does not allow it now.
     private boolean await(int device, long stream, long fence) {
         try {
-            order.await(device, stream, fence);
-            return true;
+            if (fence != UNMARKED) {
+                order.await(device, stream, fence);
+                return true;
+            }
         } catch (CudaException endedUnannounced) {
-            return waitForDevice(device);
+            // As without a fence.
         }
+        return waitForDevice(device);
     }
 
     /// Marks the present end of a stream; of all beside captures, where the host can't wait for one that can't be
     /// marked.
     ///
-    /// @return null if it could not be marked; then its work is done
+    /// @return null if it could not be marked and its work is done; [#UNMARKED] if the host can't wait either
     private @Nullable Long record(StreamUse.Name stream) {
         try {
             if (stream.thread() == 0
@@ -164,27 +181,27 @@ public final class BlockUses {
         try {
             return order.recordAll(device);
         } catch (CudaException refusal) {
-            waitForDevice(device); // the captures have ended since
-            return null;
+            return waitForDevice(device) ? null : UNMARKED; // captures may have ended since
         }
     }
 
     /// Waits on the host for all work of a device.
     ///
-    /// @return false if captures forbid it
-    boolean waitForDevice(int device) {
+    /// @return false if the driver refuses, as beside captures
+    private boolean waitForDevice(int device) {
         try {
             waitForDevice.accept(device);
             return true;
         } catch (CudaException refusal) {
-            // Else nothing runs any more, in a context that failed.
-            return refusal.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED;
+            return refusal.result().endsContext(); // then nothing runs any more
         }
     }
 
     private void release(int device, long fence) {
         try {
-            order.release(device, fence);
+            if (fence != UNMARKED) {
+                order.release(device, fence);
+            }
         } catch (CudaException dead) {
             // It went with its context.
         }

@@ -12,9 +12,12 @@ public interface CaptureRoutes {
     /// Whether a stream is captured now.
     boolean isCaptured(int device, long stream);
 
-    /// Keeps a block that is being freed with a graph for which a stream of its device is captured, behind all work of
-    /// the context when it goes.
+    /// Frees a block on a captured stream: keeps it with the graph, or gives it back to the graph's own memory.
     ///
-    /// @return false if none is captured any more
-    boolean keep(Route route, long address, long byteSize);
+    /// @return false if the stream is not captured any more
+    boolean freeCaptured(Route route, long address, long byteSize, long stream);
+
+    /// Keeps a block that is being freed until it can go behind all work of the context: with a graph for which a
+    /// stream of its device is captured, or until no capture is under way.
+    void keep(Route route, long address, long byteSize);
 }

@@ -325,23 +325,18 @@ public final class Router extends Routes {
         return true;
     }
 
-    /// Frees a block behind its uses on other streams. What can't be waited for beside captures is kept with the graph
-    /// of one of them, unless they have ended since.
+    /// Frees a block behind its uses on other streams: with the graph for which one of them is captured, else on the
+    /// stream of the free. What can't be waited for now is kept.
     private void freeUsed(BlockUses others, Route route, long address, long byteSize, long stream) {
-        long last = others.await(address, route.device, stream, captures);
-        if (last == BlockUses.UNORDERED) {
-            if (keep(route, address, byteSize)
-                    || (!others.waitForDevice(route.device) && keep(route, address, byteSize))) {
-                return;
-            }
-            last = stream;
+        CaptureRoutes routes = captures;
+        if (routes != null && others.freeCaptured(routes, route, address, byteSize, stream)) {
+            return;
         }
-        route.exit.free(address, byteSize, route.device, last);
-    }
-
-    private boolean keep(Route route, long address, long byteSize) {
-        CaptureRoutes underWay = captures;
-        return underWay != null && underWay.keep(route, address, byteSize);
+        if (others.await(address, route.device, stream) || routes == null) {
+            route.exit.free(address, byteSize, route.device, stream);
+        } else {
+            routes.keep(route, address, byteSize);
+        }
     }
 
     /// A virtual thread changes its carrier, and with it which stream the per-thread default stream is.

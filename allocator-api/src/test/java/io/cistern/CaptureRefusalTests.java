@@ -1,0 +1,183 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.mockito.AdditionalAnswers.delegatesTo;
+import static org.mockito.Mockito.doAnswer;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.when;
+import static org.mockito.Mockito.withSettings;
+
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Graphs;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// Blocks that are freed while captures end, on another thread in the middle of the free, or while the driver refuses
+/// calls: none goes back before its uses are over, and none is lost.
+class CaptureRefusalTests {
+    private static final int DEVICE = 0;
+
+    private final SimulatedGpu gpu = SimulatedGpu.builder().build();
+    private final Graphs graphs = mock(Graphs.class, withSettings().defaultAnswer(delegatesTo(gpu.graphs())));
+    private final DeviceMemory memory = DeviceMemory.builder(driver()).open();
+    private final Maker maker = new Maker();
+    private final Allocator allocator = memory.open("maker", maker);
+    private final long stream = gpu.streams().create(DEVICE);
+    private final long captured = gpu.streams().create(DEVICE);
+    private final long block = allocator.allocate(1000, DEVICE, stream);
+
+    private CudaDriver driver() {
+        CudaDriver driver = mock(CudaDriver.class, withSettings().defaultAnswer(delegatesTo(gpu)));
+        when(driver.graphs()).thenReturn(graphs);
+        return driver;
+    }
+
+    @AfterEach
+    void allIsFreedInTheEnd() {
+        gpu.faults().clear();
+        memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+        assertThat(maker.streamsOfFrees).hasSize(maker.allocations);
+        memory.close();
+        assertThat(gpu.calls().of(DriverCall.EVENT_CREATE))
+                .isEqualTo(gpu.calls().of(DriverCall.EVENT_DESTROY));
+        assertThat(gpu.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    private void beginCapture() {
+        memory.captureBegins(DEVICE, captured);
+        gpu.graphs().beginCapture(DEVICE, captured, CaptureMode.RELAXED);
+    }
+
+    private void endCapture() {
+        gpu.graphs().destroy(DEVICE, gpu.graphs().endCapture(DEVICE, captured));
+        memory.captureEnds(DEVICE, captured, 0);
+    }
+
+    /// Another thread ends the capture right after the driver has said for the n-th time from now on that it is on.
+    private void endCaptureBehindAnswer(int n) {
+        AtomicInteger answers = new AtomicInteger();
+        doAnswer(call -> {
+                    long id = gpu.graphs().captureId(DEVICE, captured);
+                    if (answers.incrementAndGet() == n) {
+                        Thread ending = Thread.ofPlatform().start(this::endCapture);
+                        ending.join();
+                    }
+                    return id;
+                })
+                .when(graphs)
+                .captureId(DEVICE, captured);
+    }
+
+    private void driverGivesNoFence() {
+        refuse(DriverCall.EVENT_RECORD);
+        refuse(DriverCall.CONTEXT_RECORD_EVENT);
+        refuse(DriverCall.CONTEXT_SYNCHRONIZE);
+    }
+
+    private void refuse(DriverCall call) {
+        gpu.faults().failOn(call, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
+    }
+
+    @Test
+    void aBlockThatACaptureUsedWaitsForItsOtherUsesIfTheCaptureEndsMeanwhile() {
+        memory.recordUse(block, captured);
+        beginCapture();
+        endCaptureBehindAnswer(1);
+        memory.free(block, stream);
+        assertThat(maker.streamsOfFrees).containsExactly(stream);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isOne();
+    }
+
+    @Test
+    void aBlockFreedOnACapturedStreamIsAnOrdinaryOneIfTheCaptureEndsBeforeItIsLookedFor() {
+        beginCapture();
+        endCaptureBehindAnswer(1);
+        memory.free(block, captured);
+        assertThat(maker.streamsOfFrees).containsExactly(captured);
+    }
+
+    @Test
+    void aBlockFreedOnACapturedStreamIsAnOrdinaryOneIfTheMemoryOfItsGraphIsGoneBeforeItIsKept() {
+        beginCapture();
+        endCaptureBehindAnswer(2);
+        memory.free(block, captured);
+        assertThat(maker.streamsOfFrees).containsExactly(captured);
+    }
+
+    @Test
+    void aBlockWhoseUsesCanNeitherBeMarkedNorAwaitedIsKeptUntilTheyCan() {
+        memory.recordUse(block, captured);
+        driverGivesNoFence();
+        memory.free(block, stream);
+        assertThat(maker.streamsOfFrees).isEmpty();
+    }
+
+    @Test
+    void aStreamThatEndsWithoutAFenceIsWaitedForAtTheFree() {
+        memory.recordUse(block, captured);
+        driverGivesNoFence();
+        memory.streamClosing(DEVICE, captured);
+        gpu.faults().clear();
+        long waits = gpu.calls().of(DriverCall.CONTEXT_SYNCHRONIZE);
+        memory.free(block, stream);
+        assertThat(gpu.calls().of(DriverCall.CONTEXT_SYNCHRONIZE)).isEqualTo(waits + 1);
+        assertThat(maker.streamsOfFrees).containsExactly(stream);
+    }
+
+    @Test
+    void theEndOfACaptureIsNotRefusedForWhatItKept() {
+        beginCapture();
+        memory.free(block, captured);
+        driverGivesNoFence();
+        endCapture();
+        assertThat(maker.streamsOfFrees).isEmpty();
+    }
+
+    @Test
+    void aGraphOfWhoseEndTheDriverWillNotTellIsDestroyedWithItsMemory() {
+        GraphCapture capture = memory.capture(DEVICE, captured, CaptureMode.GLOBAL);
+        memory.free(block, captured);
+        refuse(DriverCall.GRAPH_RETAIN_USER_OBJECT);
+        assertThatExceptionOfType(CudaException.class).isThrownBy(capture::end);
+        assertThat(gpu.calls().of(DriverCall.GRAPH_DESTROY)).isOne();
+        assertThat(capture.memory().isGone()).isTrue();
+    }
+
+    @Test
+    void aBlockThatIsNotReadyForACaptureIsNotLost() {
+        memory.setCurrent(allocator);
+        memory.free(block, stream);
+        try (GraphCapture _ = memory.capture(DEVICE, captured, CaptureMode.GLOBAL)) {
+            refuse(DriverCall.STREAM_SYNCHRONIZE);
+            assertThatExceptionOfType(CudaException.class).isThrownBy(() -> memory.allocate(1000, DEVICE, captured));
+        }
+        assertThat(maker.allocations).isEqualTo(2);
+    }
+
+    /// Hands out addresses and knows nothing of streams.
+    private static final class Maker implements DeviceAllocator {
+        private final List<Long> streamsOfFrees = new ArrayList<>();
+        private int allocations;
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return (1L << 20) + 4096L * allocations++;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            streamsOfFrees.add(stream);
+        }
+    }
+}

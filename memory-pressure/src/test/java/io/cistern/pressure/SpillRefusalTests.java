@@ -1,0 +1,82 @@
+package io.cistern.pressure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.SimulatedGpu;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/// A driver that refuses calls in the middle of a move: the buffer is in one place, and host memory, of which there is
+/// enough for one buffer, is there for the next move.
+@Timeout(60)
+final class SpillRefusalTests {
+    private static final long SIZE = 16L << 20;
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(1).capacityBytes(4 * SIZE).build();
+    private final DeviceMemory memory = DeviceMemory.open(gpu, SmallGpu.catalog());
+    private final long stream = gpu.streams().create(0);
+    private final TaskArbiter arbiter = memory.setCurrent("arbiter:upstream=caching")
+            .extension(TaskArbiter.class)
+            .orElseThrow();
+    private final SpillStore store = SpillStore.open(memory, arbiter, SIZE);
+    private final SpillableBuffer buffer = store.allocate(SIZE, 0, stream, 0);
+
+    @AfterEach
+    void nothingIsLost() {
+        gpu.faults().clear();
+        assertThat(store.spill(0, 1)).isEqualTo(SIZE);
+        comeBack();
+        buffer.close();
+        store.close();
+        assertThat(gpu.misuses()).isEmpty();
+        memory.close();
+        gpu.close();
+    }
+
+    private void comeBack() {
+        buffer.acquire(stream).close();
+        assertThat(buffer.place()).isEqualTo(SpillPlace.DEVICE);
+    }
+
+    private void refuse(DriverCall call) {
+        gpu.faults().failOn(call, 0, 1, CudaResult.OUT_OF_MEMORY);
+    }
+
+    @Test
+    void hostMemoryGoesBackThoughTheCopyFromItIsNotMarked() {
+        store.spill(0, 1);
+        gpu.faults().failOn(DriverCall.EVENT_RECORD, 0, Integer.MAX_VALUE, CudaResult.OUT_OF_MEMORY);
+        comeBack();
+    }
+
+    @Test
+    void hostMemoryThatTheDriverDoesNotTakeBackNowGoesBackLater() {
+        store.spill(0, 1);
+        comeBack();
+        gpu.devices().synchronize(0);
+        refuse(DriverCall.MEM_FREE_HOST);
+        assertThat(store.spill(0, 1)).isZero();
+    }
+
+    @Test
+    void aBufferWhoseCopyIsNeitherMarkedNorAwaitedStaysOnItsDevice() {
+        refuse(DriverCall.EVENT_RECORD);
+        refuse(DriverCall.STREAM_SYNCHRONIZE);
+        assertThat(store.spill(0, 1)).isZero();
+        assertThat(buffer.place()).isEqualTo(SpillPlace.DEVICE);
+        gpu.devices().synchronize(0);
+    }
+
+    @Test
+    void aBufferClosesThoughAnEventOfItStays() {
+        SpillableBuffer other = store.allocate(SIZE, 0, stream, 1);
+        refuse(DriverCall.EVENT_DESTROY);
+        other.close();
+        assertThat(other.place()).isEqualTo(SpillPlace.CLOSED);
+    }
+}
