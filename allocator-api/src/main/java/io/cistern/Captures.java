@@ -253,20 +253,22 @@ final class Captures implements CaptureRoutes {
         return any;
     }
 
-    /// A stream that is past all work of its device's context when it is past its present end.
+    /// A stream that is past all work of its device's context when it is past its present end. Where the driver refuses
+    /// to order one, the host waits: blocks of graphs that are gone are given back only once.
     private long streamBehindAll(int device) {
-        long fence;
         try {
-            fence = order.recordAll(device);
-        } catch (CudaException notSupported) {
-            if (!notSupported.result().endsContext()) {
+            long fence = order.recordAll(device);
+            try {
+                return eventStreams.after(device, fence);
+            } finally {
+                order.release(device, fence);
+            }
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) {
                 driver.devices().synchronize(device);
             }
             return 0;
         }
-        long stream = eventStreams.after(device, fence);
-        order.release(device, fence);
-        return stream;
     }
 
     /// A stream without work, for blocks that are to be ready at once.

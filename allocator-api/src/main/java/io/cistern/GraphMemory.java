@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.internal.context.CaptureOrder;
 import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
@@ -153,7 +154,14 @@ public final class GraphMemory {
         }
         long ready = captures.readyStream(device);
         long address = captures.router().allocateThrough(route, byteSize, ready);
-        captures.memory().driver().streams().synchronize(device, ready);
+        try {
+            captures.memory().driver().streams().synchronize(device, ready);
+        } catch (RuntimeException | Error refusal) {
+            if (address != Router.REFUSED) {
+                captures.router().free(address, ready); // the caller never hears of it
+            }
+            throw refusal;
+        }
         return address;
     }
 
