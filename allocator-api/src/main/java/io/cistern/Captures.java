@@ -301,21 +301,21 @@ final class Captures implements CaptureRoutes {
         }
     }
 
-    /// A stream that is past all work of its device's context when it is past its present end.
+    /// A stream that is past all work of its device's context when it is past its present end. Where the driver refuses
+    /// to order one, the host waits.
     private long streamBehindAll(int device) {
-        long fence;
         try {
-            fence = order.recordAll(device);
-        } catch (CudaException notSupported) {
-            if (!notSupported.result().endsContext()) {
+            long fence = order.recordAll(device);
+            try {
+                return eventStreams.after(device, fence);
+            } finally {
+                order.release(device, fence);
+            }
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) {
                 driver.devices().synchronize(device);
             }
             return 0;
-        }
-        try {
-            return eventStreams.after(device, fence);
-        } finally {
-            order.release(device, fence);
         }
     }
 

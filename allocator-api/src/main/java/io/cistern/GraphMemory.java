@@ -3,6 +3,7 @@ package io.cistern;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.context.CaptureOrder;
 import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
@@ -156,9 +157,11 @@ public final class GraphMemory {
         long address = captures.router().allocateThrough(route, byteSize, ready);
         try {
             captures.memory().driver().streams().synchronize(device, ready);
-        } catch (CudaException refused) {
-            captures.router().free(address, ready);
-            throw refused;
+        } catch (RuntimeException | Error refusal) {
+            if (address != Router.REFUSED) {
+                captures.router().free(address, ready); // the caller never hears of it
+            }
+            throw refusal;
         }
         return address;
     }

@@ -47,6 +47,9 @@ final class PageSleep {
         if (mode == SleepMode.DROP) {
             asleep.forEach(SleepingPages::dropKept);
         }
+        if (cache.reserved.bytes() == 0) {
+            return CacheTrim.left(cache, 0); // without a wait, which a capture of somebody else's would forbid
+        }
         driver.devices().synchronize(cache.device);
         if (!asleep.isEmpty()) {
             claimSleepers();

@@ -8,9 +8,13 @@ import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.GraphCapture;
 import io.cistern.GraphMemory;
 import io.cistern.MemoryLimit;
+import io.cistern.MemoryPool;
+import io.cistern.Scope;
 import io.cistern.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.PhysicalMemory;
 import java.util.ArrayList;
@@ -23,6 +27,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /// The memory of graphs in `caching`, on a small simulated GPU.
@@ -229,6 +234,32 @@ final class GraphMemoryTests extends PoolFixture {
         return Arrays.stream(DriverCall.Kind.values())
                 .mapToLong(gpu.calls()::of)
                 .sum();
+    }
+
+    @Test
+    void anAllocationFromAPoolThatIsRefusedInACaptureLeavesNoBlock() {
+        try (MemoryPool pool = builder().open()) {
+            try (GraphCapture _ = capture();
+                    Scope _ = pool.enter()) {
+                gpu.faults().failOn(DriverCall.STREAM_SYNCHRONIZE, 0, 1, CudaResult.UNKNOWN);
+                assertThatThrownBy(() -> allocate(MIB)).isInstanceOf(CudaException.class);
+            }
+            assertThat(pool.liveBlocks()).isZero();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = DriverCall.class,
+            names = {"STREAM_CREATE", "STREAM_WAIT_EVENT"})
+    void blocksOfAGraphThatIsGoneGoBackThoughTheDriverRefusesToOrderThem(DriverCall refused) {
+        Allocator allocator = memory.setCurrent("direct");
+        GraphCapture capture = capture();
+        free(allocate(MIB), allocate(2 * MIB));
+        gpu.faults().failOn(refused, 0, 2, CudaResult.UNKNOWN);
+        capture.close();
+        gpu.faults().clear();
+        assertThat(allocator.statistics(DEVICE).liveBlocks()).isZero();
     }
 
     @Test

@@ -421,6 +421,24 @@ final class PoolSleepTests extends PoolFixture {
     }
 
     @Test
+    void whatSleepsAlreadyOrHasNothingWaitsForNoCapture() {
+        try (MemoryPool sleeping = builder().open();
+                MemoryPool empty = builder().open()) {
+            List<Block> blocks = mixed(sleeping);
+            sleeping.sleep(SleepMode.KEEP);
+            filled(empty, 1 << 20).buffer.close();
+            empty.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+            try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+                assertThat(sleeping.sleep(SleepMode.KEEP).left()).isEmpty();
+                assertThat(empty.sleep(SleepMode.KEEP).left()).isEmpty();
+            }
+            sleeping.wake();
+            assertIntact(blocks);
+            close(blocks);
+        }
+    }
+
+    @Test
     void aStreamThatEndsWhileItsMemorySleepsLeavesWhatIsAlive() {
         try (MemoryPool pool = builder().open()) {
             long ending = gpu.streams().create(DEVICE);
