@@ -3,6 +3,7 @@ package io.cistern.cli;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.Catalog;
+import java.lang.management.CompilationMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -14,18 +15,21 @@ import java.util.stream.Stream;
 /// Measures cases through one allocator, in this JVM:
 ///
 /// 1. find out how many pairs make a round of the length asked for;
-/// 2. go on until the JVM has compiled them;
+/// 2. go on until the JVM has compiled them, and its compilers are at rest;
 /// 3. take the time of whole rounds, and what they took of the Java heap;
 /// 4. in one more round, take the time of each pair alone, for the percentiles: this one pays for two looks at the
 ///    clock a pair, so it counts for nothing else.
 ///
 /// Sizes are drawn from a fixed seed: two runs ask for the same.
 final class BenchMeasurement {
-    /// Up to [#MOST_WARM_UP_NANOS].
+    /// Up to [#WARM_UP_NANOS].
     private static final int WARM_UP_ROUNDS = 24;
     /// Pairs that often miss are as fast as they get after a second: beside JMH, less was seen to tell twice
     /// their time.
-    private static final long MOST_WARM_UP_NANOS = 1_200_000_000;
+    private static final long WARM_UP_NANOS = 1_200_000_000;
+    /// On a busy machine the compilers may be seconds behind, and a pair takes three times as long: so many warm-ups at
+    /// most, until they have had nothing to do for half of one.
+    private static final int MOST_WARM_UPS = 5;
     /// A percentile of 99.9 has 200 pairs above it then, one of 99.99 has 20.
     private static final int MOST_TIMED_PAIRS = 200_000;
     private static final int CLOCK_LOOKS = 10_001;
@@ -95,17 +99,33 @@ final class BenchMeasurement {
     ///
     /// @return how many pairs make a round
     private int warmUp(BenchTeam team) {
-        long left = Math.min(roundNanos * WARM_UP_ROUNDS, MOST_WARM_UP_NANOS);
+        long nanos = Math.min(roundNanos * WARM_UP_ROUNDS, WARM_UP_NANOS);
         int pairs = 64;
-        long nanos = 0;
-        while (left > 0) {
-            nanos = Math.max(1, team.run(pairs).nanos());
-            left -= nanos;
-            pairs = nanos < roundNanos / 4 ? Math.multiplyExact(2, pairs) : pairs;
+        for (long left = nanos; left > 0; ) {
+            long taken = Math.max(1, team.run(pairs).nanos());
+            left -= taken;
+            pairs = taken < roundNanos / 4 ? Math.multiplyExact(2, pairs) : pairs;
         }
+        runUntilCompiled(team, pairs, nanos);
         double wanted =
                 (double) pairs * roundNanos / Math.max(1, team.run(pairs).nanos());
         return (int) Math.clamp(wanted, 16, 1 << 30);
+    }
+
+    private static void runUntilCompiled(BenchTeam team, int pairs, long warmUpNanos) {
+        CompilationMXBean compilers = ManagementFactory.getCompilationMXBean();
+        if (compilers == null || !compilers.isCompilationTimeMonitoringSupported()) {
+            return;
+        }
+        long compiledMillis = compilers.getTotalCompilationTime();
+        long quietNanos = 0;
+        for (long left = (MOST_WARM_UPS - 1) * warmUpNanos; left > 0 && quietNanos < warmUpNanos / 2; ) {
+            long taken = Math.max(1, team.run(pairs).nanos());
+            long millis = compilers.getTotalCompilationTime();
+            quietNanos = millis == compiledMillis ? quietNanos + taken : 0;
+            compiledMillis = millis;
+            left -= taken;
+        }
     }
 
     private List<BenchTeam.Member> members(BenchCase each, DeviceMemory memory, long[] streams) {
