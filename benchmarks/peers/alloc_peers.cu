@@ -3,8 +3,8 @@
 //        alloc_peers {torch|async|malloc} growth [seconds]      rows of LatencyBesideGrowth instead
 // Prints rows with the fields of `cistern bench --format json`. Scenarios, sizes, seeds of the draws and the method are
 // those of cistern's Bench* classes: random sizes over half of the largest (exchanges: of all magnitudes), warmed, the
-// median of rounds of a fixed number of pairs, all threads from a common start to the last one's end; the percentile
-// from a round of its own that times each pair.
+// median of rounds of a fixed number of pairs, the times of threads that are all at it; the percentile from a round of
+// its own that times each pair.
 #include "peers.h"
 
 #include <atomic>
@@ -41,6 +41,7 @@ class Sizes {
 
 struct Load {
   virtual ~Load() = default;
+  virtual bool stands_alone() const { return true; }
   virtual void begin() {}
   virtual void run(int pairs) = 0;
   virtual void time(std::vector<double>& nanos) = 0;
@@ -142,6 +143,7 @@ template <class A>
 class Producer : public Load {
  public:
   Producer(Ring& ring, cudaStream_t stream, Sizes sizes) : ring_(ring), stream_(stream), sizes_(std::move(sizes)) {}
+  bool stands_alone() const override { return false; }
   void run(int pairs) override {
     for (int i = 0; i < pairs; i++) ring_.put(position_++, A::allocate(sizes_.next(), stream_));
   }
@@ -165,6 +167,7 @@ template <class A>
 class Consumer : public Load {
  public:
   Consumer(Ring& ring, cudaStream_t stream) : ring_(ring), stream_(stream) {}
+  bool stands_alone() const override { return false; }
   void run(int pairs) override {
     for (int i = 0; i < pairs; i++) A::free(ring_.take(position_++), stream_);
   }
@@ -188,9 +191,9 @@ struct Member {
   cudaStream_t stream;
 };
 
-// Lets every member do its part on a thread of its own, from a common start; returns the time until the last is done.
+// Lets every member do its part on a thread of its own, from a common start.
 template <class F>
-static double together(std::vector<Member>& members, F part) {
+static void together(std::vector<Member>& members, F part) {
   std::atomic<size_t> ready{0};
   std::atomic<bool> go{false};
   std::vector<std::thread> threads;
@@ -203,19 +206,34 @@ static double together(std::vector<Member>& members, F part) {
     });
   }
   while (ready < members.size()) std::this_thread::yield();
-  auto begin = Clock::now();
   go = true;
   for (auto& thread : threads) thread.join();
-  return nanos_since(begin);
 }
 
+// Makes so many pairs; returns what they took, without the waits for the stream.
+static double run(Member& member, int pairs) {
+  double nanos = 0;
+  for (int left = pairs; left > 0; left -= 1 << 14) {
+    auto begin = Clock::now();
+    member.load->run(std::min(left, 1 << 14));
+    nanos += nanos_since(begin);
+    CHECK(cudaStreamSynchronize(member.stream));
+  }
+  return nanos;
+}
+
+// One round; returns what it takes a thread while all are at it: who is done goes on beside the others, for nothing.
 static double round_of(std::vector<Member>& members, int pairs) {
-  return together(members, [&](size_t, Member& member) {
-    for (int left = pairs; left > 0; left -= 1 << 14) {
-      member.load->run(std::min(left, 1 << 14));
-      CHECK(cudaStreamSynchronize(member.stream));
-    }
+  std::vector<double> own(members.size());
+  std::atomic<size_t> busy{members.size()};
+  together(members, [&](size_t i, Member& member) {
+    own[i] = run(member, pairs);
+    busy--;
+    while (busy > 0 && member.load->stands_alone()) run(member, std::min(pairs, 1 << 14));
   });
+  double rounds_a_nano = 0;
+  for (double nanos : own) rounds_a_nano += 1 / nanos;
+  return static_cast<double>(members.size()) / rounds_a_nano;
 }
 
 struct Case {

@@ -7,11 +7,20 @@ import io.cistern.DeviceMemory;
 final class BenchHandoff {
     private final BenchQueue queue = new BenchQueue();
 
+    /// Waits for the other one where that is behind.
+    private abstract static class Half implements BenchLoad {
+        /// In the queue.
+        long position;
+
+        @Override
+        public boolean standsAlone() {
+            return false;
+        }
+    }
+
     /// The thread that allocates.
     BenchLoad producer(DeviceMemory memory, int device, long stream, BenchSizes sizes) {
-        return new BenchLoad() {
-            private long position;
-
+        return new Half() {
             @Override
             public void run(int pairs) {
                 for (int i = 0; i < pairs; i++) {
@@ -33,9 +42,7 @@ final class BenchHandoff {
 
     /// The thread that frees.
     BenchLoad consumer(DeviceMemory memory, long stream) {
-        return new BenchLoad() {
-            private long position;
-
+        return new Half() {
             @Override
             public void run(int pairs) {
                 for (int i = 0; i < pairs; i++) {
@@ -57,9 +64,7 @@ final class BenchHandoff {
 
     /// A thread that puts numbers, to see what the queue itself costs.
     BenchLoad putter(BenchSizes sizes) {
-        return new BenchLoad() {
-            private long position;
-
+        return new Half() {
             @Override
             public void run(int pairs) {
                 for (int i = 0; i < pairs; i++) {
@@ -76,9 +81,7 @@ final class BenchHandoff {
 
     /// A thread that takes numbers.
     BenchLoad taker() {
-        return new BenchLoad() {
-            private long position;
-
+        return new Half() {
             @Override
             public void run(int pairs) {
                 for (int i = 0; i < pairs; i++) {

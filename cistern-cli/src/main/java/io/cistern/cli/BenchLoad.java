@@ -5,6 +5,11 @@ interface BenchLoad {
     /// Allocates what stays alive while it is measured.
     default void begin() {}
 
+    /// Whether it gets on without the loads of other threads.
+    default boolean standsAlone() {
+        return true;
+    }
+
     /// Makes so many pairs and nothing else.
     void run(int pairs);
 

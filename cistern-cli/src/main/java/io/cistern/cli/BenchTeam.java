@@ -7,17 +7,20 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Function;
 import java.util.stream.LongStream;
 
-/// The threads of a case, each with its load: they begin each round together, and the round lasts until the last one
-/// is done. One thread commands.
+/// The threads of a case, each with its load: they begin each round together. One thread commands.
+///
+/// A round's time is that of threads which are all at it: who is done goes on beside the others, uncounted, and the
+/// time is the one that makes the sum of all threads' rates. So a thread that lost its processor for a while counts
+/// as one, as in JMH, and not for all.
 final class BenchTeam implements AutoCloseable {
-    /// Work that a stream piles up is waited for after so many pairs: what the wait costs is then less than 0.2
-    /// ns a pair.
+    /// Work that a stream piles up is waited for after so many pairs, which is no part of them.
     private static final int PAIRS_A_WAIT = 1 << 14;
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -33,11 +36,9 @@ final class BenchTeam implements AutoCloseable {
 
     /// A round.
     ///
-    /// @param nanos from the first thread's start to the last one's end
+    /// @param nanos what it takes a thread while all are at it
     /// @param garbageBytes of the Java heap that all threads took meanwhile
     record Round(long nanos, long garbageBytes) {}
-
-    private record Part(long begin, long end, long garbageBytes) {}
 
     BenchTeam(List<Member> members) {
         this.members = List.copyOf(members);
@@ -58,30 +59,46 @@ final class BenchTeam implements AutoCloseable {
     /// Each thread makes so many pairs.
     Round run(int pairs) {
         CyclicBarrier start = new CyclicBarrier(members.size());
-        List<Part> parts = each(member -> () -> {
+        CountDownLatch busy = new CountDownLatch(members.size());
+        List<Round> parts = each(member -> () -> {
             start.await();
-            long begin = System.nanoTime();
-            long garbageBytes = run(member, pairs);
-            return new Part(begin, System.nanoTime(), garbageBytes);
+            Round part;
+            try {
+                part = run(member, pairs);
+            } finally {
+                busy.countDown();
+            }
+            keepCompany(member, Math.min(pairs, PAIRS_A_WAIT), busy);
+            return part;
         });
-        long begin = parts.stream().mapToLong(Part::begin).min().orElseThrow();
-        long end = parts.stream().mapToLong(Part::end).max().orElseThrow();
+        double roundsANano = parts.stream()
+                .mapToDouble(part -> 1.0 / Math.max(1, part.nanos()))
+                .sum();
         return new Round(
-                end - begin, parts.stream().mapToLong(Part::garbageBytes).sum());
+                Math.round(members.size() / roundsANano),
+                parts.stream().mapToLong(Round::garbageBytes).sum());
     }
 
-    /// Waits for the stream now and then, which is no part of a pair.
-    ///
-    /// @return what the pairs took of the Java heap
-    private static long run(Member member, int pairs) {
+    private static Round run(Member member, int pairs) {
+        long nanos = 0;
         long garbageBytes = 0;
         for (int left = pairs; left > 0; left -= PAIRS_A_WAIT) {
-            long before = THREADS.getCurrentThreadAllocatedBytes();
+            long bytesBefore = THREADS.getCurrentThreadAllocatedBytes();
+            long begin = System.nanoTime();
             member.load().run(Math.min(left, PAIRS_A_WAIT));
-            garbageBytes += THREADS.getCurrentThreadAllocatedBytes() - before;
+            nanos += System.nanoTime() - begin;
+            garbageBytes += THREADS.getCurrentThreadAllocatedBytes() - bytesBefore;
             member.await().run();
         }
-        return garbageBytes;
+        return new Round(nanos, garbageBytes);
+    }
+
+    private static void keepCompany(Member member, int pairs, CountDownLatch busy) {
+        while (busy.getCount() > 0
+                && member.load().standsAlone()
+                && !Thread.currentThread().isInterrupted()) {
+            run(member, pairs);
+        }
     }
 
     /// What each pair of each thread took, in no order.

@@ -8,9 +8,12 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -56,21 +59,57 @@ final class BenchPartsTests {
     @Test
     void aThreadThatFailsEndsTheRoundThoughAnotherWaitsForIt() {
         BenchHandoff handoff = new BenchHandoff();
-        BenchLoad failing = new BenchLoad() {
-            @Override
-            public void run(int pairs) {
-                throw new IllegalStateException("refused");
-            }
-
-            @Override
-            public void time(long[] nanos) {}
-        };
+        BenchLoad failing = load(pairs -> {
+            throw new IllegalStateException("refused");
+        });
         BenchTeam.Member waiting = new BenchTeam.Member(handoff.taker(), () -> {});
         try (BenchTeam team = new BenchTeam(List.of(waiting, new BenchTeam.Member(failing, () -> {})))) {
             assertThatThrownBy(() -> team.run(10)).hasMessage("refused");
         } finally {
             handoff.putter(BenchSizes.upperHalf(8, 1)).run(10); // Lets the waiting thread end.
         }
+    }
+
+    @Test
+    @Timeout(60)
+    void aThreadThatIsDoneGoesOnWhileOthersAreAtIt() {
+        AtomicLong made = new AtomicLong();
+        BenchLoad quick = load(made::addAndGet);
+        BenchLoad slow = load(pairs -> {
+            while (made.get() <= 10) {
+                Thread.onSpinWait();
+            }
+        });
+        try (BenchTeam team =
+                new BenchTeam(List.of(new BenchTeam.Member(quick, () -> {}), new BenchTeam.Member(slow, () -> {})))) {
+            team.run(10);
+        }
+        assertThat(made).hasValueGreaterThan(10);
+    }
+
+    @Test
+    void whatWaitsForAStreamIsNoPartOfARound() {
+        long waitNanos = 200_000_000;
+        Runnable waits = () -> {
+            for (long begin = System.nanoTime(); System.nanoTime() - begin < waitNanos; ) {
+                Thread.onSpinWait();
+            }
+        };
+        try (BenchTeam team = new BenchTeam(List.of(new BenchTeam.Member(load(pairs -> {}), waits)))) {
+            assertThat(team.run(10).nanos()).isLessThan(waitNanos);
+        }
+    }
+
+    private static BenchLoad load(IntConsumer run) {
+        return new BenchLoad() {
+            @Override
+            public void run(int pairs) {
+                run.accept(pairs);
+            }
+
+            @Override
+            public void time(long[] nanos) {}
+        };
     }
 
     @Test
