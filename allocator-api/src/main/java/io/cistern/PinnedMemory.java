@@ -3,7 +3,6 @@ package io.cistern;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
-import io.cistern.internal.context.EventOrder;
 import io.cistern.internal.routing.Router;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
@@ -49,7 +48,7 @@ public final class PinnedMemory {
     static final int MOST_LOOKS = 32;
 
     private final CudaDriver driver;
-    private final EventOrder order;
+    private final PinnedFences fences;
     private final PinnedStatistics statistics = new PinnedStatistics(MOST_SIZE_CLASS + 1);
     private final AtomicReferenceArray<@Nullable PinnedBlock> front =
             new AtomicReferenceArray<>((MOST_SIZE_CLASS + 1) * STRIDE);
@@ -69,7 +68,7 @@ public final class PinnedMemory {
 
     PinnedMemory(CudaDriver driver) {
         this.driver = driver;
-        this.order = new EventOrder(driver, 64);
+        this.fences = new PinnedFences(driver);
         this.staging = new StagingPieces(driver, this);
         for (int i = 0; i <= MOST_SIZE_CLASS; i++) {
             idle.add(new ArrayDeque<>());
@@ -185,10 +184,9 @@ public final class PinnedMemory {
         boolean any = false;
         for (int left = Math.min(blocks.size(), mostLooks); left > 0; left--) {
             PinnedBlock block = blocks.getFirst();
-            block.fences.replaceAll(this::withEvent);
-            block.fences.removeIf(this::releaseIfPassed);
+            boolean passed = fences.passed(block);
             blocks.removeFirst();
-            if (block.fences.isEmpty()) {
+            if (passed) {
                 block.used = false;
                 block.cameBack++;
                 addIdle(block);
@@ -200,25 +198,6 @@ public final class PinnedMemory {
         return any;
     }
 
-    private PinnedBlock.Fence withEvent(PinnedBlock.Fence fence) {
-        return fence.event() == PinnedBlock.Fence.NO_EVENT ? fenceBehindAll(fence.device()) : fence;
-    }
-
-    private boolean releaseIfPassed(PinnedBlock.Fence fence) {
-        if (fence.event() == PinnedBlock.Fence.NO_EVENT) {
-            return waitForDevice(fence.device());
-        }
-        try {
-            if (!order.passed(fence.device(), fence.event())) {
-                return false;
-            }
-            order.release(fence.device(), fence.event());
-            return true;
-        } catch (CudaException dead) {
-            return dead.result().endsContext(); // then nothing runs any more
-        }
-    }
-
     void recordUse(PinnedBlock block, int device, long stream) {
         if (block.sizeClass == NO_SIZE_CLASS) {
             return;
@@ -227,7 +206,7 @@ public final class PinnedMemory {
         synchronized (this) {
             block.used = true;
             if (stream == Streams.PER_THREAD_DEFAULT) {
-                addFence(block, device, stream); // who frees it may be another thread
+                fences.add(block, device, stream); // who frees it may be another thread
                 return;
             }
             PinnedBlock.Stream name = name(device, stream);
@@ -239,42 +218,6 @@ public final class PinnedMemory {
 
     private static PinnedBlock.Stream name(int device, long stream) {
         return new PinnedBlock.Stream(device, stream == Streams.LEGACY_DEFAULT ? 0 : stream);
-    }
-
-    private void addFence(PinnedBlock block, int device, long stream) {
-        PinnedBlock.Fence fence = fence(device, stream);
-        if (fence.event() != PinnedBlock.Fence.NO_EVENT || !waitForDevice(device)) {
-            block.fences.add(fence);
-        }
-    }
-
-    /// A mark behind all that a stream was given; behind all of the device's, if it ended unannounced.
-    private PinnedBlock.Fence fence(int device, long stream) {
-        try {
-            return new PinnedBlock.Fence(device, order.record(device, stream));
-        } catch (CudaException endedUnannounced) {
-            return fenceBehindAll(device);
-        }
-    }
-
-    private PinnedBlock.Fence fenceBehindAll(int device) {
-        try {
-            return new PinnedBlock.Fence(device, order.recordAll(device));
-        } catch (CudaException refused) {
-            return new PinnedBlock.Fence(device, PinnedBlock.Fence.NO_EVENT);
-        }
-    }
-
-    /// Waits on the host for all work of a device.
-    ///
-    /// @return false if the driver refuses to
-    private boolean waitForDevice(int device) {
-        try {
-            driver.devices().synchronize(device);
-            return true;
-        } catch (CudaException refused) {
-            return refused.result().endsContext(); // then nothing runs any more
-        }
     }
 
     void free(PinnedBlock block) {
@@ -307,7 +250,7 @@ public final class PinnedMemory {
         synchronized (this) {
             for (PinnedBlock.Stream name : block.streams) {
                 forget(name, block);
-                addFence(block, name.device(), name.handle());
+                fences.add(block, name.device(), name.handle());
             }
             block.streams.clear();
             waiting.get(block.sizeClass).addLast(block);
@@ -345,7 +288,7 @@ public final class PinnedMemory {
         if (blocks != null) {
             for (PinnedBlock block : blocks) {
                 block.streams.remove(name);
-                addFence(block, name.device(), name.handle());
+                fences.add(block, name.device(), name.handle());
             }
         }
     }
@@ -435,23 +378,9 @@ public final class PinnedMemory {
         closed = true;
         staging.await();
         synchronized (this) {
-            waiting.forEach(blocks -> blocks.forEach(this::waitFor));
+            waiting.forEach(blocks -> blocks.forEach(fences::await));
         }
         trimIfClosed();
-        order.close();
-    }
-
-    private void waitFor(PinnedBlock block) {
-        for (PinnedBlock.Fence fence : block.fences) {
-            try {
-                if (fence.event() == PinnedBlock.Fence.NO_EVENT) {
-                    driver.devices().synchronize(fence.device());
-                } else {
-                    order.synchronize(fence.device(), fence.event());
-                }
-            } catch (CudaException refused) {
-                // Whether it has passed is asked again before the block is unpinned.
-            }
-        }
+        fences.close();
     }
 }
