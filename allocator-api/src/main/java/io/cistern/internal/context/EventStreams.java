@@ -3,6 +3,7 @@ package io.cistern.internal.context;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
+import io.cistern.internal.names.Failures;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -81,22 +82,28 @@ public final class EventStreams {
     /// Ends the streams; later frees wait for their events on the host. Doing it twice does nothing.
     ///
     /// @param ending is told of each stream before it is destroyed
+    /// @throws RuntimeException the first failure, with the others suppressed in it; all are ended then that can be
     public synchronized void close(Ending ending) {
         closed = true;
-        for (int device = 0; device < streams.size(); device++) {
+        Failures failures = new Failures();
+        for (int each = 0; each < streams.size(); each++) {
+            int device = each;
             for (long stream : streams.get(device)) {
-                close(ending, device, stream);
+                failures.gather(() -> ending.ends(device, stream));
+                failures.gather(() -> destroy(device, stream));
             }
             streams.get(device).clear();
         }
+        failures.rethrow();
     }
 
-    private void close(Ending ending, int device, long stream) {
-        ending.ends(device, stream);
+    private void destroy(int device, long stream) {
         try {
             driver.streams().destroy(device, stream);
-        } catch (CudaException dead) {
-            // It went with its context.
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) { // else it went with its context
+                throw refusal;
+            }
         }
     }
 }
