@@ -335,6 +335,7 @@ final class Captures implements CaptureRoutes {
         Failures failures = new Failures();
         underWay.forEach(capture -> failures.gather(() -> end(capture, 0)));
         failures.gather(this::collect);
+        failures.gather(this::collect); // once more what the driver refused, since nobody does later
         synchronized (readyStreams) {
             readyStreams.forEach((device, stream) -> {
                 failures.gather(() -> memory.streamClosing(device, stream));
