@@ -328,6 +328,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         failures.gather(captures::close);
         allocators.reversed().forEach(allocator -> failures.gather(allocator::close));
         failures.gather(() -> eventStreams.close(this::streamClosing));
+        failures.gather(orderOfUses::close);
         failures.gather(pinned::close);
         failures.rethrow();
     }

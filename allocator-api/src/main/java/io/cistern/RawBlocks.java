@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any thread may call any method at any time.
 abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     final BlockUses uses;
+    final EventOrder orderOfUses;
     final EventStreams eventStreams;
     final Captures captures;
     final MemoryLadder ladder;
@@ -27,7 +28,8 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
 
     RawBlocks(DeviceMemoryBuilder builder) {
         super(builder);
-        uses = new BlockUses(router, new EventOrder(driver(), 0), driver().devices()::synchronize);
+        orderOfUses = new EventOrder(driver(), 0);
+        uses = new BlockUses(router, orderOfUses, driver().devices()::synchronize);
         eventStreams = new EventStreams(driver(), environment().deviceCount());
         captures = new Captures((DeviceMemory) this, eventStreams);
         ladder = new MemoryLadder((DeviceMemory) this, builder.ladder, builder.longestWait);
