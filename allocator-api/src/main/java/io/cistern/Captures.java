@@ -182,7 +182,7 @@ final class Captures implements CaptureRoutes {
 
     @Override
     public boolean freeCaptured(Route route, long address, long byteSize, long stream) {
-        StreamCapture capture = find(route.device(), stream);
+        StreamCapture capture = findOrKeep(route, address, byteSize, stream);
         if (capture == null) {
             return false;
         }
@@ -191,6 +191,16 @@ final class Captures implements CaptureRoutes {
         }
         route.usualExit().free(address, byteSize, route.device(), stream);
         return true;
+    }
+
+    /// As [#find], for a free: a block that an unannounced graph may use is not lost.
+    private @Nullable StreamCapture findOrKeep(Route route, long address, long byteSize, long stream) {
+        try {
+            return find(route.device(), stream);
+        } catch (UnusableStreamException unannounced) {
+            keep(route, address, byteSize);
+            throw unannounced;
+        }
     }
 
     @Override

@@ -136,6 +136,36 @@ class CaptureRefusalTests {
     }
 
     @Test
+    void aBlockFreedInACaptureThatNobodyAnnouncedIsKeptUntilTheAnnouncedOnesAreOver() {
+        beginCapture();
+        long unannounced = beginUnannounced();
+        assertThatExceptionOfType(UnusableStreamException.class).isThrownBy(() -> memory.free(block, unannounced));
+        endBoth(unannounced);
+    }
+
+    @Test
+    void aBlockThatACaptureUsesThatNobodyAnnouncedIsKeptUntilTheAnnouncedOnesAreOver() {
+        beginCapture();
+        long unannounced = beginUnannounced();
+        memory.recordUse(block, unannounced);
+        assertThatExceptionOfType(UnusableStreamException.class).isThrownBy(() -> memory.free(block, stream));
+        endBoth(unannounced);
+    }
+
+    private long beginUnannounced() {
+        long unannounced = gpu.streams().create(DEVICE);
+        gpu.graphs().beginCapture(DEVICE, unannounced, CaptureMode.RELAXED);
+        return unannounced;
+    }
+
+    private void endBoth(long unannounced) {
+        assertThat(maker.streamsOfFrees).isEmpty();
+        gpu.graphs().destroy(DEVICE, gpu.graphs().endCapture(DEVICE, unannounced));
+        endCapture();
+        assertThat(maker.streamsOfFrees).hasSize(1);
+    }
+
+    @Test
     void theEndOfACaptureIsNotRefusedForWhatItKept() {
         beginCapture();
         memory.free(block, captured);
