@@ -321,7 +321,7 @@ final class Captures implements CaptureRoutes {
         try {
             long fence = order.recordAll(device);
             try {
-                return eventStreams.after(device, fence);
+                return eventStreams.after(device, fence, order);
             } finally {
                 order.release(device, fence);
             }

@@ -166,6 +166,22 @@ class CaptureRefusalTests {
     }
 
     @Test
+    void whatACaptureKeptGoesBackAfterThoseOfOtherMemoryOfTheDriver() {
+        beginCapture();
+        memory.free(block, captured);
+        try (DeviceMemory other = DeviceMemory.builder(gpu).open();
+                GraphCapture _ = other.capture(DEVICE, stream, CaptureMode.RELAXED)) {
+            endCapture();
+            assertThat(maker.streamsOfFrees).isEmpty();
+            assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT))
+                    .as("for what is no event")
+                    .isZero();
+        }
+        memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+        assertThat(maker.streamsOfFrees).hasSize(1);
+    }
+
+    @Test
     void theEndOfACaptureIsNotRefusedForWhatItKept() {
         beginCapture();
         memory.free(block, captured);
