@@ -71,6 +71,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// Opens a pool: see [MemoryPoolBuilder#spec]. For one with options, see [MemoryPool#builder].
     ///
     /// @throws ConfigurationException if the spec can't be followed
+    /// @throws IllegalStateException if this device memory is closed
     public MemoryPool pool(String spec) {
         return MemoryPool.builder(this).spec(spec).open();
     }
@@ -319,10 +320,14 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// Closes all allocators. Those with live blocks give their memory back when the last one is freed; blocks that
     /// are [kept][GraphMemory] for graphs that still exist stay. Closing twice does nothing.
     ///
+    /// From then on nothing is opened and nothing allocated: each attempt is an [IllegalStateException]. What is
+    /// alive is freed as ever, and ends of streams are announced.
+    ///
     /// @throws RuntimeException the first failure, of the driver or a plug-in, with the others suppressed in it;
     ///     everything else is closed then
     @Override
     public void close() {
+        refuseOpening();
         Failures failures = new Failures();
         failures.gather(notices::close);
         failures.gather(captures::close);

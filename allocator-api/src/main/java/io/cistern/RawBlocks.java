@@ -53,6 +53,7 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     /// @throws AllocatorContractException if a plug-in returned an illegal address
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
     /// @throws ConfigurationException if no allocator is current and the configured one can't be opened
+    /// @throws IllegalStateException if this device memory, or the allocator, is closed
     public long allocate(long byteSize, int device, long stream) {
         Lane lane = router.lane();
         Region region = router.region(lane);
