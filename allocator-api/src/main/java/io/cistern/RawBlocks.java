@@ -106,9 +106,8 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     ///     the others were [recorded][#recordUse]
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
     ///     or is foreign
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread, where nothing is
-    ///     freed then; for a stream in a capture that was not announced, beside one that was, after which the block
-    ///     goes back
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread, and nothing is
+    ///     freed then; for a stream in a capture that nobody announced, beside one that was: the block goes later
     public void free(long address, long stream) {
         try {
             router.free(address, stream);
