@@ -9,9 +9,11 @@ module io.cistern.api {
     exports io.cistern;
     exports io.cistern.spi;
     exports io.cistern.internal.names to
+            io.cistern.async,
             io.cistern.caching,
             io.cistern.cli,
-            io.cistern.loader;
+            io.cistern.loader,
+            io.cistern.pressure;
     exports io.cistern.internal.options to
             io.cistern.cli;
 

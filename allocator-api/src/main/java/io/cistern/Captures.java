@@ -6,6 +6,7 @@ import io.cistern.cuda.Graphs;
 import io.cistern.internal.context.CaptureOrder;
 import io.cistern.internal.context.EventOrder;
 import io.cistern.internal.context.EventStreams;
+import io.cistern.internal.names.Failures;
 import io.cistern.internal.routing.CaptureRoutes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
@@ -181,7 +182,7 @@ final class Captures implements CaptureRoutes {
 
     @Override
     public boolean freeCaptured(Route route, long address, long byteSize, long stream) {
-        StreamCapture capture = find(route.device(), stream);
+        StreamCapture capture = findOrKeep(route, address, byteSize, stream);
         if (capture == null) {
             return false;
         }
@@ -190,6 +191,16 @@ final class Captures implements CaptureRoutes {
         }
         route.usualExit().free(address, byteSize, route.device(), stream);
         return true;
+    }
+
+    /// As [#find], for a free: a block that an unannounced graph may use is not lost.
+    private @Nullable StreamCapture findOrKeep(Route route, long address, long byteSize, long stream) {
+        try {
+            return find(route.device(), stream);
+        } catch (UnusableStreamException unannounced) {
+            keep(route, address, byteSize);
+            throw unannounced;
+        }
     }
 
     @Override
@@ -275,18 +286,21 @@ final class Captures implements CaptureRoutes {
     /// Gives the memory of graphs back that are gone.
     ///
     /// @return whether there was any
+    /// @throws RuntimeException the first failure of what waited for the end of captures
     synchronized boolean collect() {
+        Failures failures = new Failures();
         boolean any = false;
         while (underWay.isEmpty()) {
             Runnable action = later.poll();
             GraphMemory ended = action == null ? gone.poll() : null;
             if (action != null) {
-                action.run();
+                failures.gather(action);
             } else if (ended == null || !closes(ended)) {
-                return any;
+                break;
             }
             any = true;
         }
+        failures.rethrow();
         return any;
     }
 
@@ -307,7 +321,7 @@ final class Captures implements CaptureRoutes {
         try {
             long fence = order.recordAll(device);
             try {
-                return eventStreams.after(device, fence);
+                return eventStreams.after(device, fence, order);
             } finally {
                 order.release(device, fence);
             }
@@ -328,25 +342,28 @@ final class Captures implements CaptureRoutes {
 
     /// Ends what was made here; announced captures that never ended are given up.
     void close() {
-        for (StreamCapture capture : underWay) {
-            end(capture, 0);
-        }
-        collect();
+        Failures failures = new Failures();
+        underWay.forEach(capture -> failures.gather(() -> end(capture, 0)));
+        failures.gather(this::collect);
+        failures.gather(this::collect); // once more what the driver refused, since nobody does later
         synchronized (readyStreams) {
             readyStreams.forEach((device, stream) -> {
-                memory.streamClosing(device, stream);
-                destroy(device, stream);
+                failures.gather(() -> memory.streamClosing(device, stream));
+                failures.gather(() -> destroy(device, stream));
             });
             readyStreams.clear();
         }
-        order.close();
+        failures.gather(order::close);
+        failures.rethrow();
     }
 
     private void destroy(int device, long stream) {
         try {
             driver.streams().destroy(device, stream);
-        } catch (CudaException dead) {
-            // It went with its context.
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) { // else it went with its context
+                throw refusal;
+            }
         }
     }
 

@@ -38,7 +38,9 @@ final class ConfiguredAllocators {
 
     /// @throws ConfigurationException if the spec can't be followed, or its plug-in throws something of its own, with
     ///     who set it
+    /// @throws IllegalStateException if the device memory is closed
     private Allocator open(Catalog.Choice choice) {
+        memory.requireOpen();
         try {
             return memory.open(choice.spec());
         } catch (ConfigurationException e) {

@@ -2,10 +2,10 @@ package io.cistern;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.NearestName;
 import io.cistern.internal.routing.Devices;
 import io.cistern.spi.Catalog;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -71,6 +71,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// Opens a pool: see [MemoryPoolBuilder#spec]. For one with options, see [MemoryPool#builder].
     ///
     /// @throws ConfigurationException if the spec can't be followed
+    /// @throws IllegalStateException if this device memory is closed
     public MemoryPool pool(String spec) {
         return MemoryPool.builder(this).spec(spec).open();
     }
@@ -160,24 +161,11 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
     /// released, and a later stream with the same handle does not meet it. Not announcing breaks the contract.
     public void streamClosing(int device, long stream) {
-        List<Runnable> told = new ArrayList<>(
-                List.of(() -> uses.streamClosing(device, stream), () -> pinned.streamClosing(device, stream)));
-        allocators.forEach(allocator -> told.add(() -> allocator.streamClosing(device, stream)));
-        RuntimeException first = null;
-        for (Runnable each : told) {
-            try {
-                each.run();
-            } catch (RuntimeException failure) { // the others must hear of it all the same
-                if (first == null) {
-                    first = failure;
-                } else {
-                    first.addSuppressed(failure);
-                }
-            }
-        }
-        if (first != null) {
-            throw first;
-        }
+        Failures failures = new Failures(); // the others must hear of it all the same
+        failures.gather(() -> uses.streamClosing(device, stream));
+        failures.gather(() -> pinned.streamClosing(device, stream));
+        allocators.forEach(allocator -> failures.gather(() -> allocator.streamClosing(device, stream)));
+        failures.rethrow();
     }
 
     /// Begins to capture a stream into a graph, with memory of its own.
@@ -331,14 +319,22 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
 
     /// Closes all allocators. Those with live blocks give their memory back when the last one is freed; blocks that
     /// are [kept][GraphMemory] for graphs that still exist stay. Closing twice does nothing.
+    ///
+    /// From then on nothing is opened and nothing allocated: each attempt is an [IllegalStateException]. What is
+    /// alive is freed as ever, and ends of streams are announced.
+    ///
+    /// @throws RuntimeException the first failure, of the driver or a plug-in, with the others suppressed in it;
+    ///     everything else is closed then
     @Override
     public void close() {
-        notices.close();
-        captures.close();
-        for (Allocator allocator : allocators.reversed()) {
-            allocator.close();
-        }
-        eventStreams.close(this::streamClosing);
-        pinned.close();
+        refuseOpening();
+        Failures failures = new Failures();
+        failures.gather(notices::close);
+        failures.gather(captures::close);
+        allocators.reversed().forEach(allocator -> failures.gather(allocator::close));
+        failures.gather(() -> eventStreams.close(this::streamClosing));
+        failures.gather(orderOfUses::close);
+        failures.gather(pinned::close);
+        failures.rethrow();
     }
 }

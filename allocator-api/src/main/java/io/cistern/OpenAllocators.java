@@ -46,6 +46,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     private final @Nullable Budgets[] budgets;
     private final CurrentAllocators currents;
     private volatile Catalog catalog;
+    private volatile boolean closed;
 
     OpenAllocators(DeviceMemoryBuilder builder) {
         driver = builder.driver;
@@ -62,6 +63,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     /// until [#setCurrent] says so.
     ///
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws IllegalStateException if this device memory is closed
     public Allocator open(String spec) {
         return open(AllocatorSpec.parse(spec));
     }
@@ -69,6 +71,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
     ///
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws IllegalStateException if this device memory is closed
     public Allocator open(AllocatorSpec spec) {
         return open(spec, null);
     }
@@ -76,6 +79,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     /// Opens an allocator from a spec, with a limit on the bytes of all its blocks.
     ///
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws IllegalStateException if this device memory is closed
     public Allocator open(String spec, MemoryLimit limit) {
         return open(AllocatorSpec.parse(spec), limit);
     }
@@ -93,6 +97,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     /// @param usual the one that serves when nothing is captured, which [can][Allocator#servesGraphs]
     Allocator openForGraphs(Allocator usual, StreamOrder order) {
         AllocatorSpec spec = usual.spec();
+        requireOpen();
         OpenContext context = new OpenContext((DeviceMemory) this, spec, order);
         AllocatorProvider provider = catalog.allocator(spec.name());
         DeviceAllocator maker = context.open(() -> provider.openForGraphs(context));
@@ -120,6 +125,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     }
 
     private OpenContext context(AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
+        requireOpen();
         return new OpenContext((DeviceMemory) this, spec, ownSources);
     }
 
@@ -127,9 +133,10 @@ abstract sealed class OpenAllocators permits RawBlocks {
     ///
     /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed in the end
     Allocator openPool(MemoryPool pool, Map<String, SegmentSource> ownSource, @Nullable MemoryLimit limit) {
-        OpenContext context = context(pool.spec(), ownSource);
+        OpenContext context;
         DeviceAllocator maker;
         try {
+            context = context(pool.spec(), ownSource);
             maker = openMaker(pool.spec(), context);
         } catch (Throwable failure) {
             ownSource.values().forEach(SegmentSource::close);
@@ -150,6 +157,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     /// Opens an allocator that the program made itself; it is metered and owned like any other.
     ///
     /// @param name a name for statistics and messages
+    /// @throws IllegalStateException if this device memory is closed
     public Allocator open(String name, DeviceAllocator allocator) {
         return openMade(name, allocator, null);
     }
@@ -157,11 +165,13 @@ abstract sealed class OpenAllocators permits RawBlocks {
     /// Opens an allocator that the program made itself, with a limit on the bytes of all its blocks.
     ///
     /// @param name a name for statistics and messages
+    /// @throws IllegalStateException if this device memory is closed
     public Allocator open(String name, DeviceAllocator allocator, MemoryLimit limit) {
         return openMade(name, allocator, limit);
     }
 
     private Allocator openMade(String name, DeviceAllocator allocator, @Nullable MemoryLimit limit) {
+        requireOpen();
         ReservedBytes nothingTold = new ReservedBytes(environment.deviceCount());
         return open(new AllocatorSpec(name, Map.of(), name), allocator, nothingTold, limit, () -> {});
     }
@@ -178,7 +188,23 @@ abstract sealed class OpenAllocators permits RawBlocks {
             whenClosed.run();
         });
         allocators.add(opened[0]);
+        if (closed) { // meanwhile, and perhaps before it was there to be closed
+            opened[0].close();
+            requireOpen();
+        }
         return opened[0];
+    }
+
+    /// Nothing is opened from now on.
+    void refuseOpening() {
+        closed = true;
+    }
+
+    /// @throws IllegalStateException if this device memory is closed
+    void requireOpen() {
+        if (closed) {
+            throw new IllegalStateException("this device memory is closed: open another one");
+        }
     }
 
     /// The allocator that [DeviceMemory#allocate] takes from on device 0, outside any scope: see
@@ -194,6 +220,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws ConfigurationException if the configuration names an allocator that can't be opened
+    /// @throws IllegalStateException if this device memory is closed, and none was current
     public Allocator current(int device) {
         return currents.get(device);
     }
@@ -224,6 +251,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     /// Opens an allocator from a spec and makes it current for all devices.
     ///
     /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    /// @throws IllegalStateException if this device memory is closed
     public Allocator setCurrent(String spec) {
         Allocator allocator = open(spec);
         setCurrent(allocator);
@@ -246,6 +274,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     /// fails because of the swap.
     ///
     /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    /// @throws IllegalStateException if this device memory is closed
     public Allocator swap(String spec) {
         Allocator next = open(spec);
         currents.setAll(next).forEach(Allocator::close);
@@ -260,6 +289,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
     ///
     /// @return what was exchanged, a line for each device: `device 0: caching -> async`
     /// @throws ConfigurationException if what is named can't be opened: then everything is as before
+    /// @throws IllegalStateException if this device memory is closed
     public List<String> reload() {
         SortedMap<Integer, Allocator> former;
         SortedMap<Integer, Allocator> changed;

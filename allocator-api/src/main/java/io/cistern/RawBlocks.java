@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any thread may call any method at any time.
 abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     final BlockUses uses;
+    final EventOrder orderOfUses;
     final EventStreams eventStreams;
     final Captures captures;
     final MemoryLadder ladder;
@@ -27,7 +28,8 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
 
     RawBlocks(DeviceMemoryBuilder builder) {
         super(builder);
-        uses = new BlockUses(router, new EventOrder(driver(), 0), driver().devices()::synchronize);
+        orderOfUses = new EventOrder(driver(), 0);
+        uses = new BlockUses(router, orderOfUses, driver().devices()::synchronize);
         eventStreams = new EventStreams(driver(), environment().deviceCount());
         captures = new Captures((DeviceMemory) this, eventStreams);
         ladder = new MemoryLadder((DeviceMemory) this, builder.ladder, builder.longestWait);
@@ -51,6 +53,7 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     /// @throws AllocatorContractException if a plug-in returned an illegal address
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
     /// @throws ConfigurationException if no allocator is current and the configured one can't be opened
+    /// @throws IllegalStateException if this device memory, or the allocator, is closed
     public long allocate(long byteSize, int device, long stream) {
         Lane lane = router.lane();
         Region region = router.region(lane);
@@ -103,8 +106,8 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     ///     the others were [recorded][#recordUse]
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
     ///     or is foreign
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; nothing is freed
-    ///     then
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread, and nothing is
+    ///     freed then; for a stream in a capture that nobody announced, beside one that was: the block goes later
     public void free(long address, long stream) {
         try {
             router.free(address, stream);

@@ -25,6 +25,9 @@ final class ArrayAllocatorProvider implements AllocatorProvider {
     @Nullable
     RuntimeException failureOfAllocate;
 
+    /// What happens in the meantime.
+    Runnable whileOpening = () -> {};
+
     ArrayAllocatorProvider(String name) {
         this.name = name;
     }
@@ -45,6 +48,7 @@ final class ArrayAllocatorProvider implements AllocatorProvider {
         RangeSource source = (RangeSource) context.segments("linear");
         context.options().flag("loud");
         log.add(name + " opened");
+        whileOpening.run();
         return new DeviceAllocator() {
             private final Map<Long, Segment> live = Collections.synchronizedMap(new HashMap<>());
 

@@ -136,6 +136,52 @@ class CaptureRefusalTests {
     }
 
     @Test
+    void aBlockFreedInACaptureThatNobodyAnnouncedIsKeptUntilTheAnnouncedOnesAreOver() {
+        beginCapture();
+        long unannounced = beginUnannounced();
+        assertThatExceptionOfType(UnusableStreamException.class).isThrownBy(() -> memory.free(block, unannounced));
+        endBoth(unannounced);
+    }
+
+    @Test
+    void aBlockThatACaptureUsesThatNobodyAnnouncedIsKeptUntilTheAnnouncedOnesAreOver() {
+        beginCapture();
+        long unannounced = beginUnannounced();
+        memory.recordUse(block, unannounced);
+        assertThatExceptionOfType(UnusableStreamException.class).isThrownBy(() -> memory.free(block, stream));
+        endBoth(unannounced);
+    }
+
+    private long beginUnannounced() {
+        long unannounced = gpu.streams().create(DEVICE);
+        gpu.graphs().beginCapture(DEVICE, unannounced, CaptureMode.RELAXED);
+        return unannounced;
+    }
+
+    private void endBoth(long unannounced) {
+        assertThat(maker.streamsOfFrees).isEmpty();
+        gpu.graphs().destroy(DEVICE, gpu.graphs().endCapture(DEVICE, unannounced));
+        endCapture();
+        assertThat(maker.streamsOfFrees).hasSize(1);
+    }
+
+    @Test
+    void whatACaptureKeptGoesBackAfterThoseOfOtherMemoryOfTheDriver() {
+        beginCapture();
+        memory.free(block, captured);
+        try (DeviceMemory other = DeviceMemory.builder(gpu).open();
+                GraphCapture _ = other.capture(DEVICE, stream, CaptureMode.RELAXED)) {
+            endCapture();
+            assertThat(maker.streamsOfFrees).isEmpty();
+            assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT))
+                    .as("for what is no event")
+                    .isZero();
+        }
+        memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+        assertThat(maker.streamsOfFrees).hasSize(1);
+    }
+
+    @Test
     void theEndOfACaptureIsNotRefusedForWhatItKept() {
         beginCapture();
         memory.free(block, captured);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.mockito.Mockito.mock;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.internal.direct.DirectProvider;
@@ -12,7 +13,9 @@ import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.internal.direct.PageSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
 import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -92,6 +95,42 @@ class DeviceMemoryTests {
         memory.free(block, stream);
 
         assertThat(allocator.isDrained()).isTrue();
+        assertThat(array.log).containsExactly("array opened", "array closed");
+        assertThat(memory.allocators()).isEmpty();
+    }
+
+    @Test
+    void afterTheEndNothingIsOpened() {
+        Allocator former = memory.setCurrent("array");
+        memory.close();
+        List<ThrowingCallable> attempts = List.of(
+                () -> memory.open("array"),
+                () -> memory.open("mine", mock(DeviceAllocator.class)),
+                () -> memory.setCurrent("array"),
+                () -> memory.swap("array"),
+                () -> memory.pool("array"));
+        assertThat(attempts)
+                .allSatisfy(attempt -> assertThatIllegalStateException()
+                        .isThrownBy(attempt)
+                        .withMessageContaining("this device memory is closed"));
+        assertThatIllegalStateException().isThrownBy(() -> memory.allocate(100, 0, stream));
+        assertThat(former.isDrained()).isTrue();
+        assertThat(array.log).containsExactly("array opened", "array closed");
+        assertThat(memory.allocators()).isEmpty();
+    }
+
+    @Test
+    void afterTheEndNoneBecomesCurrentThatWasNot() {
+        memory.close();
+        assertThatIllegalStateException()
+                .isThrownBy(() -> memory.allocate(100, 0, stream))
+                .withMessageContaining("this device memory is closed");
+    }
+
+    @Test
+    void whatIsOpenedWhileTheMemoryIsClosedIsClosedToo() {
+        array.whileOpening = memory::close;
+        assertThatIllegalStateException().isThrownBy(() -> memory.open("array"));
         assertThat(array.log).containsExactly("array opened", "array closed");
         assertThat(memory.allocators()).isEmpty();
     }

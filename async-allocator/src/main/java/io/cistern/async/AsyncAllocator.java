@@ -8,6 +8,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.internal.names.Failures;
 import io.cistern.spi.DetailedStatistics;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.PeerAccess;

@@ -5,6 +5,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Streams;
+import io.cistern.internal.names.Failures;
 import io.cistern.spi.StreamOrder;
 import java.util.List;
 import java.util.Set;

@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Streams;
+import io.cistern.internal.names.Failures;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;

@@ -6,6 +6,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.internal.names.Failures;
 import java.util.EnumMap;
 import java.util.Map;
 

@@ -2,6 +2,7 @@ package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.internal.names.Failures;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.StreamOrder;

@@ -14,9 +14,9 @@ import java.util.concurrent.ConcurrentHashMap;
 /// Physical memory as plain ranges, each of one handle at addresses of its own: for those who share, register or
 /// export a block and nothing beside it.
 ///
-/// Acquire: reserve → create → map → setAccess; what fails takes back what was done. Release: the way back; memory
-/// is gone once its mapping and its handle are, and addresses that the driver keeps are only logged. A segment that the
-/// source needs where it is stays.
+/// Acquire: reserve → create → map → setAccess; what fails takes back what was done. Release: first the handle, since
+/// its memory is there until it is unmapped: so a segment of which the driver refuses either is still usable, and goes
+/// with a later call. Addresses that the driver keeps are only logged. A segment that its source needs stays.
 ///
 /// **Threads.** Any.
 final class MappedRanges implements RangeSource {
@@ -25,7 +25,7 @@ final class MappedRanges implements RangeSource {
     private final VirtualMemory memory;
     private final PageSource source;
 
-    /// The handle at each address.
+    /// The handle at each address, until it is released.
     private final Map<Long, Long> handles = new ConcurrentHashMap<>();
 
     MappedRanges(VirtualMemory memory, PageSource source) {
@@ -67,8 +67,13 @@ final class MappedRanges implements RangeSource {
 
     @Override
     public boolean tryRelease(Segment segment) {
-        if (!source.unmapping(segment.device(), segment.address(), segment.byteSize())) {
-            return false;
+        Long handle = handles.get(segment.address());
+        if (handle != null) {
+            if (!source.unmapping(segment.device(), segment.address(), segment.byteSize())) {
+                return false;
+            }
+            release(handle, segment);
+            handles.remove(segment.address());
         }
         unmap(segment);
         return true;
@@ -81,14 +86,27 @@ final class MappedRanges implements RangeSource {
         }
     }
 
-    private void unmap(Segment segment) {
-        memory.unmap(segment.device(), segment.address(), segment.byteSize());
-        long handle = Objects.requireNonNull(handles.remove(segment.address()), "a segment of this source");
+    private void release(long handle, Segment segment) {
         try {
             source.release(handle, segment.byteSize(), segment.device());
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) {
+                source.mapped(segment.device(), segment.address(), segment.byteSize(), handle);
+            }
+            throw refusal;
+        }
+    }
+
+    private void unmap(Segment segment) {
+        memory.unmap(segment.device(), segment.address(), segment.byteSize());
+        try {
             memory.freeReservation(segment.device(), segment.address(), segment.byteSize());
         } catch (CudaException failure) {
-            LOG.log(Level.WARNING, "{0} bytes stay reserved: {1}", segment.byteSize(), failure.getMessage());
+            LOG.log(
+                    Level.WARNING,
+                    "{0} bytes of addresses stay reserved: {1}",
+                    segment.byteSize(),
+                    failure.getMessage());
         }
     }
 }

@@ -12,8 +12,10 @@ import io.cistern.spi.Lends;
 import io.cistern.spi.Reclaims;
 import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.Sleeps;
+import java.util.HashSet;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
@@ -42,6 +44,9 @@ final class ParanoidAllocator implements DeviceAllocator, Lends, Reclaims, Repor
     private final PoisonedRanges poisoned;
     private final MemoryPattern pattern;
     private final ReentrantLock lock = new ReentrantLock();
+
+    /// Live blocks whose guard bytes the driver refused. Guarded by the lock.
+    private final Set<Long> unguarded = new HashSet<>();
 
     /// @param poisoned hears of all memory that the caching allocator obtains and gives back
     ParanoidAllocator(CachingAllocator caching, CudaDriver driver, PoisonedRanges poisoned) {
@@ -81,6 +86,7 @@ final class ParanoidAllocator implements DeviceAllocator, Lends, Reclaims, Repor
             caching.checkInvariants();
             intact = true;
         } catch (CudaException refused) {
+            unguarded.add(address);
             intact = true;
         } finally {
             if (!intact) {
@@ -124,9 +130,10 @@ final class ParanoidAllocator implements DeviceAllocator, Lends, Reclaims, Repor
     ///
     /// @return the first byte that was written, or -1
     private long spoiltGuard(long address, long byteSize, int device) {
+        boolean guarded = !unguarded.remove(address);
         try {
             driver.devices().synchronize(device);
-            long wrong = pattern.firstOther(device, address + byteSize, GUARD_BYTES, MemoryPattern.GUARD, 0);
+            long wrong = guarded ? firstOtherInGuard(device, address + byteSize) : -1;
             pattern.fill(device, address, byteSize + GUARD_BYTES, MemoryPattern.FREED, 0);
             driver.streams().synchronize(device, 0);
             poisoned.add(address, byteSize + GUARD_BYTES);
@@ -134,6 +141,10 @@ final class ParanoidAllocator implements DeviceAllocator, Lends, Reclaims, Repor
         } catch (CudaException refused) {
             return -1;
         }
+    }
+
+    private long firstOtherInGuard(int device, long guard) {
+        return pattern.firstOther(device, guard, GUARD_BYTES, MemoryPattern.GUARD, 0);
     }
 
     @Override

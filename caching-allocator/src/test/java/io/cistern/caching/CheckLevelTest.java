@@ -12,6 +12,8 @@ import io.cistern.MemoryMisuseException;
 import io.cistern.MemoryMisuseException.Fault;
 import io.cistern.TrimMode;
 import io.cistern.UnknownAddressException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.BlockRecords;
 import io.cistern.spi.DeviceAllocator;
@@ -190,6 +192,19 @@ class CheckLevelTest extends PoolFixture {
             assertThat(caching.statistics(DEVICE).liveBlocks())
                     .as("it is freed")
                     .isZero();
+        }
+    }
+
+    @Test
+    void aBlockThatTheDriverGaveNoGuardIsNotTakenForSpoilt() {
+        try (Allocator caching = memory.open("caching:check=paranoid")) {
+            gpu.faults().failOn(DriverCall.MEMSET_D8_ASYNC, 0, 1, CudaResult.UNKNOWN);
+            long block = caching.allocate(1000, DEVICE, stream);
+            memory.free(block, stream);
+            long next = caching.allocate(1000, DEVICE, stream);
+            assertThat(next).isEqualTo(block);
+            gpu.copies().fillBytes(DEVICE, next + 990, (byte) 7, 20, stream);
+            assertFault(Fault.WRITTEN_BEHIND_END, () -> memory.free(next, stream));
         }
     }
 

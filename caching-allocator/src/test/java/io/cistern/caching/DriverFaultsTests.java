@@ -26,6 +26,7 @@ final class DriverFaultsTests {
             "caching:reuse=passed",
             "caching:source=linear",
             "caching:garbage_collection_threshold=0.1",
+            "caching:source=pages,expandable_segments=false",
             "caching:check=checked");
 
     /// What happens without faults.

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.simulated.SimulatedGpu;
@@ -16,6 +18,8 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// A source of pages hears where its memory is mapped, opens it to others, and may keep it there.
 class SourceBooksTest {
@@ -118,6 +122,19 @@ class SourceBooksTest {
                 pool.trim(0, 0);
                 assertThat(books.mapped).isEmpty();
             }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"MEM_RELEASE", "MEM_UNMAP"})
+    void aSegmentThatTheDriverDoesNotTakeBackGoesWithALaterTrim(DriverCall refused) {
+        try (MemoryPool pool = pool("caching:splits=false")) {
+            allocateAndFree(pool, 40 * MIB, a);
+            gpu.faults().failOn(refused, 0, 1, CudaResult.UNKNOWN);
+            assertThat(pool.trim(0, 0)).isZero();
+            assertThat(pool.reservedBytes(0)).hasValue(40 * MIB);
+            assertThat(pool.trim(0, 0)).isEqualTo(40 * MIB);
+            assertThat(gpu.memory().freeBytes(0)).isEqualTo(256 * MIB);
         }
     }
 

@@ -68,9 +68,10 @@ final class BenchTable {
         StringBuilder text = new StringBuilder();
         text.append(String.format(
                 Locale.ROOT,
-                "On %s, %d rounds in %s, collector %s.%n",
+                "On %s, %d %s in %s, collector %s.%n",
                 any.device().equals("simulated") ? "a simulated GPU" : any.device(),
                 any.rounds().size(),
+                any.rounds().size() == 1 ? "round" : "rounds",
                 any.rows().size() == 1
                         ? "a JVM for each scenario and allocator"
                         : any.rows().size() + " JVMs",

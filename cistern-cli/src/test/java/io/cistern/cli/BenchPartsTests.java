@@ -134,6 +134,16 @@ final class BenchPartsTests {
     }
 
     @Test
+    void oneRoundIsNotCalledRounds() {
+        assertThat(table(List.of(20.0))).contains("On a simulated GPU, 1 round in a JVM");
+        assertThat(table(List.of(20.0, 30.0))).contains("On a simulated GPU, 2 rounds in a JVM");
+    }
+
+    private static String table(List<Double> nanosPerPair) {
+        return BenchTable.format(List.of(new BenchResult("caching", "simulated", List.of(row(nanosPerPair, 4)))));
+    }
+
+    @Test
     void percentilesAreExceededByAsManyPairsAsTheySay() {
         assertThat(BenchPercentiles.of(TAKEN).nanos()).containsExactly(5001.0, 9001.0, 9901.0, 9991.0, 10_000.0);
         assertThat(BenchPercentiles.PERCENTILES.stream().map(BenchPercentiles::field))

@@ -41,8 +41,7 @@ final class ModuleArrowsTests {
                     "io.cistern.nccl.testkit",
                     Set.of(API, DRIVER, "io.cistern.nccl", "io.cistern.caching", "io.cistern.testkit")));
 
-    /// How an unknown name is answered: exported to the loader and the program, which say so for providers and
-    /// settings as the API does for options.
+    /// How an unknown name is answered and several failures are told, for those who do it as the API does.
     private static final String SHARED_NAMES = "io.cistern.internal.names";
 
     private static final JavaClasses CLASSES = new ClassFileImporter()

@@ -5,6 +5,7 @@ import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.LadderStep;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.internal.names.Failures;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Map;
@@ -232,20 +233,23 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
 
     /// Closes all buffers, with their files. Waits for the copies under way.
     ///
-    /// @throws IllegalStateException if a buffer has open leases
+    /// @throws IllegalStateException if a buffer has open leases: it stays, and the next call closes it
+    /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed then
     @Override
     public void close() {
         leaveLadder.run();
         if (arbiter != null) {
             arbiter.removeRoomMaker(this);
         }
-        buffers.forEach(SpillableBuffer::close);
+        Failures failures = new Failures();
+        buffers.forEach(buffer -> failures.gather(buffer::close));
         streams.forEach((device, stream) -> {
-            driver().streams().synchronize(device, stream);
-            memory.streamClosing(device, stream);
-            driver().streams().destroy(device, stream);
+            failures.gather(() -> driver().streams().synchronize(device, stream));
+            failures.gather(() -> memory.streamClosing(device, stream));
+            failures.gather(() -> driver().streams().destroy(device, stream));
             streams.remove(device);
         });
         host.drain();
+        failures.rethrow();
     }
 }

@@ -3,9 +3,13 @@ package io.cistern.internal.context;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.jspecify.annotations.Nullable;
 
 /// Fences as events of the driver, without timing.
 ///
@@ -22,6 +26,11 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     private final List<List<Long>> idle = new ArrayList<>();
 
     private boolean closed;
+
+    /// What the driver would not destroy yet.
+    private final Queue<Event> refused = new ConcurrentLinkedQueue<>();
+
+    private record Event(int device, long handle) {}
 
     /// Prepares for a driver.
     ///
@@ -56,13 +65,13 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         try {
             driver.events().record(device, event, stream);
         } catch (Throwable failure) {
-            driver.events().destroy(device, event);
+            destroy(device, event);
             throw failure;
         }
         if (recordable(device, stream)) {
             return event;
         }
-        driver.events().destroy(device, event); // a capture began meanwhile, and may have it
+        destroy(device, event); // a capture began meanwhile, and may have it
         return held.hold();
     }
 
@@ -82,7 +91,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
             driver.events().recordAll(device, event);
             return event;
         } catch (Throwable failure) {
-            driver.events().destroy(device, event);
+            destroy(device, event);
             throw failure;
         }
     }
@@ -122,8 +131,35 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     public void release(int device, long fence) {
         long event = held.forget(fence);
         if (event != 0 && !keep(device, event)) {
-            driver.events().destroy(device, event);
+            destroy(device, event);
         }
+    }
+
+    /// One that the driver does not destroy now is tried again with the next.
+    private void destroy(int device, long event) {
+        Event earlier = refused.poll();
+        destroyOrKeep(new Event(device, event));
+        if (earlier != null) {
+            destroyOrKeep(earlier);
+        }
+    }
+
+    private void destroyOrKeep(Event event) {
+        if (refusal(event) != null) {
+            refused.add(event);
+        }
+    }
+
+    /// Returns null if it is gone, maybe with its context.
+    private @Nullable CudaException refusal(Event event) {
+        try {
+            driver.events().destroy(event.device, event.handle);
+        } catch (CudaException failure) {
+            if (!failure.result().endsContext() && failure.result() != CudaResult.INVALID_HANDLE) {
+                return failure;
+            }
+        }
+        return null;
     }
 
     private long idleOrNew(int device) {
@@ -151,30 +187,30 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     }
 
     /// Destroys what was kept; from now on nothing is. Those of a context that failed went with it.
+    ///
+    /// @throws CudaException the first refusal; the next call tries those again
     @Override
     public void close() {
-        List<CudaException> refusals = new ArrayList<>();
         synchronized (idle) {
             closed = true;
-            for (int device = 0; device < idle.size(); device++) {
-                for (long event : idle.get(device)) {
-                    destroy(device, event, refusals);
-                }
+            for (int each = 0; each < idle.size(); each++) {
+                int device = each;
+                idle.get(device).forEach(event -> refused.add(new Event(device, event)));
             }
             idle.clear();
         }
-        if (!refusals.isEmpty()) {
-            throw refusals.getFirst();
-        }
-    }
-
-    private void destroy(int device, long event, List<CudaException> refusals) {
-        try {
-            driver.events().destroy(device, event);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                refusals.add(failure);
+        List<Event> stay = new ArrayList<>();
+        CudaException first = null;
+        for (Event event = refused.poll(); event != null; event = refused.poll()) {
+            CudaException refusal = refusal(event);
+            if (refusal != null) {
+                stay.add(event);
+                first = first == null ? refusal : first;
             }
+        }
+        refused.addAll(stay);
+        if (first != null) {
+            throw first;
         }
     }
 }

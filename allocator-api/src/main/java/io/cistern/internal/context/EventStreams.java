@@ -3,6 +3,8 @@ package io.cistern.internal.context;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
+import io.cistern.internal.names.Failures;
+import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -19,6 +21,10 @@ public final class EventStreams {
     private static final int MOST = 16;
 
     private final CudaDriver driver;
+
+    /// For which an event of the program is a fence.
+    private final StreamOrder events;
+
     private final List<List<Long>> streams = new ArrayList<>();
     private int last;
     private boolean closed;
@@ -26,6 +32,7 @@ public final class EventStreams {
     /// Prepares for the devices of a driver.
     public EventStreams(CudaDriver driver, int deviceCount) {
         this.driver = driver;
+        this.events = new EventOrder(driver, 0);
         for (int device = 0; device < deviceCount; device++) {
             streams.add(new ArrayList<>());
         }
@@ -34,9 +41,16 @@ public final class EventStreams {
     /// A stream that is past an event when it is past its present end.
     ///
     /// @throws CudaException if the driver refuses the event
-    public synchronized long after(int device, long event) {
+    public long after(int device, long event) {
+        return after(device, event, events);
+    }
+
+    /// A stream that is past a fence when it is past its present end.
+    ///
+    /// @throws CudaException if the driver refuses, or the fence [can't be had][StreamOrder#awaitable] yet
+    public synchronized long after(int device, long fence, StreamOrder order) {
         try {
-            return closed ? waitOnHost(device, event) : waitOnStream(device, event);
+            return closed ? waitOnHost(device, fence, order) : waitOnStream(device, fence, order);
         } catch (CudaException failure) {
             if (failure.result().endsContext()) {
                 return Streams.LEGACY_DEFAULT; // nothing runs any more, and the free is book-keeping
@@ -45,14 +59,14 @@ public final class EventStreams {
         }
     }
 
-    private long waitOnHost(int device, long event) {
-        driver.events().synchronize(device, event);
+    private static long waitOnHost(int device, long fence, StreamOrder order) {
+        order.synchronize(device, fence);
         return Streams.LEGACY_DEFAULT;
     }
 
-    private long waitOnStream(int device, long event) {
+    private long waitOnStream(int device, long fence, StreamOrder order) {
         long stream = streamFor(device);
-        driver.streams().await(device, stream, event);
+        order.await(device, stream, fence);
         return stream;
     }
 
@@ -81,22 +95,28 @@ public final class EventStreams {
     /// Ends the streams; later frees wait for their events on the host. Doing it twice does nothing.
     ///
     /// @param ending is told of each stream before it is destroyed
+    /// @throws RuntimeException the first failure, with the others suppressed in it; all are ended then that can be
     public synchronized void close(Ending ending) {
         closed = true;
-        for (int device = 0; device < streams.size(); device++) {
+        Failures failures = new Failures();
+        for (int each = 0; each < streams.size(); each++) {
+            int device = each;
             for (long stream : streams.get(device)) {
-                close(ending, device, stream);
+                failures.gather(() -> ending.ends(device, stream));
+                failures.gather(() -> destroy(device, stream));
             }
             streams.get(device).clear();
         }
+        failures.rethrow();
     }
 
-    private void close(Ending ending, int device, long stream) {
-        ending.ends(device, stream);
+    private void destroy(int device, long stream) {
         try {
             driver.streams().destroy(device, stream);
-        } catch (CudaException dead) {
-            // It went with its context.
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) { // else it went with its context
+                throw refusal;
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ import io.cistern.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.LadderStep;
 import io.cistern.internal.names.FailureNote;
+import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecOptions;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.spi.AllocatorContext;
@@ -112,7 +113,7 @@ public final class OpenContext implements AllocatorContext {
             return opened;
         } catch (Throwable failure) {
             FailureNote.add(failure, "while " + options.spec() + " was opened");
-            close();
+            closeQuietly(this::close, failure);
             throw failure;
         }
     }
@@ -126,10 +127,14 @@ public final class OpenContext implements AllocatorContext {
     }
 
     /// Closes what the plug-in took.
+    ///
+    /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed then
     public void close() {
+        Failures failures = new Failures();
         while (!closings.isEmpty()) {
-            closings.pop().run();
+            failures.gather(closings.pop());
         }
+        failures.rethrow();
     }
 
     @Override

@@ -15,11 +15,12 @@ class EventOrderTests {
     private final EventOrder order = new EventOrder(gpu, 2);
     private final long stream = gpu.streams().create(0);
     private final long other = gpu.streams().create(0);
+    private int refusedDestroys;
 
     @AfterEach
     void noEventIsLeft() {
         order.close();
-        assertThat(calls(DriverCall.EVENT_CREATE)).isEqualTo(calls(DriverCall.EVENT_DESTROY));
+        assertThat(calls(DriverCall.EVENT_DESTROY)).isEqualTo(calls(DriverCall.EVENT_CREATE) + refusedDestroys);
         assertThat(gpu.misuses()).isEmpty();
         gpu.close();
     }
@@ -46,6 +47,29 @@ class EventOrderTests {
         gpu.faults().failOn(DriverCall.EVENT_DESTROY, 0, 1, CudaResult.UNKNOWN);
         assertThatThrownBy(order::close).isInstanceOf(CudaException.class);
         assertThat(calls(DriverCall.EVENT_DESTROY)).isEqualTo(2);
+        refusedDestroys = 1;
+    }
+
+    @Test
+    void anEventThatTheDriverDoesNotDestroyIsDestroyedWithTheNext() {
+        long[] fences = new long[4];
+        for (int i = 0; i < fences.length; i++) {
+            fences[i] = order.record(0, stream);
+        }
+        gpu.faults().failOn(DriverCall.EVENT_DESTROY, 0, 1, CudaResult.UNKNOWN);
+        for (long fence : fences) {
+            order.release(0, fence);
+        }
+        assertThat(calls(DriverCall.EVENT_DESTROY)).as("two are kept").isEqualTo(3);
+        refusedDestroys = 1;
+    }
+
+    @Test
+    void anEventThatTheDriverDoesNotDestroyHidesNoOtherRefusal() {
+        gpu.faults().failOn(DriverCall.EVENT_RECORD, 0, 1, CudaResult.OUT_OF_MEMORY);
+        gpu.faults().failOn(DriverCall.EVENT_DESTROY, 0, 1, CudaResult.UNKNOWN);
+        assertThatThrownBy(() -> order.record(0, stream)).hasMessageContaining("cuEventRecord");
+        refusedDestroys = 1;
     }
 
     @Test

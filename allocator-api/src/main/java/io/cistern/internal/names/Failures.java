@@ -1,26 +1,27 @@
-package io.cistern.async;
+package io.cistern.internal.names;
 
 import org.jspecify.annotations.Nullable;
 
 /// What fails while several things end, none of which may keep the others from it: the first failure is thrown in the
 /// end, with the others suppressed in it.
-final class Failures {
+public final class Failures {
     private @Nullable RuntimeException first;
 
-    void gather(Runnable step) {
+    /// Does a step, whatever failed before.
+    public void gather(Runnable step) {
         try {
             step.run();
         } catch (RuntimeException failure) {
             if (first == null) {
                 first = failure;
-            } else {
+            } else if (!failure.equals(first)) {
                 first.addSuppressed(failure);
             }
         }
     }
 
     /// Throws the first failure, if there was any.
-    void rethrow() {
+    public void rethrow() {
         if (first != null) {
             throw first;
         }

@@ -1,0 +1,185 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// Device memory is closed while the driver or a plug-in refuses its part: all else is closed, and what failed is told.
+class CloseRefusalTests {
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
+    private final DeviceMemory memory = DeviceMemory.open(
+            gpu, Catalog.of(List.of(new Upstream(), new Around()), List.of(new LinearSourceProvider())));
+    private final List<String> closed = new ArrayList<>();
+
+    @AfterEach
+    void nothingWasMisused() {
+        memory.close();
+        assertThat(memory.allocators()).isEmpty();
+        assertThat(gpu.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    @Test
+    void allAllocatorsAreClosedThoughTwoFail() {
+        memory.open("first", new Maker("first", false));
+        memory.open("second", new Maker("second", true));
+        memory.open("third", new Maker("third", true));
+        assertThatThrownBy(memory::close)
+                .hasMessage("third")
+                .satisfies(failure -> assertThat(failure.getSuppressed())
+                        .extracting(Throwable::getMessage)
+                        .containsExactly("second"));
+        assertThat(closed).containsExactly("third", "second", "first");
+    }
+
+    @Test
+    void whatWaitedForACaptureIsClosedThoughTheFirstFails() {
+        long captured = gpu.streams().create(0);
+        memory.captureBegins(0, captured);
+        memory.open("first", new Maker("first", true)).close();
+        memory.open("second", new Maker("second", false)).close();
+        memory.open("third", new Maker("third", false));
+        assertThat(closed).isEmpty();
+        assertThatThrownBy(memory::close).hasMessage("first");
+        assertThat(closed).containsExactly("first", "second", "third");
+    }
+
+    @Test
+    void allStreamsThatWaitForEventsEndThoughOneIsRefused() {
+        Allocator allocator = memory.open("maker", new Maker("maker", false));
+        for (int device = 0; device < 2; device++) {
+            long event = gpu.events().create(device);
+            memory.freeAfter(allocator.allocate(1000, device, 0), event);
+        }
+        long created = gpu.calls().of(DriverCall.STREAM_CREATE);
+        refuseOnce(DriverCall.STREAM_DESTROY);
+        assertThatExceptionOfType(CudaException.class).isThrownBy(memory::close);
+        assertThat(gpu.calls().of(DriverCall.STREAM_DESTROY)).isEqualTo(created);
+    }
+
+    @Test
+    void aStreamEndsThoughAnAllocatorWillNotHearOfIt() {
+        Allocator allocator = memory.open("deaf", new Maker("deaf", true));
+        memory.freeAfter(allocator.allocate(1000, 0, 0), gpu.events().create(0));
+        long live = allocator.allocate(1000, 0, 0); // so that it is told
+        assertThatThrownBy(memory::close).hasMessage("deaf");
+        assertThat(gpu.calls().of(DriverCall.STREAM_DESTROY)).isOne();
+        assertThatThrownBy(() -> memory.free(live, 0)).hasMessage("deaf");
+    }
+
+    @Test
+    void eventsOfCapturesEndThoughTheirReadyStreamStays() {
+        long captured = gpu.streams().create(0);
+        Allocator allocator = memory.open("maker", new Maker("maker", false));
+        memory.setCurrent(allocator);
+        try (GraphCapture _ = memory.capture(0, captured, CaptureMode.RELAXED)) {
+            memory.free(memory.allocate(1000, 0, captured), captured);
+        }
+        refuseOnce(DriverCall.STREAM_DESTROY);
+        assertThatExceptionOfType(CudaException.class).isThrownBy(memory::close);
+        assertThat(gpu.calls().of(DriverCall.EVENT_DESTROY))
+                .isEqualTo(gpu.calls().of(DriverCall.EVENT_CREATE));
+    }
+
+    @Test
+    void allThatAnAllocatorIsBuiltOnIsClosedThoughOneFails() {
+        memory.open("around");
+        assertThatThrownBy(memory::close).hasMessage("upstream 2");
+        assertThat(closed).containsExactly("around", "upstream 2", "upstream 1");
+    }
+
+    private void refuseOnce(DriverCall call) {
+        gpu.faults().failOn(call, 0, 1, CudaResult.UNKNOWN);
+    }
+
+    /// Hands out addresses; what it is told fails, if it is to.
+    private final class Maker implements DeviceAllocator {
+        private final String name;
+        private final boolean fails;
+        private int allocations;
+
+        Maker(String name, boolean fails) {
+            this.name = name;
+            this.fails = fails;
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return (1L << 20) + 4096L * allocations++;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
+
+        @Override
+        public void streamClosing(int device, long stream) {
+            failIfSo();
+        }
+
+        @Override
+        public void close() {
+            closed.add(name);
+            failIfSo();
+        }
+
+        private void failIfSo() {
+            if (fails) {
+                throw new IllegalStateException(name);
+            }
+        }
+    }
+
+    private final class Upstream implements AllocatorProvider {
+        private int opened;
+
+        @Override
+        public int spiVersion() {
+            return SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "upstream";
+        }
+
+        @Override
+        public DeviceAllocator open(AllocatorContext context) {
+            opened++;
+            return new Maker("upstream " + opened, opened == 2);
+        }
+    }
+
+    private final class Around implements AllocatorProvider {
+        @Override
+        public int spiVersion() {
+            return SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "around";
+        }
+
+        @Override
+        public DeviceAllocator open(AllocatorContext context) {
+            context.upstream("upstream");
+            context.upstream("upstream");
+            return new Maker("around", false);
+        }
+    }
+}
