@@ -248,6 +248,21 @@ final class GraphMemoryTests extends PoolFixture {
         }
     }
 
+    @Test
+    void aBlockThatIsFreedInACaptureGoesBackThoughItsAllocatorHasClosedAndHasNoOtherBlock() {
+        memory.setCurrent("direct");
+        Allocator closed = memory.open("caching");
+        long block;
+        try (Scope _ = closed.enter(MemoryLimit.of("of the scope", 4 * MIB))) {
+            block = allocate(MIB);
+        }
+        closed.close();
+        GraphCapture capture = capture();
+        free(block);
+        capture.close();
+        assertThat(closed.isDrained()).isTrue();
+    }
+
     @ParameterizedTest
     @EnumSource(
             value = DriverCall.class,
