@@ -109,14 +109,14 @@ final class Captures implements CaptureRoutes {
         }
     }
 
-    /// As [#end], of a graph that nobody has yet: it is destroyed where the driver won't tell of its end.
+    /// As [#end], of a graph that nobody has yet: it is given up where the driver won't tell of its end.
     void endWithNew(StreamCapture capture, long graph) {
         isOver(capture);
         try {
             graphs.retain(capture.device, graph, capture.memory::release);
         } catch (CudaException refused) {
+            capture.memory.giveUp(capture.device, graph);
             capture.memory.release();
-            graphs.destroy(capture.device, graph);
             throw refused;
         } finally {
             collect();

@@ -88,7 +88,7 @@ public final class GraphCapture implements AutoCloseable {
     private void abandon() {
         ended = true;
         try {
-            graphs.destroy(capture.device, graphs.endCapture(capture.device, capture.origin));
+            capture.memory.giveUp(capture.device, graphs.endCapture(capture.device, capture.origin));
         } catch (CudaException invalidated) {
             // There is no graph then.
         } finally {

@@ -7,6 +7,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -57,6 +58,9 @@ public final class GraphMemory {
     /// Live blocks that several streams use: without an order between those, they serve nobody again.
     private final Set<Long> usedElsewhere = new HashSet<>();
 
+    /// Graphs that were given up while blocks were alive, whose addresses they keep from others.
+    private final List<GivenUp> givenUp = new ArrayList<>();
+
     /// Captures under way, and graphs that are not gone.
     private int uses;
 
@@ -65,6 +69,8 @@ public final class GraphMemory {
     private record Source(Allocator usual, int device) {}
 
     private record Kept(Route route, long address) {}
+
+    private record GivenUp(int device, long graph) {}
 
     private record Reusable(Route route, long stream, long byteSize) {}
 
@@ -135,7 +141,7 @@ public final class GraphMemory {
     }
 
     private synchronized Allocator poolOf(Allocator usual) {
-        Allocator pool = pools.computeIfAbsent(usual, each -> captures.memory().openForGraphs(each, order));
+        Allocator pool = pools.computeIfAbsent(usual, each -> captures.memory().openForGraphs(each, order, this::drained));
         own = pools.values().toArray(Allocator[]::new);
         return pool;
     }
@@ -172,6 +178,43 @@ public final class GraphMemory {
             route.freeThrough(new Exit(route));
             return route;
         });
+    }
+
+    /// Destroys a graph that nobody will launch: once no block is alive, since with an allocator whose blocks are
+    /// nodes of the graph, their addresses would be others' then.
+    void giveUp(int device, long graph) {
+        synchronized (this) {
+            if (pools.values().stream().anyMatch(GraphMemory::hasLiveBlocks)) {
+                givenUp.add(new GivenUp(device, graph));
+                return;
+            }
+        }
+        destroy(new GivenUp(device, graph));
+    }
+
+    private static boolean hasLiveBlocks(Allocator pool) {
+        return !pool.leaks().isEmpty();
+    }
+
+    /// A private allocator has given its memory back.
+    private void drained() {
+        List<GivenUp> ended;
+        synchronized (this) {
+            if (!pools.values().stream().allMatch(Allocator::isDrained)) {
+                return;
+            }
+            ended = List.copyOf(givenUp);
+            givenUp.clear();
+        }
+        ended.forEach(this::destroy);
+    }
+
+    private void destroy(GivenUp graph) {
+        try {
+            captures.memory().driver().graphs().destroy(graph.device, graph.graph);
+        } catch (CudaException refused) {
+            // It went with its context, or it stays: whoever frees can't do anything about it.
+        }
     }
 
     /// Whether blocks of a route are freed here as everywhere.
