@@ -10,6 +10,7 @@ import io.cistern.internal.routing.CaptureRoutes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
+import java.lang.System.Logger.Level;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -281,13 +282,23 @@ final class Captures implements CaptureRoutes {
             Runnable action = later.poll();
             GraphMemory ended = action == null ? gone.poll() : null;
             if (action != null) {
-                action.run();
+                doLater(action);
             } else if (ended == null || !closes(ended)) {
                 return any;
             }
             any = true;
         }
         return any;
+    }
+
+    /// Does what had to wait for a capture's end, in a call that is about something else: what fails is told in the log.
+    private static void doLater(Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException failure) {
+            System.getLogger(Captures.class.getName())
+                    .log(Level.WARNING, "what had to wait for the end of a capture failed", failure);
+        }
     }
 
     /// Gives some memory back, or what the driver allows: the rest at the next occasion.
