@@ -376,6 +376,11 @@ public final class Allocator implements AutoCloseable {
         return router.openBeside(routes[device], maker, null, this::drained);
     }
 
+    /// What was opened, also once its routes have drained.
+    DeviceAllocator maker() {
+        return maker;
+    }
+
     long countedFrees(int device) {
         return router.statistics(routes[device]).frees();
     }

@@ -66,9 +66,10 @@ public final class GraphMemory {
 
     private boolean gone;
 
-    private record Source(Allocator usual, int device) {}
+    /// @param then where its blocks go in the end: the usual allocator, or other graphs' memory that had them before
+    private record Source(Allocator usual, int device, DeviceAllocator then) {}
 
-    private record Kept(Route route, long address) {}
+    private record Kept(Route route, long address, DeviceAllocator then) {}
 
     private record GivenUp(int device, long graph) {}
 
@@ -151,11 +152,11 @@ public final class GraphMemory {
     private long allocateKept(Allocator usual, int device, long byteSize, long stream) {
         Route route;
         synchronized (this) {
-            route = keepingRoute(usual, device);
+            route = keepingRoute(usual, device, usual.maker());
             Deque<Long> free = reusable.get(new Reusable(route, stream, byteSize));
             if (free != null && !free.isEmpty()) {
                 long again = free.pop();
-                kept.remove(new Kept(route, again));
+                kept.remove(new Kept(route, again, usual.maker()));
                 return again;
             }
         }
@@ -172,10 +173,10 @@ public final class GraphMemory {
         return address;
     }
 
-    private Route keepingRoute(Allocator usual, int device) {
-        return keeping.computeIfAbsent(new Source(usual, device), _ -> {
+    private Route keepingRoute(Allocator usual, int device, DeviceAllocator then) {
+        return keeping.computeIfAbsent(new Source(usual, device, then), _ -> {
             Route route = usual.openBeside(device);
-            route.freeThrough(new Exit(route));
+            route.freeThrough(new Exit(route, then));
             return route;
         });
     }
@@ -234,9 +235,11 @@ public final class GraphMemory {
         if (gone) {
             return false;
         }
-        Route own = keepingRoute(captures.memory().ownerOf(route), route.device());
+        DeviceAllocator exit = route.usualExit();
+        DeviceAllocator then = exit instanceof Exit had && had.memory() == this ? had.then : exit;
+        Route own = keepingRoute(captures.memory().ownerOf(route), route.device(), then);
         captures.router().adopt(own, address, byteSize);
-        return kept.add(new Kept(own, address));
+        return kept.add(new Kept(own, address, then));
     }
 
     /// A live block is used on another stream than that of its free.
@@ -245,13 +248,14 @@ public final class GraphMemory {
     }
 
     /// A block that is kept here is freed.
-    private synchronized void freed(Route route, long address, long byteSize, int device, long stream) {
+    private synchronized void freed(
+            Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
         if (gone) {
-            route.maker().free(address, byteSize, device, stream);
+            then.free(address, byteSize, device, stream);
             return;
         }
         captures.router().adopt(route, address, byteSize);
-        kept.add(new Kept(route, address));
+        kept.add(new Kept(route, address, then));
         if (!usedElsewhere.remove(address) && captures.isCaptured(device, stream)) {
             reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
                     .push(address);
@@ -269,7 +273,7 @@ public final class GraphMemory {
             reusable.clear();
         }
         for (Kept block : blocks) {
-            block.route.freeThrough(block.route.maker());
+            block.route.freeThrough(block.then);
         }
         for (Kept block : blocks) {
             free(block, streamBehindAll.applyAsLong(block.route.device()));
@@ -292,9 +296,15 @@ public final class GraphMemory {
     /// Where blocks go that are kept here.
     private final class Exit implements DeviceAllocator {
         private final Route route;
+        private final DeviceAllocator then;
 
-        Exit(Route route) {
+        Exit(Route route, DeviceAllocator then) {
             this.route = route;
+            this.then = then;
+        }
+
+        GraphMemory memory() {
+            return GraphMemory.this;
         }
 
         @Override
@@ -304,7 +314,7 @@ public final class GraphMemory {
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {
-            freed(route, address, byteSize, device, stream);
+            freed(route, then, address, byteSize, device, stream);
         }
     }
 }
