@@ -2,6 +2,7 @@ package io.cistern.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.Allocator;
 import io.cistern.GraphCapture;
 import io.cistern.GraphMemory;
 import io.cistern.TrimMode;
@@ -35,6 +36,12 @@ class GraphResultsTest extends AsyncFixture {
         memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
     }
 
+    private void freeBehindHeldWork() {
+        latch.hold(stream);
+        gpu.copies().fillBytes(DEVICE, result, (byte) 1, BLOCK, stream);
+        memory.free(result, stream);
+    }
+
     @Test
     void theFreeComesBehindTheUseOnAnotherStream() {
         latch.hold(other);
@@ -51,10 +58,19 @@ class GraphResultsTest extends AsyncFixture {
     }
 
     @Test
+    void aTrimThatFindsItTakesNoLessFromOtherAllocators() {
+        Allocator caching = memory.open("caching");
+        memory.free(caching.allocate(MIB, DEVICE, stream), stream);
+        freeBehindHeldWork();
+        letFinish(stream);
+        memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        assertThat(caching.reservedBytes(DEVICE)).hasValue(0);
+        assertThat(gpu.memory().freeBytes(DEVICE)).isEqualTo(freeBytes);
+    }
+
+    @Test
     void whatWorkStillUsesThenIsTheDevicesAgainAfterATrim() {
-        latch.hold(stream);
-        gpu.copies().fillBytes(DEVICE, result, (byte) 1, BLOCK, stream);
-        memory.free(result, stream);
+        freeBehindHeldWork();
         assertThat(gpu.memory().freeBytes(DEVICE)).isEqualTo(freeBytes - BLOCK);
         letFinish(stream);
         memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
