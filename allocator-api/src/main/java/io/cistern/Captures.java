@@ -291,7 +291,7 @@ final class Captures implements CaptureRoutes {
         return any;
     }
 
-    /// Does what had to wait for a capture's end, in a call that is about something else: what fails is told in the log.
+    /// Does what had to wait for a capture's end, in a call that is about something else: what fails is logged.
     private static void doLater(Runnable action) {
         try {
             action.run();

@@ -77,7 +77,8 @@ public final class GraphCapture implements AutoCloseable {
         return graph;
     }
 
-    /// Gives the capture up, unless it has [ended][#end]: nothing is left of it.
+    /// Gives the capture up, unless it has [ended][#end]: nothing is left of it but blocks that are
+    /// alive, which no work may use and which are to be freed.
     @Override
     public void close() {
         if (!ended) {

@@ -142,7 +142,8 @@ public final class GraphMemory {
     }
 
     private synchronized Allocator poolOf(Allocator usual) {
-        Allocator pool = pools.computeIfAbsent(usual, each -> captures.memory().openForGraphs(each, order, this::drained));
+        Allocator pool =
+                pools.computeIfAbsent(usual, each -> captures.memory().openForGraphs(each, order, this::drained));
         own = pools.values().toArray(Allocator[]::new);
         return pool;
     }

@@ -40,7 +40,8 @@ final class PoolTrim {
     }
 
     /// Gives back what is idle until at most `keepBytes` are reserved, pool after pool; waits for nothing. With the
-    /// adaptive threshold, what is not held any more goes too; if nothing is to stay, what the driver keeps for graphs.
+    /// adaptive threshold, what is not held any more goes too; if nothing is to stay, also what the driver keeps
+    /// for graphs.
     static long trim(AsyncDevice device, long keepBytes) {
         device.later.freePassed();
         long returned = device.pools.giveBackUnheld();

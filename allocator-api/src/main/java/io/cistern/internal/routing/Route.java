@@ -196,8 +196,8 @@ public final class Route {
         try {
             drained();
         } catch (RuntimeException failure) {
-            System.getLogger(Route.class.getName())
-                    .log(Level.WARNING, "allocator " + name + " failed to close when its last block was freed", failure);
+            String what = "allocator " + name + " failed to close when its last block was freed";
+            System.getLogger(Route.class.getName()).log(Level.WARNING, what, failure);
         }
     }
 
