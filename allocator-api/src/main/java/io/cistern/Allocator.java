@@ -73,7 +73,7 @@ public final class Allocator implements AutoCloseable {
                     router.open(spec.text(), device, maker, reserved, memory.budgets(device, limit), this::drained);
             atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
         }
-        this.limited = new LimitedRoutes(router, routes, device -> memory.budgets(device, limit), this::drained);
+        this.limited = new LimitedRoutes(router, maker, routes, device -> memory.budgets(device, limit), this::drained);
     }
 
     /// The provider's name.
@@ -373,7 +373,12 @@ public final class Allocator implements AutoCloseable {
     /// Opens one more way to this allocator, whose blocks are charged to no limit.
     Route openBeside(int device) {
         undrained.incrementAndGet();
-        return router.openBeside(routes[device], null, this::drained);
+        return router.openBeside(routes[device], maker, null, this::drained);
+    }
+
+    /// What was opened, also once its routes have drained.
+    DeviceAllocator maker() {
+        return maker;
     }
 
     long countedFrees(int device) {

@@ -11,12 +11,14 @@ import io.cistern.internal.routing.CaptureRoutes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
+import java.lang.System.Logger.Level;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// The captures of one [DeviceMemory] that are under way, and the memory of graphs that are gone.
@@ -110,14 +112,14 @@ final class Captures implements CaptureRoutes {
         }
     }
 
-    /// As [#end], of a graph that nobody has yet: it is destroyed where the driver won't tell of its end.
+    /// As [#end], of a graph that nobody has yet: it is given up where the driver won't tell of its end.
     void endWithNew(StreamCapture capture, long graph) {
         isOver(capture);
         try {
             graphs.retain(capture.device, graph, capture.memory::release);
         } catch (CudaException refused) {
+            capture.memory.giveUp(capture.device, graph);
             capture.memory.release();
-            graphs.destroy(capture.device, graph);
             throw refused;
         } finally {
             collect();
@@ -283,25 +285,36 @@ final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Gives the memory of graphs back that are gone.
+    /// Gives the memory of graphs back that are gone, and does what had to wait for the end of captures, in a call that
+    /// is about something else: what fails is logged.
     ///
     /// @return whether there was any
-    /// @throws RuntimeException the first failure of what waited for the end of captures
-    synchronized boolean collect() {
-        Failures failures = new Failures();
+    boolean collect() {
+        return collect(Captures::orLog);
+    }
+
+    private synchronized boolean collect(Consumer<Runnable> doing) {
         boolean any = false;
         while (underWay.isEmpty()) {
             Runnable action = later.poll();
             GraphMemory ended = action == null ? gone.poll() : null;
             if (action != null) {
-                failures.gather(action);
+                doing.accept(action);
             } else if (ended == null || !closes(ended)) {
-                break;
+                return any;
             }
             any = true;
         }
-        failures.rethrow();
         return any;
+    }
+
+    private static void orLog(Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException failure) {
+            System.getLogger(Captures.class.getName())
+                    .log(Level.WARNING, "what had to wait for the end of a capture failed", failure);
+        }
     }
 
     /// Gives some memory back, or what the driver allows: the rest at the next occasion.
@@ -343,9 +356,12 @@ final class Captures implements CaptureRoutes {
     /// Ends what was made here; announced captures that never ended are given up.
     void close() {
         Failures failures = new Failures();
-        underWay.forEach(capture -> failures.gather(() -> end(capture, 0)));
-        failures.gather(this::collect);
-        failures.gather(this::collect); // once more what the driver refused, since nobody does later
+        underWay.forEach(capture -> failures.gather(() -> {
+            isOver(capture);
+            capture.memory.release();
+        }));
+        failures.gather(() -> collect(failures::gather));
+        failures.gather(() -> collect(failures::gather)); // once more what the driver refused, since nobody does later
         synchronized (readyStreams) {
             readyStreams.forEach((device, stream) -> {
                 failures.gather(() -> memory.streamClosing(device, stream));

@@ -77,7 +77,8 @@ public final class GraphCapture implements AutoCloseable {
         return graph;
     }
 
-    /// Gives the capture up, unless it has [ended][#end]: nothing is left of it.
+    /// Gives the capture up, unless it has [ended][#end]: nothing is left of it but blocks that are
+    /// alive, which no work may use and which are to be freed.
     @Override
     public void close() {
         if (!ended) {
@@ -88,7 +89,7 @@ public final class GraphCapture implements AutoCloseable {
     private void abandon() {
         ended = true;
         try {
-            graphs.destroy(capture.device, graphs.endCapture(capture.device, capture.origin));
+            capture.memory.giveUp(capture.device, graphs.endCapture(capture.device, capture.origin));
         } catch (CudaException invalidated) {
             // There is no graph then.
         } finally {

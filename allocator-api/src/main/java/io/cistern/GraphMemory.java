@@ -7,6 +7,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -57,14 +58,20 @@ public final class GraphMemory {
     /// Live blocks that several streams use: without an order between those, they serve nobody again.
     private final Set<Long> usedElsewhere = new HashSet<>();
 
+    /// Graphs that were given up while blocks were alive, whose addresses they keep from others.
+    private final List<GivenUp> givenUp = new ArrayList<>();
+
     /// Captures under way, and graphs that are not gone.
     private int uses;
 
     private boolean gone;
 
-    private record Source(Allocator usual, int device) {}
+    /// @param then where its blocks go in the end: the usual allocator, or other graphs' memory that had them before
+    private record Source(Allocator usual, int device, DeviceAllocator then) {}
 
-    private record Kept(Route route, long address) {}
+    private record Kept(Route route, long address, DeviceAllocator then) {}
+
+    private record GivenUp(int device, long graph) {}
 
     private record Reusable(Route route, long stream, long byteSize) {}
 
@@ -135,7 +142,8 @@ public final class GraphMemory {
     }
 
     private synchronized Allocator poolOf(Allocator usual) {
-        Allocator pool = pools.computeIfAbsent(usual, each -> captures.memory().openForGraphs(each, order));
+        Allocator pool =
+                pools.computeIfAbsent(usual, each -> captures.memory().openForGraphs(each, order, this::drained));
         own = pools.values().toArray(Allocator[]::new);
         return pool;
     }
@@ -145,11 +153,11 @@ public final class GraphMemory {
     private long allocateKept(Allocator usual, int device, long byteSize, long stream) {
         Route route;
         synchronized (this) {
-            route = keepingRoute(usual, device);
+            route = keepingRoute(usual, device, usual.maker());
             Deque<Long> free = reusable.get(new Reusable(route, stream, byteSize));
             if (free != null && !free.isEmpty()) {
                 long again = free.pop();
-                kept.remove(new Kept(route, again));
+                kept.remove(new Kept(route, again, usual.maker()));
                 return again;
             }
         }
@@ -166,12 +174,49 @@ public final class GraphMemory {
         return address;
     }
 
-    private Route keepingRoute(Allocator usual, int device) {
-        return keeping.computeIfAbsent(new Source(usual, device), _ -> {
+    private Route keepingRoute(Allocator usual, int device, DeviceAllocator then) {
+        return keeping.computeIfAbsent(new Source(usual, device, then), _ -> {
             Route route = usual.openBeside(device);
-            route.freeThrough(new Exit(route));
+            route.freeThrough(new Exit(route, then));
             return route;
         });
+    }
+
+    /// Destroys a graph that nobody will launch: once no block is alive, since with an allocator whose blocks are
+    /// nodes of the graph, their addresses would be others' then.
+    void giveUp(int device, long graph) {
+        synchronized (this) {
+            if (pools.values().stream().anyMatch(GraphMemory::hasLiveBlocks)) {
+                givenUp.add(new GivenUp(device, graph));
+                return;
+            }
+        }
+        destroy(new GivenUp(device, graph));
+    }
+
+    private static boolean hasLiveBlocks(Allocator pool) {
+        return !pool.leaks().isEmpty();
+    }
+
+    /// A private allocator has given its memory back.
+    private void drained() {
+        List<GivenUp> ended;
+        synchronized (this) {
+            if (!pools.values().stream().allMatch(Allocator::isDrained)) {
+                return;
+            }
+            ended = List.copyOf(givenUp);
+            givenUp.clear();
+        }
+        ended.forEach(this::destroy);
+    }
+
+    private void destroy(GivenUp graph) {
+        try {
+            captures.memory().driver().graphs().destroy(graph.device, graph.graph);
+        } catch (CudaException refused) {
+            // It went with its context, or it stays: whoever frees can't do anything about it.
+        }
     }
 
     /// Whether blocks of a route are freed here as everywhere.
@@ -191,9 +236,11 @@ public final class GraphMemory {
         if (gone) {
             return false;
         }
-        Route own = keepingRoute(captures.memory().ownerOf(route), route.device());
+        DeviceAllocator exit = route.usualExit();
+        DeviceAllocator then = exit instanceof Exit had && had.memory() == this ? had.then : exit;
+        Route own = keepingRoute(captures.memory().ownerOf(route), route.device(), then);
         captures.router().adopt(own, address, byteSize);
-        return kept.add(new Kept(own, address));
+        return kept.add(new Kept(own, address, then));
     }
 
     /// A live block is used on another stream than that of its free.
@@ -202,13 +249,14 @@ public final class GraphMemory {
     }
 
     /// A block that is kept here is freed.
-    private synchronized void freed(Route route, long address, long byteSize, int device, long stream) {
+    private synchronized void freed(
+            Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
         if (gone) {
-            route.maker().free(address, byteSize, device, stream);
+            then.free(address, byteSize, device, stream);
             return;
         }
         captures.router().adopt(route, address, byteSize);
-        kept.add(new Kept(route, address));
+        kept.add(new Kept(route, address, then));
         if (!usedElsewhere.remove(address) && captures.isCaptured(device, stream)) {
             reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
                     .push(address);
@@ -226,7 +274,7 @@ public final class GraphMemory {
             reusable.clear();
         }
         for (Kept block : blocks) {
-            block.route.freeThrough(block.route.maker());
+            block.route.freeThrough(block.then);
         }
         for (Kept block : blocks) {
             free(block, streamBehindAll.applyAsLong(block.route.device()));
@@ -249,9 +297,15 @@ public final class GraphMemory {
     /// Where blocks go that are kept here.
     private final class Exit implements DeviceAllocator {
         private final Route route;
+        private final DeviceAllocator then;
 
-        Exit(Route route) {
+        Exit(Route route, DeviceAllocator then) {
             this.route = route;
+            this.then = then;
+        }
+
+        GraphMemory memory() {
+            return GraphMemory.this;
         }
 
         @Override
@@ -261,7 +315,7 @@ public final class GraphMemory {
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {
-            freed(route, address, byteSize, device, stream);
+            freed(route, then, address, byteSize, device, stream);
         }
     }
 }

@@ -3,6 +3,7 @@ package io.cistern;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.spi.DeviceAllocator;
 import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 import java.util.ArrayDeque;
@@ -26,6 +27,7 @@ final class LimitedRoutes {
     private static final int MAX_TRIES = 8;
 
     private final Router router;
+    private final DeviceAllocator maker;
     private final Route[] unlimited;
     private final IntFunction<@Nullable Budgets> budgets;
     private final Runnable whenDrained;
@@ -48,11 +50,18 @@ final class LimitedRoutes {
         }
     }
 
+    /// @param maker the allocator
     /// @param unlimited the allocator's own routes by device
     /// @param budgets what the allocator's blocks are charged to in any case, by device
     /// @param whenDrained runs for each route that closed and has no block left
-    LimitedRoutes(Router router, Route[] unlimited, IntFunction<@Nullable Budgets> budgets, Runnable whenDrained) {
+    LimitedRoutes(
+            Router router,
+            DeviceAllocator maker,
+            Route[] unlimited,
+            IntFunction<@Nullable Budgets> budgets,
+            Runnable whenDrained) {
         this.router = router;
+        this.maker = maker;
         this.unlimited = unlimited;
         this.budgets = budgets;
         this.whenDrained = whenDrained;
@@ -108,7 +117,7 @@ final class LimitedRoutes {
         Route[] routes = new Route[unlimited.length];
         for (int device = 0; device < routes.length; device++) {
             whenOpening.run();
-            routes[device] = router.openBeside(unlimited[device], charged(device, limit), whenDrained);
+            routes[device] = router.openBeside(unlimited[device], maker, charged(device, limit), whenDrained);
             all.add(routes[device]);
         }
         return routes;

@@ -95,14 +95,18 @@ abstract sealed class OpenAllocators permits RawBlocks {
     /// Opens the private allocator of graphs.
     ///
     /// @param usual the one that serves when nothing is captured, which [can][Allocator#servesGraphs]
-    Allocator openForGraphs(Allocator usual, StreamOrder order) {
+    /// @param whenDrained runs when it has closed and its last block is gone
+    Allocator openForGraphs(Allocator usual, StreamOrder order, Runnable whenDrained) {
         AllocatorSpec spec = usual.spec();
         requireOpen();
         OpenContext context = new OpenContext((DeviceMemory) this, spec, order);
         AllocatorProvider provider = catalog.allocator(spec.name());
         DeviceAllocator maker = context.open(() -> provider.openForGraphs(context));
         AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), "graphs of " + spec.text());
-        return open(named, maker, context.reserved(), usual.limit(), context::close);
+        return open(named, maker, context.reserved(), usual.limit(), () -> {
+            context.close();
+            whenDrained.run();
+        });
     }
 
     /// The allocator that a route leads to.

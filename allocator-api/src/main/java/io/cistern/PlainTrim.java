@@ -41,8 +41,10 @@ record PlainTrim(DeviceAllocator allocator, CudaDriver driver) implements Report
         }
         List<TrimResult> results = new ArrayList<>();
         for (Allocator allocator : allocators) {
-            TrimResult result = allocator.trim(device, keep(allocator.reservedBytes(device), excess), mode);
-            excess -= result.returnedBytes();
+            OptionalLong reserved = allocator.reservedBytes(device);
+            TrimResult result = allocator.trim(device, keep(reserved, excess), mode);
+            // What it does not count went beside, as memory of graphs that are gone does.
+            excess -= Math.min(result.returnedBytes(), reserved.orElse(Long.MAX_VALUE));
             results.add(result);
         }
         return TrimResult.sum(results);

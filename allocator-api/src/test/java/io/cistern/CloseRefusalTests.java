@@ -79,7 +79,8 @@ class CloseRefusalTests {
         long live = allocator.allocate(1000, 0, 0); // so that it is told
         assertThatThrownBy(memory::close).hasMessage("deaf");
         assertThat(gpu.calls().of(DriverCall.STREAM_DESTROY)).isOne();
-        assertThatThrownBy(() -> memory.free(live, 0)).hasMessage("deaf");
+        memory.free(live, 0);
+        assertThat(closed).containsExactly("deaf");
     }
 
     @Test

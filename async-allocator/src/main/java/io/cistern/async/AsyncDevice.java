@@ -214,6 +214,11 @@ final class AsyncDevice {
         return !some || waitForDevice();
     }
 
+    /// Gives back what the driver keeps for graphs and none uses now: nobody else asks for it once they are gone.
+    long trimGraphs() {
+        return driver.devices().isUsed(device) ? GraphAllocations.trim(driver, device, 0) : 0;
+    }
+
     private boolean waitForDevice() {
         try {
             driver.devices().synchronize(device);

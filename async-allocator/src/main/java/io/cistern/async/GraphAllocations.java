@@ -38,6 +38,8 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
 
     private final Set<Long> usedElsewhere = ConcurrentHashMap.newKeySet();
 
+    private final Set<Integer> devices = ConcurrentHashMap.newKeySet();
+
     private record Origin(long captureId, int device) {}
 
     GraphAllocations(CudaDriver driver) {
@@ -50,6 +52,7 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
         try {
             long address = driver.pools().allocate(device, byteSize, stream);
             unfreed.put(address, new Origin(capture, device));
+            devices.add(device);
             return address;
         } catch (CudaException failure) {
             if (failure.result() == CudaResult.OUT_OF_MEMORY) {
@@ -89,10 +92,12 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
         }
     }
 
+    /// Leaves it to the framework too, which makes the stream of the free wait: once the graphs are gone, the driver is
+    /// to free the block behind that.
     @Override
     public boolean recordUse(long address, int device, long stream) {
         usedElsewhere.add(address);
-        return true;
+        return false;
     }
 
     /// What the driver keeps for all graphs of the device, of this process.
@@ -104,6 +109,11 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
     /// Gives back what no graph uses now.
     @Override
     public long trim(int device, long keepBytes) {
+        return trim(driver, device, keepBytes);
+    }
+
+    /// Gives back what the driver keeps for graphs of a device and none uses now: of graphs that are gone too.
+    static long trim(CudaDriver driver, int device, long keepBytes) {
         long before = driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT);
         if (before > keepBytes) {
             driver.graphs().trimMemory(device);
@@ -134,6 +144,20 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
             if (!refused.result().endsContext()) { // else nothing runs any more
                 throw refused;
             }
+        }
+    }
+
+    /// The driver keeps memory for the next graph that is launched until it is asked for it.
+    @Override
+    public void close() {
+        devices.forEach(this::trimUnlessRefused);
+    }
+
+    private void trimUnlessRefused(int device) {
+        try {
+            driver.graphs().trimMemory(device);
+        } catch (CudaException refused) {
+            // It stays for the next graph, or until async is trimmed.
         }
     }
 

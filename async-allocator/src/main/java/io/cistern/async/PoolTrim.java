@@ -40,7 +40,8 @@ final class PoolTrim {
     }
 
     /// Gives back what is idle until at most `keepBytes` are reserved, pool after pool; waits for nothing. With the
-    /// adaptive threshold, what is not held any more goes too.
+    /// adaptive threshold, what is not held any more goes too; if nothing is to stay, also what the driver keeps
+    /// for graphs.
     static long trim(AsyncDevice device, long keepBytes) {
         device.later.freePassed();
         long returned = device.pools.giveBackUnheld();
@@ -49,6 +50,9 @@ final class PoolTrim {
             long went = pool.giveBack(excess);
             returned += went;
             excess -= went;
+        }
+        if (keepBytes == 0) {
+            returned += device.trimGraphs();
         }
         device.events.trims.increment();
         device.events.trimmedBytes.add(returned);

@@ -90,6 +90,7 @@ class AsyncAllocatorTest {
         assertThat(async.reservedPeakBytes(1)).isZero();
         assertThat(async.trim(1, 0)).isZero();
         async.close();
+        verify(devices).isUsed(1); // which asks nothing of it
         verifyNoMoreInteractions(pools, devices);
     }
 

@@ -248,6 +248,35 @@ final class GraphMemoryTests extends PoolFixture {
         }
     }
 
+    @Test
+    void aBlockOfAGraphThatAnotherCaptureFreesStaysWithItsGraph() {
+        Allocator allocator = memory.setCurrent("direct");
+        GraphCapture first = capture();
+        long block = allocate(MIB);
+        gpu.copies().fillBytes(DEVICE, block, (byte) 1, MIB, stream);
+        long executable = executable(first);
+        GraphCapture second = capture();
+        free(block);
+        second.close();
+        assertThat(allocator.statistics(DEVICE).liveBlocks()).isOne();
+        launchAndWait(executable);
+    }
+
+    @Test
+    void aBlockThatIsFreedInACaptureGoesBackThoughItsAllocatorHasClosedAndHasNoOtherBlock() {
+        memory.setCurrent("direct");
+        Allocator closed = memory.open("caching");
+        long block;
+        try (Scope _ = closed.enter(MemoryLimit.of("of the scope", 4 * MIB))) {
+            block = allocate(MIB);
+        }
+        closed.close();
+        GraphCapture capture = capture();
+        free(block);
+        capture.close();
+        assertThat(closed.isDrained()).isTrue();
+    }
+
     @ParameterizedTest
     @EnumSource(
             value = DriverCall.class,

@@ -3,6 +3,7 @@ package io.cistern.internal.routing;
 import io.cistern.MemoryAsleepException;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Reclaims;
+import java.lang.System.Logger.Level;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -182,8 +183,22 @@ public final class Route {
             budgets.detach(this);
         }
         retire.accept(this);
-        whenDrained.run();
-        forget();
+        try {
+            whenDrained.run();
+        } finally {
+            forget();
+        }
+    }
+
+    /// As the other, in the course of a free, which has done what it was called for: whoever frees can't do anything
+    /// about what the allocator failed to give back.
+    void drainedByFree() {
+        try {
+            drained();
+        } catch (RuntimeException failure) {
+            String what = "allocator " + name + " failed to close when its last block was freed";
+            System.getLogger(Route.class.getName()).log(Level.WARNING, what, failure);
+        }
     }
 
     private void forget() {

@@ -319,7 +319,7 @@ public final class Router extends Routes {
             boolean last = draining && route.drainedOne();
             countFree(route, byteSizeOf(owner));
             if (last) {
-                route.drained();
+                route.drainedByFree();
             }
         }
         return true;

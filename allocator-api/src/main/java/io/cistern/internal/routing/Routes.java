@@ -67,8 +67,11 @@ abstract class Routes extends OwnerTable {
     }
 
     /// Opens another way to the allocator of a route, whose blocks are charged to other budgets.
-    public synchronized Route openBeside(Route route, @Nullable Budgets budgets, Runnable whenDrained) {
-        Route beside = open(route.name, route.device, route.maker, route.meter, budgets, whenDrained);
+    ///
+    /// @param maker that allocator, of which the route knows nothing any more once it has drained
+    public synchronized Route openBeside(
+            Route route, DeviceAllocator maker, @Nullable Budgets budgets, Runnable whenDrained) {
+        Route beside = open(route.name, route.device, maker, route.meter, budgets, whenDrained);
         if (route.isAsleep()) {
             beside.sleep();
         }

@@ -83,7 +83,7 @@ class RouteIndexTests {
     @Test
     void routesBesideADrainedOneKeepItsCounts() {
         Route route = open();
-        Route beside = router.openBeside(route, null, () -> {});
+        Route beside = router.openBeside(route, route.maker, null, () -> {});
         router.free(router.allocate(beside, 1000, 7), 7);
         long block = router.allocate(route, 100, 7);
         router.close(beside);

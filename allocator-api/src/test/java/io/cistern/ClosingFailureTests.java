@@ -1,0 +1,74 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import io.cistern.cuda.CaptureMode;
+import io.cistern.internal.routing.Route;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/// An allocator that throws when it is closed: whoever closes it is told, and calls that are about something else do
+/// what they are called for.
+final class ClosingFailureTests {
+    @RegisterExtension
+    private final LogOf frees = new LogOf(Route.class.getName());
+
+    @RegisterExtension
+    private final LogOf captures = new LogOf(Captures.class.getName());
+
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
+    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
+    private final long stream = gpu.streams().create(0);
+    private final Allocator broken = memory.open("broken", new BrokenInClosing());
+
+    private static final class BrokenInClosing implements DeviceAllocator {
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return 256;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
+
+        @Override
+        public void close() {
+            throw new IllegalStateException("in a test");
+        }
+    }
+
+    @AfterEach
+    void itIsClosedAllTheSame() {
+        assertThat(broken.isDrained()).isTrue();
+        assertThat(memory.allocators()).isEmpty();
+        memory.close();
+        gpu.close();
+    }
+
+    @Test
+    void whoClosesItIsTold() {
+        assertThatIllegalStateException().isThrownBy(broken::close).withMessage("in a test");
+    }
+
+    @Test
+    void theFreeOfItsLastBlockSucceeds() {
+        long block = broken.allocate(100, 0, stream);
+        broken.close();
+        memory.free(block, stream);
+        assertThat(frees.messages()).containsExactly("allocator broken failed to close when its last block was freed");
+    }
+
+    @Test
+    void aCaptureThatItHadToWaitForEndsWithAGraph() {
+        try (GraphCapture capture = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+            broken.close();
+            gpu.graphs().destroy(0, capture.end());
+        }
+        assertThat(captures.messages()).containsExactly("what had to wait for the end of a capture failed");
+    }
+}
