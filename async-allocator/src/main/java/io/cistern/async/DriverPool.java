@@ -131,11 +131,25 @@ final class DriverPool {
     /// fails.
     void close() {
         if (own) {
-            pools.destroy(device, handle);
+            destroy();
         } else {
             Failures failures = new Failures();
             changes.forEach((attribute, change) -> failures.gather(() -> takeBack(attribute, change)));
             failures.rethrow();
+        }
+    }
+
+    /// A pool that the driver refuses to destroy keeps nothing that is idle.
+    private void destroy() {
+        try {
+            pools.destroy(device, handle);
+        } catch (CudaException refused) {
+            try {
+                pools.trimTo(device, handle, 0);
+            } catch (CudaException second) {
+                refused.addSuppressed(second);
+            }
+            throw refused;
         }
     }
 

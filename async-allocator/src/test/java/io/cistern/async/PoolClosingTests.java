@@ -55,6 +55,17 @@ final class PoolClosingTests {
     }
 
     @Test
+    void onePoolThatStaysKeepsNoMemory() {
+        long freeBytes = gpu.memory().freeBytes(0);
+        AsyncAllocator async = open(PoolChoice.OWN, false, Map.of());
+        use(async, 0, 0);
+        assertThat(gpu.memory().freeBytes(0)).isLessThan(freeBytes);
+        gpu.faults().failOn(DriverCall.MEM_POOL_DESTROY, 0, 1, CudaResult.UNKNOWN);
+        assertThatThrownBy(async::close).isInstanceOf(CudaException.class);
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
+    }
+
+    @Test
     void thoseOfADeviceThatCanNotBeWaitedForAreDestroyedAllTheSame() {
         AsyncAllocator async = open(PoolChoice.OWN, false, Map.of());
         use(async, 0, 0);
