@@ -1,8 +1,10 @@
 package io.cistern.pressure;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
@@ -10,8 +12,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/// A driver that refuses calls in the middle of a move: the buffer is in one place, and host memory, of which there is
-/// enough for one buffer, is there for the next move.
+/// A driver that refuses calls in the middle of a move, or at the end of a lease: the buffer is in one place, and host
+/// memory, of which there is enough for one buffer, is there for the next move.
 @Timeout(60)
 final class SpillRefusalTests {
     private static final long SIZE = 16L << 20;
@@ -78,5 +80,29 @@ final class SpillRefusalTests {
         refuse(DriverCall.EVENT_DESTROY);
         other.close();
         assertThat(other.place()).isEqualTo(SpillPlace.CLOSED);
+    }
+
+    private SpillableBuffer.Lease leaseInUse() {
+        SpillableBuffer.Lease lease = buffer.acquire(stream);
+        gpu.copies().fillBytes(0, lease.address(), (byte) 7, SIZE, stream);
+        return lease;
+    }
+
+    @Test
+    void whereTheDriverGivesNoEventForALeaseTheHostWaitsForItsWork() {
+        SpillableBuffer.Lease lease = leaseInUse();
+        refuse(DriverCall.EVENT_RECORD);
+        lease.close();
+        assertThat(gpu.streams().isIdle(0, stream)).isTrue();
+    }
+
+    @Test
+    void aLeaseWhoseWorkCanNeitherBeMarkedNorAwaitedIsOpenStill() {
+        SpillableBuffer.Lease lease = leaseInUse();
+        refuse(DriverCall.EVENT_RECORD);
+        refuse(DriverCall.STREAM_SYNCHRONIZE);
+        assertThatThrownBy(lease::close).isInstanceOf(CudaException.class);
+        assertThat(store.spill(0, 1)).isZero();
+        lease.close();
     }
 }
