@@ -6,6 +6,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
 
 /// What every allocator does, as tests. An allocator joins with one method:
 ///
@@ -21,6 +22,9 @@ import org.junit.jupiter.api.Nested;
 ///
 /// Of the device's memory the suite asks for up to five eighths as one block, and for three quarters as eight: an
 /// allocator that rounds sizes up by more falls back to the bare size before it refuses.
+///
+/// Each part has a tag, so it can run alone: `conformance-basic`, `-allocation`, `-capacity`, `-order`, `-use`,
+/// `-stream`, `-concurrency`, `-statistics`, `-device`, `-fault`. With Maven, `mvn test -Dgroups=conformance-order`.
 ///
 /// Random tests begin with one fixed seed, or with the one in the system property `cistern.testkit.seed`; a failure
 /// prints it.
@@ -55,6 +59,7 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    @Tag("conformance-basic")
     final class BasicTests extends BasicPart {
         BasicTests() {
             super(AllocatorConformance.this);
@@ -62,6 +67,7 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    @Tag("conformance-allocation")
     final class AllocationTests extends AllocationPart {
         AllocationTests() {
             super(AllocatorConformance.this);
@@ -69,6 +75,7 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    @Tag("conformance-capacity")
     final class CapacityTests extends CapacityPart {
         CapacityTests() {
             super(AllocatorConformance.this);
@@ -76,6 +83,7 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    @Tag("conformance-order")
     final class OrderTests extends OrderPart {
         OrderTests() {
             super(AllocatorConformance.this);
@@ -83,6 +91,7 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    @Tag("conformance-use")
     final class UseTests extends UsePart {
         UseTests() {
             super(AllocatorConformance.this);
@@ -90,6 +99,7 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    @Tag("conformance-stream")
     final class StreamTests extends StreamPart {
         StreamTests() {
             super(AllocatorConformance.this);
@@ -97,6 +107,7 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    @Tag("conformance-concurrency")
     final class ConcurrencyTests extends ConcurrencyPart {
         ConcurrencyTests() {
             super(AllocatorConformance.this);
@@ -104,6 +115,7 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    @Tag("conformance-statistics")
     final class StatisticsTests extends StatisticsPart {
         StatisticsTests() {
             super(AllocatorConformance.this);
@@ -111,6 +123,7 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    @Tag("conformance-device")
     final class DeviceTests extends DevicePart {
         DeviceTests() {
             super(AllocatorConformance.this);
@@ -118,6 +131,7 @@ public abstract class AllocatorConformance {
     }
 
     @Nested
+    @Tag("conformance-fault")
     final class FaultTests extends FaultPart {
         FaultTests() {
             super(AllocatorConformance.this);

@@ -5,9 +5,10 @@ import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionService;
+import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
@@ -17,11 +18,18 @@ abstract class ConcurrencyPart extends ConformancePart {
         super(suite);
     }
 
-    /// Runs tasks side by side; the first failure is the test's.
+    /// Runs tasks side by side. The first failure is the test's, and interrupts the other tasks: one of them may wait
+    /// for a block that never comes.
     private static void runAll(ExecutorService threads, List<Callable<Void>> tasks) throws Exception {
+        CompletionService<Void> ended = new ExecutorCompletionService<>(threads);
         try (threads) {
-            for (Future<Void> result : threads.invokeAll(tasks)) {
-                result.get();
+            tasks.forEach(ended::submit);
+            try {
+                for (int i = 0; i < tasks.size(); i++) {
+                    ended.take().get();
+                }
+            } finally {
+                threads.shutdownNow();
             }
         }
     }

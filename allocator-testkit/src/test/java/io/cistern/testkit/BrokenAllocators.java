@@ -42,6 +42,26 @@ final class BrokenAllocators {
         }
     }
 
+    /// Works for a while, then throws what no allocator should.
+    static final class BreaksDown extends Sound {
+        static final String MESSAGE = "broken down";
+        private static final int ALLOCATIONS = 100;
+
+        private final AtomicLong allocations = new AtomicLong();
+
+        BreaksDown(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            if (allocations.incrementAndGet() > ALLOCATIONS) {
+                throw new IllegalStateException(MESSAGE);
+            }
+            return super.allocate(byteSize, device, stream);
+        }
+    }
+
     /// Hands a freed block to any stream at once.
     static final class IgnoresStreamOrder extends Sound {
         private record Shape(long byteSize, int device) {}

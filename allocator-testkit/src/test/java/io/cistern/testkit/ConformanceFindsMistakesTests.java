@@ -1,19 +1,26 @@
 package io.cistern.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectNestedClass;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.DeviceAllocator;
-import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.stream.Stream;
+import org.assertj.core.api.SoftAssertions;
 import org.junit.jupiter.api.Test;
 import org.junit.platform.engine.TestExecutionResult;
+import org.junit.platform.engine.support.descriptor.MethodSource;
 import org.junit.platform.launcher.LauncherDiscoveryRequest;
+import org.junit.platform.launcher.TagFilter;
 import org.junit.platform.launcher.TestExecutionListener;
 import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
@@ -32,9 +39,14 @@ class ConformanceFindsMistakesTests {
         }
     }
 
-    private static List<String> failuresOf(String part, Function<CudaDriver, DeviceAllocator> candidate) {
+    private static Set<String> failuresOf(String part, Function<CudaDriver, DeviceAllocator> candidate) {
+        return causesOf(part, candidate).keySet();
+    }
+
+    /// Failed tests, and why each failed.
+    private static Map<String, Throwable> causesOf(String part, Function<CudaDriver, DeviceAllocator> candidate) {
         maker = candidate;
-        List<String> failed = new ArrayList<>();
+        Map<String, Throwable> failed = new HashMap<>();
         LauncherDiscoveryRequest request = LauncherDiscoveryRequestBuilder.request()
                 .selectors(selectNestedClass(List.of(Candidate.class), part(part)))
                 .build();
@@ -42,7 +54,9 @@ class ConformanceFindsMistakesTests {
             @Override
             public void executionFinished(TestIdentifier test, TestExecutionResult result) {
                 if (result.getStatus() == TestExecutionResult.Status.FAILED) {
-                    failed.add(test.getDisplayName().replace("()", ""));
+                    failed.put(
+                            test.getDisplayName().replace("()", ""),
+                            result.getThrowable().orElseThrow());
                 }
             }
         });
@@ -102,5 +116,40 @@ class ConformanceFindsMistakesTests {
     @Test
     void misalignedAddressesAreFound() {
         assertThat(failuresOf("BasicTests", BrokenAllocators.Misaligned::new)).contains("addressesAreMultiplesOf256");
+    }
+
+    @Test
+    void aFailedThreadEndsTheOthers() {
+        Map<String, Throwable> causes = causesOf("ConcurrencyTests", BrokenAllocators.BreaksDown::new);
+        assertThat(causes)
+                .containsKeys("oneThreadAllocatesAndAnotherFrees", "oneThreadAllocatesAndAnotherFreesOnTheSameStream");
+        assertThat(causes.values())
+                .allSatisfy(cause -> assertThat(cause).hasStackTraceContaining(BrokenAllocators.BreaksDown.MESSAGE));
+    }
+
+    @Test
+    void onePartRunsAloneByItsTag() {
+        Set<String> ran = new TreeSet<>();
+        maker = BrokenAllocators.Sound::new;
+        LauncherDiscoveryRequest request = LauncherDiscoveryRequestBuilder.request()
+                .selectors(selectClass(Candidate.class))
+                .filters(TagFilter.includeTags("conformance-basic"))
+                .build();
+        LauncherFactory.create().execute(request, new TestExecutionListener() {
+            @Override
+            public void executionStarted(TestIdentifier test) {
+                test.getSource()
+                        .filter(MethodSource.class::isInstance)
+                        .ifPresent(source -> ran.add(((MethodSource) source).getClassName()));
+            }
+        });
+        assertThat(ran).containsExactly(part("BasicTests").getName());
+    }
+
+    @Test
+    void softAssertionsWorkWithTheKitsDependencies() {
+        SoftAssertions soft = new SoftAssertions();
+        soft.assertThat(List.of(1, 2)).hasSize(1);
+        assertThat(soft.wasSuccess()).isFalse();
     }
 }

@@ -7,11 +7,14 @@ import io.cistern.spi.Segment;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
 /// Puts freed blocks on a shelf, by size, device and stream, and takes them from there again. A block comes back
 /// to the stream that freed it, so nothing has to be waited for.
+///
+/// A free must not throw. A segment that the driver refuses to take back is kept apart, and each trim asks again.
 ///
 /// One lock, so that it is easy to read; it is never held while the driver is called.
 final class ShelfAllocator implements DeviceAllocator {
@@ -22,6 +25,7 @@ final class ShelfAllocator implements DeviceAllocator {
     private final RangeSource source;
     private final int most;
     private final Map<Shelf, Deque<Segment>> shelves = new HashMap<>();
+    private final Deque<Segment> refused = new ArrayDeque<>();
     private final Map<Integer, Long> reserved = new HashMap<>();
 
     ShelfAllocator(RangeSource source, int most) {
@@ -39,11 +43,9 @@ final class ShelfAllocator implements DeviceAllocator {
         Segment segment;
         try {
             segment = source.acquire(byteSize, ALIGNMENT, device);
-        } catch (DeviceOutOfMemoryException full) {
-            if (trim(device, 0) == 0) {
-                throw full;
-            }
-            segment = source.acquire(byteSize, ALIGNMENT, device); // What lay on the shelves is the driver's again.
+        } catch (DeviceOutOfMemoryException _) {
+            trim(device, 0); // What lies on the shelves may be what is missing.
+            segment = source.acquire(byteSize, ALIGNMENT, device);
         }
         count(device, byteSize);
         return segment;
@@ -67,9 +69,22 @@ final class ShelfAllocator implements DeviceAllocator {
         return blocks.size() < most && blocks.offerFirst(segment);
     }
 
-    private void release(Segment segment) {
+    /// Returns a segment to the driver, or keeps it for the next trim.
+    ///
+    /// @return bytes that the driver took back
+    private long release(Segment segment) {
+        try {
+            source.release(segment);
+        } catch (RuntimeException _) {
+            keep(segment);
+            return 0;
+        }
         count(segment.device(), -segment.byteSize());
-        source.release(segment);
+        return segment.byteSize();
+    }
+
+    private synchronized void keep(Segment segment) {
+        refused.add(segment);
     }
 
     private synchronized void count(int device, long change) {
@@ -84,15 +99,24 @@ final class ShelfAllocator implements DeviceAllocator {
     @Override
     public long trim(int device, long keepBytes) {
         long returned = 0;
+        for (Segment segment : takeRefused(device)) {
+            returned += release(segment);
+        }
         while (reservedBytes(device).orElseThrow() > keepBytes) {
             Segment idle = anyIdle(device);
             if (idle == null) {
                 break;
             }
-            release(idle);
-            returned += idle.byteSize();
+            returned += release(idle);
         }
         return returned;
+    }
+
+    private synchronized List<Segment> takeRefused(int device) {
+        List<Segment> taken =
+                refused.stream().filter(segment -> segment.device() == device).toList();
+        refused.removeAll(taken);
+        return taken;
     }
 
     private synchronized Segment anyIdle(int device) {
