@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 final class CallCountsTest {
@@ -45,6 +46,7 @@ final class CallCountsTest {
     }
 
     /// A program that makes a thread for each request has thousands of them between two collections.
+    @Tag("long") // compares times, which a busy machine spoils
     @Test
     void countersForAThreadAreMadeAsFastBesideManyOthers() {
         List<CallCounts.Local> alive = new ArrayList<>();

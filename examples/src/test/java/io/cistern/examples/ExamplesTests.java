@@ -134,6 +134,7 @@ class ExamplesTests {
                         "after it: 1 block from caching");
     }
 
+    @Test
     void aDroppedJarServesByItsName() throws Exception {
         Path plugins = Files.createDirectories(folder.resolve("plugins"));
         Path source = Files.createDirectories(folder.resolve("source")).resolve("Dropped.java");

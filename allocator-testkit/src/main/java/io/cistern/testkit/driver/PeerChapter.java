@@ -7,6 +7,7 @@ import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.PointerAttribute;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -105,6 +106,8 @@ abstract class PeerChapter extends VirtualMemoryChapter {
         linear(DEVICE, MIB);
         driver.devices().leaveContext(PEER, own);
         driver.devices().leaveContext(DEVICE, before);
-        linear(PEER, MIB);
+        long address = linear(PEER, MIB);
+        assertThat(driver.memory().attribute(DEVICE, PointerAttribute.DEVICE_ORDINAL, address))
+                .isEqualTo(PEER);
     }
 }

@@ -1,0 +1,65 @@
+package io.cistern.rules;
+
+import com.tngtech.archunit.core.domain.AccessTarget.CodeUnitAccessTarget;
+import com.tngtech.archunit.core.domain.JavaAccess;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaCodeUnit;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/// Finds out whether a test reaches an assertion, through methods of tests and test kits that it calls.
+final class Assertions {
+    /// Owners of methods whose call is an assertion.
+    private static final List<String> ASSERTING = List.of(
+            "org.assertj.core.",
+            "org.junit.jupiter.api.Assertions",
+            "java.lang.AssertionError",
+            "com.tngtech.archunit.lang.",
+            "com.tngtech.archunit.library.",
+            "org.jetbrains.lincheck.");
+
+    private final Map<JavaCodeUnit, Boolean> known = new HashMap<>();
+
+    boolean reachedFrom(JavaCodeUnit caller) {
+        Boolean answer = known.putIfAbsent(caller, false); // a cycle adds nothing
+        if (answer != null) {
+            return answer;
+        }
+        boolean reached = Stream.concat(
+                        caller.getCallsFromSelf().stream(), caller.getCodeUnitReferencesFromSelf().stream())
+                .anyMatch(this::asserts);
+        known.put(caller, reached);
+        return reached;
+    }
+
+    private boolean asserts(JavaAccess<? extends CodeUnitAccessTarget> call) {
+        JavaClass owner = call.getTargetOwner();
+        if (ASSERTING.stream().anyMatch(owner.getFullName()::startsWith)) {
+            return true;
+        }
+        if (owner.getFullName().startsWith("org.mockito.")) {
+            return call.getName().startsWith("verify");
+        }
+        return isTestCode(owner) && implementations(call).anyMatch(this::reachedFrom);
+    }
+
+    private static boolean isTestCode(JavaClass type) {
+        return type.getSource()
+                .map(source -> source.getUri().getPath())
+                .filter(path -> path.contains("/test-classes/") || path.contains("-testkit/"))
+                .isPresent();
+    }
+
+    /// The method that is called, and those that override it.
+    private static Stream<JavaCodeUnit> implementations(JavaAccess<? extends CodeUnitAccessTarget> call) {
+        CodeUnitAccessTarget target = call.getTarget();
+        Stream<JavaCodeUnit> declared =
+                target.resolveMember().stream().map(JavaCodeUnit.class::cast);
+        Stream<JavaCodeUnit> overriding = call.getTargetOwner().getAllSubclasses().stream()
+                .flatMap(type -> type.getCodeUnits().stream())
+                .filter(unit -> unit.getName().equals(target.getName()) && !unit.isConstructor());
+        return Stream.concat(declared, overriding);
+    }
+}
