@@ -55,8 +55,7 @@ final class Assertions {
     /// The method that is called, and those that override it.
     private static Stream<JavaCodeUnit> implementations(JavaAccess<? extends CodeUnitAccessTarget> call) {
         CodeUnitAccessTarget target = call.getTarget();
-        Stream<JavaCodeUnit> declared =
-                target.resolveMember().stream().map(JavaCodeUnit.class::cast);
+        Stream<JavaCodeUnit> declared = target.resolveMember().stream().map(JavaCodeUnit.class::cast);
         Stream<JavaCodeUnit> overriding = call.getTargetOwner().getAllSubclasses().stream()
                 .flatMap(type -> type.getCodeUnits().stream())
                 .filter(unit -> unit.getName().equals(target.getName()) && !unit.isConstructor());
