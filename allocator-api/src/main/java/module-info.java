@@ -13,6 +13,7 @@ module io.cistern.api {
             io.cistern.caching,
             io.cistern.cli,
             io.cistern.loader,
+            io.cistern.nccl,
             io.cistern.pressure;
     exports io.cistern.internal.options to
             io.cistern.cli;

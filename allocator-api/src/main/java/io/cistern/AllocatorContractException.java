@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
 /// An allocator broke its contract, for example by returning an address that is still live. Nothing was allocated.

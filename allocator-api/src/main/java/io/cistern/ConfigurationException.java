@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
 /// A spec, an option or a choice that can't be followed: an unknown name or key, a value out of range, two plug-ins

@@ -1,6 +1,6 @@
 package io.cistern;
 
-import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CisternException;
 import io.cistern.spi.Catalog;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -45,7 +45,7 @@ final class ConfiguredAllocators {
             return memory.open(choice.spec());
         } catch (ConfigurationException e) {
             throw new ConfigurationException(choice.reason() + ": " + e.getMessage(), e);
-        } catch (CisternException | CudaException known) {
+        } catch (CisternException known) {
             throw known;
         } catch (RuntimeException e) {
             throw new ConfigurationException(choice.reason() + ": " + choice.spec() + " can't be opened: " + e, e);

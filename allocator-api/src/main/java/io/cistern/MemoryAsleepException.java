@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
 /// Memory was to be used whose pool is [asleep][MemoryPool#sleep]. Nothing was done; after [MemoryPool#wake] the

@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
 /// Memory that could not be shared with another process, or a partner that is not what it should be. What the

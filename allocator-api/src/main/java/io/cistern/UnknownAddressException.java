@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CisternException;
 import java.io.Serial;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;

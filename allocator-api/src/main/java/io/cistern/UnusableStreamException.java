@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
 /// A stream that can't be named where it was: the per-thread default stream on a virtual thread. Nothing was done.

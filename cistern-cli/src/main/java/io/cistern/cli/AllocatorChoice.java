@@ -2,8 +2,8 @@ package io.cistern.cli;
 
 import io.cistern.Allocator;
 import io.cistern.AllocatorSpec;
-import io.cistern.CisternException;
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.CisternException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.PointerAttribute;
@@ -104,7 +104,7 @@ final class AllocatorChoice {
             Optional<String> why = work == Work.NONE ? Optional.empty() : notOfTheDevice(memory, allocator);
             allocator.close();
             return why;
-        } catch (CisternException | CudaException e) {
+        } catch (CisternException e) {
             return Optional.of(String.valueOf(e.getMessage()));
         } finally {
             gpu.release(driver);

@@ -3,7 +3,7 @@ package io.cistern.cuda;
 import java.io.Serial;
 
 /// A driver call that did not succeed: which call, with what result, on which arguments.
-public final class CudaException extends RuntimeException {
+public final class CudaException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
 

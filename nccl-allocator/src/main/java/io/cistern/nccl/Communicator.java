@@ -2,10 +2,13 @@ package io.cistern.nccl;
 
 import io.cistern.ConfigurationException;
 import io.cistern.MemoryPool;
+import io.cistern.internal.names.Failures;
+import io.cistern.nccl.CommunicatorState.Phase;
 import io.cistern.nccl.NcclApi.Handle;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
@@ -33,12 +36,9 @@ import java.util.concurrent.locks.ReentrantLock;
 public final class Communicator extends Collectives implements AutoCloseable {
     private static final AtomicLong NUMBERS = new AtomicLong();
 
-    private enum State {
-        OPEN,
-        FINISHED,
-        CLOSED,
-        ABORTED
-    }
+    /// How long an abort waits for calls under way before it takes the handle from them: calls that don't wait for
+    /// other ranks return long before.
+    private static final long ABORT_PATIENCE_NANOS = 1_000_000_000;
 
     private final long number = NUMBERS.incrementAndGet();
     private final NcclApi api;
@@ -48,7 +48,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<MemoryPool, Registration> registrations = new LinkedHashMap<>();
     private final Set<Window> windows = new LinkedHashSet<>();
-    private volatile State state = State.OPEN;
+    private final CommunicatorState state = new CommunicatorState();
 
     Communicator(NcclApi api, long communicator, int device) {
         this.api = api;
@@ -106,36 +106,66 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /// @throws IllegalStateException if it is closed
     void enter() {
         lock.lock();
+        boolean using = state.beginUse();
+        boolean entered = false;
         try {
             requireOpen();
             if (!registrations.isEmpty()) {
                 registrations.values().forEach(each -> each.books().forEach(RegistrationBook::update));
             }
-        } catch (RuntimeException | Error failure) {
-            lock.unlock();
-            throw failure;
+            entered = true;
+        } finally {
+            if (!entered) {
+                leave(using);
+            }
         }
     }
 
     void leave() {
+        leave(true);
+    }
+
+    private void leave(boolean using) {
+        if (using) {
+            state.endUse();
+        }
         lock.unlock();
     }
 
-    boolean tryLock() {
-        return lock.tryLock();
+    /// Takes the communicator, unless it is in a call or its handle is gone. [#leave] follows.
+    boolean tryEnter() {
+        if (!lock.tryLock()) {
+            return false;
+        }
+        boolean using = state.beginUse();
+        if (!using) {
+            lock.unlock();
+        }
+        return using;
     }
 
-    void unlock() {
-        lock.unlock();
+    /// Does something that ends with the communicator at the latest, if its handle is still there.
+    private void whileAlive(Runnable work) {
+        BlockingWork.run(() -> {
+            lock.lock();
+            boolean using = state.beginUse();
+            try {
+                if (using) {
+                    work.run();
+                }
+            } finally {
+                leave(using);
+            }
+        });
     }
 
     boolean isOpen() {
-        return state == State.OPEN;
+        return state.phase() == Phase.OPEN;
     }
 
     private void requireOpen() {
-        if (state != State.OPEN) {
-            throw new IllegalStateException(this + " is " + state.name().toLowerCase(java.util.Locale.ROOT));
+        if (!isOpen()) {
+            throw new IllegalStateException(this + " is " + state.phase().name().toLowerCase(Locale.ROOT));
         }
     }
 
@@ -176,14 +206,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     void end(Registration registration) {
-        BlockingWork.run(() -> {
-            lock.lock();
-            try {
-                if (registrations.remove(registration.pool(), registration)) {
-                    registration.books().forEach(book -> book.end(null));
-                }
-            } finally {
-                lock.unlock();
+        whileAlive(() -> {
+            if (registrations.remove(registration.pool(), registration)) {
+                registration.books().forEach(book -> book.end(null));
             }
         });
     }
@@ -204,22 +229,24 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     void end(Window window) {
-        BlockingWork.run(() -> {
-            lock.lock();
-            try {
-                if (windows.remove(window)) {
-                    window.end(state == State.OPEN || state == State.FINISHED);
-                }
-            } finally {
-                lock.unlock();
+        whileAlive(() -> {
+            if (windows.remove(window)) {
+                window.end(true);
             }
         });
     }
 
-    /// What went wrong since the communicator was made, in this rank or as seen by it. After anything but success,
-    /// [abort][#abort] it. Doesn't wait.
+    /// What went wrong since the communicator was made, in this rank or as seen by it; success once it is closed or
+    /// aborted. After anything but success, [abort][#abort] it. Doesn't wait.
     public NcclResult asyncError() {
-        return state == State.ABORTED || state == State.CLOSED ? NcclResult.SUCCESS : api.asyncError(handle);
+        if (!state.beginUse()) {
+            return NcclResult.SUCCESS;
+        }
+        try {
+            return api.asyncError(handle);
+        } finally {
+            state.endUse();
+        }
     }
 
     /// Throws what [#asyncError] tells.
@@ -233,61 +260,89 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /// Lets all that was enqueued come to its end, on this rank and towards the others (`ncclCommFinalize`). Nothing
-    /// but [#close] follows. Doing it twice does nothing.
+    /// but [#close] or [#abort] follows. Doing it twice does nothing.
+    ///
+    /// @throws NcclException if NCCL refuses
     public void finish() {
-        BlockingWork.run(() -> {
-            lock.lock();
-            try {
-                if (state == State.OPEN) {
-                    api.finish(handle);
-                    state = State.FINISHED;
-                }
-            } finally {
-                lock.unlock();
+        whileAlive(() -> {
+            if (isOpen()) {
+                api.finish(handle);
+                state.finish();
             }
         });
     }
 
     /// Ends the communicator, with its windows and registrations; work of it must be done. NCCL may wait here for the
-    /// other ranks of this host. Closing twice does nothing.
+    /// other ranks of this host. Closing twice, or after an abort, does nothing.
+    ///
+    /// @throws NcclException if NCCL refuses; the communicator is closed then too
     @Override
     public void close() {
+        Failures failures = new Failures();
         BlockingWork.run(() -> {
-            lock.lock();
-            try {
-                if (state == State.OPEN || state == State.FINISHED) {
-                    List.copyOf(windows).forEach(window -> window.end(true));
-                    windows.clear();
-                    registrations.values().forEach(each -> each.books().forEach(book -> book.end(null)));
-                    registrations.clear();
-                    state = State.CLOSED;
-                    api.destroy(handle);
-                }
-            } finally {
-                lock.unlock();
+            if (endsAndTakesHandle(failures)) {
+                state.awaitNoUse(Long.MAX_VALUE); // no calls any more, only questions, which don't wait
+                failures.gather(() -> api.destroy(handle));
             }
         });
+        failures.rethrow();
     }
 
-    /// Ends the communicator at once, also in the middle of a call or of work that hangs: what a failed rank leaves.
-    /// Its windows and registrations end with it. Aborting twice does nothing.
+    private boolean endsAndTakesHandle(Failures failures) {
+        lock.lock();
+        boolean using = state.beginUse();
+        try {
+            if (using) {
+                endAll(true, failures);
+            }
+            return state.close();
+        } finally {
+            leave(using);
+        }
+    }
+
+    /// Ends the communicator at once, also in the middle of work that hangs: what a failed rank leaves. A call under
+    /// way gets a second to return; one that waits for other ranks then returns with an error. Its windows and
+    /// registrations end with it. Aborting twice, or a communicator that is closed or closes, does nothing.
+    ///
+    /// @throws NcclException if NCCL refuses; the communicator is aborted then too
     public void abort() {
-        if (state == State.CLOSED || state == State.ABORTED) {
+        if (!state.abort()) {
             return;
         }
-        state = State.ABORTED;
+        Failures failures = new Failures();
         BlockingWork.run(() -> {
-            api.abort(handle);
-            lock.lock(); // a call under way has returned by now
+            state.awaitNoUse(ABORT_PATIENCE_NANOS);
             try {
-                List.copyOf(windows).forEach(window -> window.end(false));
-                windows.clear();
-                registrations.values().forEach(each -> each.books().forEach(RegistrationBook::die));
-                registrations.clear();
+                failures.gather(() -> api.abort(handle));
             } finally {
-                lock.unlock();
+                forgetAll(failures);
             }
         });
+        failures.rethrow();
+    }
+
+    private void forgetAll(Failures failures) {
+        lock.lock(); // a call under way has returned by now
+        try {
+            endAll(false, failures);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Ends all windows and registrations, under the lock.
+    ///
+    /// @param alive whether the handle is still there
+    private void endAll(boolean alive, Failures failures) {
+        for (Window window : List.copyOf(windows)) {
+            windows.remove(window);
+            failures.gather(() -> window.end(alive));
+        }
+        for (Registration registration : List.copyOf(registrations.values())) {
+            registrations.remove(registration.pool());
+            registration.books().forEach(book -> failures.gather(alive ? () -> book.end(null) : book::die));
+        }
     }
 
     Handle handle() {

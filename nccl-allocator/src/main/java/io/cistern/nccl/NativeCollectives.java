@@ -35,7 +35,7 @@ final class NativeCollectives {
         int code = call(function, communicator.value(), call, stream);
         if (code != NcclResult.SUCCESS.code()) {
             String arguments = call + ", stream=0x" + Long.toHexString(stream);
-            throw function.failed(code, communicator.value(), arguments);
+            throw function.failed(code, arguments);
         }
     }
 

@@ -63,7 +63,7 @@ final class NativeNccl implements NcclApi {
     public UniqueId uniqueId() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment id = arena.allocate(UniqueId.BYTES);
-            getUniqueId.check(getUniqueId.call(id.address()), 0, "");
+            getUniqueId.check(getUniqueId.call(id.address()), "");
             return UniqueId.of(id.toArray(ValueLayout.JAVA_BYTE));
         }
     }
@@ -77,7 +77,6 @@ final class NativeNccl implements NcclApi {
                     ordinals[0],
                     () -> initAll.check(
                             initAll.call(out.address(), ordinals.length, list.address()),
-                            0,
                             "devices=" + Arrays.toString(ordinals)));
             return out.toArray(ValueLayout.JAVA_LONG);
         }
@@ -94,7 +93,6 @@ final class NativeNccl implements NcclApi {
                             ordinals[i],
                             () -> initRank.check(
                                     initRank.call(out, rankCount, bytes, firstRank + i),
-                                    0,
                                     "rankCount=" + rankCount + ", rank=" + (firstRank + i) + ", device="
                                             + ordinals[i])));
         }
@@ -110,7 +108,7 @@ final class NativeNccl implements NcclApi {
                         long communicator = communicators[i].value();
                         int color = Math.max(-1, colors[i]); // NCCL_SPLIT_NOCOLOR
                         int code = split.call(communicator, color, keys[i], out, 0L);
-                        split.check(code, communicator, "color=" + color + ", key=" + keys[i]);
+                        split.check(code, "color=" + color + ", key=" + keys[i]);
                     }));
         }
     }
@@ -149,8 +147,7 @@ final class NativeNccl implements NcclApi {
     private static int number(NcclFunction function, Handle communicator) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
-            function.check(
-                    function.call(communicator.value(), out.address()), communicator.value(), text(communicator));
+            function.check(function.call(communicator.value(), out.address()), text(communicator));
             return out.get(ValueLayout.JAVA_INT, 0);
         }
     }
@@ -174,17 +171,17 @@ final class NativeNccl implements NcclApi {
         NcclFunction function = library.function(call);
         onDevice(
                 communicator.device(),
-                () -> function.check(function.call(communicator.value()), 0, text(communicator)));
+                () -> function.check(function.call(communicator.value()), text(communicator)));
     }
 
     @Override
     public void groupStart() {
-        groupStart.check(groupStart.call(), 0, "");
+        groupStart.check(groupStart.call(), "");
     }
 
     @Override
     public void groupEnd() {
-        groupEnd.check(groupEnd.call(), 0, "");
+        groupEnd.check(groupEnd.call(), "");
     }
 
     @Override
@@ -203,7 +200,7 @@ final class NativeNccl implements NcclApi {
             onDevice(
                     device,
                     () -> memAlloc.check(
-                            memAlloc.call(out.address(), byteSize), 0, "device=" + device + ", byteSize=" + byteSize));
+                            memAlloc.call(out.address(), byteSize), "device=" + device + ", byteSize=" + byteSize));
             return out.get(ValueLayout.JAVA_LONG, 0);
         }
     }
@@ -211,7 +208,7 @@ final class NativeNccl implements NcclApi {
     @Override
     public void free(int device, long address) {
         NcclFunction memFree = library.function(NcclCall.MEM_FREE);
-        onDevice(device, () -> memFree.check(memFree.call(address), 0, "address=" + hex(address)));
+        onDevice(device, () -> memFree.check(memFree.call(address), "address=" + hex(address)));
     }
 
     @Override
@@ -222,7 +219,6 @@ final class NativeNccl implements NcclApi {
                     communicator.device(),
                     () -> register.check(
                             register.call(communicator.value(), address, byteSize, out.address()),
-                            communicator.value(),
                             text(communicator) + ", address=" + hex(address) + ", byteSize=" + byteSize));
             return out.get(ValueLayout.JAVA_LONG, 0);
         }
@@ -244,7 +240,6 @@ final class NativeNccl implements NcclApi {
                         int code = windowRegister.call(communicator, addresses[i], byteSize, out, SYMMETRIC);
                         windowRegister.check(
                                 code,
-                                communicator,
                                 text(communicators[i]) + ", address=" + hex(addresses[i]) + ", byteSize=" + byteSize);
                     }));
         }
@@ -260,7 +255,7 @@ final class NativeNccl implements NcclApi {
         onDevice(
                 communicator.device(),
                 () -> function.check(
-                        function.call(communicator.value(), handle), communicator.value(), "handle=" + hex(handle)));
+                        function.call(communicator.value(), handle), "handle=" + hex(handle)));
     }
 
     @Override

@@ -1,10 +1,11 @@
 package io.cistern.nccl;
 
+import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
 /// A call of NCCL that did not succeed: which call, with what result, on which arguments, and what NCCL itself says
 /// of it.
-public final class NcclException extends RuntimeException {
+public final class NcclException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
 

@@ -188,16 +188,16 @@ final class NcclFunction {
 
     /// Throws if a call did not succeed.
     ///
-    /// @param communicator whose last error tells more, or 0
     /// @param arguments for people
-    void check(int code, long communicator, String arguments) {
+    void check(int code, String arguments) {
         if (code != NcclResult.SUCCESS.code()) {
-            throw failed(code, communicator, arguments);
+            throw failed(code, arguments);
         }
     }
 
-    NcclException failed(int code, long communicator, String arguments) {
-        String lastError = library.function(NcclCall.GET_LAST_ERROR).text(communicator);
+    /// The last error is asked for without a communicator, which NCCL allows: an abort may have freed it.
+    NcclException failed(int code, String arguments) {
+        String lastError = library.function(NcclCall.GET_LAST_ERROR).text(0);
         return new NcclException(call.symbol(), code, arguments, lastError);
     }
 

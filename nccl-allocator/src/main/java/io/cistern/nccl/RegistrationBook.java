@@ -62,11 +62,11 @@ final class RegistrationBook {
     /// Registers what is new and deregisters what was abandoned, unless the communicator is in a call: then before
     /// its next one.
     void tryUpdate() {
-        if (communicator.tryLock()) {
+        if (communicator.tryEnter()) {
             try {
                 update();
             } finally {
-                communicator.unlock();
+                communicator.leave();
             }
         }
     }
@@ -106,20 +106,20 @@ final class RegistrationBook {
         registry.freeAbandoned();
     }
 
-    /// Deregisters a segment, unless the communicator is in a call.
+    /// Deregisters a segment, unless the communicator is in a call or ends: then its end lets go of the segment.
     boolean tryDrop(Segment segment) {
         refused.remove(segment);
         if (!handles.containsKey(segment)) {
             return true;
         }
-        if (!communicator.tryLock()) {
+        if (!communicator.tryEnter()) {
             return false;
         }
         try {
             drop(segment);
             return true;
         } finally {
-            communicator.unlock();
+            communicator.leave();
         }
     }
 

@@ -1,9 +1,10 @@
 package io.cistern.cuda.nvrtc;
 
+import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
 /// A program that did not compile, with the log of the compiler.
-public final class NvrtcException extends RuntimeException {
+public final class NvrtcException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
 

@@ -1,0 +1,94 @@
+package io.cistern.nccl;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+
+/// Whether the handle of a communicator may be used, and which call frees it: one atomic word, of a phase and the
+/// number of uses of the handle that are under way.
+///
+/// A use begins only in a phase in which the handle is alive. [#close] and [#abort] leave those phases, and only one of
+/// them succeeds, once: that call frees the handle. Before, it waits for the uses, whose number only falls then.
+///
+/// **Threads.** Any.
+final class CommunicatorState {
+    /// Those before [#CLOSED] have a live handle.
+    enum Phase {
+        OPEN,
+        FINISHED,
+        CLOSED,
+        ABORTED
+    }
+
+    private static final Phase[] PHASES = Phase.values();
+    private static final int ONE_USE = PHASES.length;
+    private static final long POLL_NANOS = 50_000;
+
+    private final AtomicInteger word = new AtomicInteger();
+
+    Phase phase() {
+        return phase(word.get());
+    }
+
+    private static Phase phase(int word) {
+        return PHASES[word % ONE_USE];
+    }
+
+    /// Begins a use if the handle is alive; [#endUse] follows.
+    boolean beginUse() {
+        int now = word.get();
+        while (phase(now).compareTo(Phase.CLOSED) < 0) { // fails for a change of another thread, which has gone on
+            if (word.compareAndSet(now, now + ONE_USE)) {
+                return true;
+            }
+            now = word.get();
+        }
+        return false;
+    }
+
+    void endUse() {
+        word.addAndGet(-ONE_USE);
+    }
+
+    /// Nothing but the end may follow.
+    ///
+    /// @return whether it was open
+    boolean finish() {
+        return leave(Phase.OPEN, Phase.FINISHED);
+    }
+
+    /// @return whether the caller is the one that destroys the handle
+    boolean close() {
+        return leave(Phase.FINISHED, Phase.CLOSED);
+    }
+
+    /// @return whether the caller is the one that aborts the handle
+    boolean abort() {
+        return leave(Phase.FINISHED, Phase.ABORTED);
+    }
+
+    private boolean leave(Phase last, Phase next) {
+        int now = word.get();
+        while (phase(now).compareTo(last) <= 0) { // as above
+            if (word.compareAndSet(now, now - phase(now).ordinal() + next.ordinal())) {
+                return true;
+            }
+            now = word.get();
+        }
+        return false;
+    }
+
+    /// Waits until no use is under way. An interrupt does not end the wait but is kept.
+    ///
+    /// @param nanos how long at most
+    void awaitNoUse(long nanos) {
+        long begun = System.nanoTime();
+        boolean interrupted = false;
+        while (word.get() >= ONE_USE && System.nanoTime() - begun < nanos) {
+            LockSupport.parkNanos(POLL_NANOS);
+            interrupted |= Thread.interrupted();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

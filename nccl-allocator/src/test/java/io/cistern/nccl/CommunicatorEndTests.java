@@ -1,0 +1,157 @@
+package io.cistern.nccl;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.simulated.SimulatedGpu;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/// A handle is freed once, by a destroy or an abort, and nobody uses it from then on.
+@Timeout(value = 2, unit = TimeUnit.MINUTES)
+class CommunicatorEndTests {
+    private final SimulatedGpu gpu = SimulatedGpu.builder().build();
+    private final WatchedNccl watched = new WatchedNccl(new SimulatedNccl(gpu));
+    private final Nccl nccl = new Nccl(watched.api());
+    private final ExecutorService threads = Executors.newCachedThreadPool();
+    private final long stream = gpu.streams().create(0);
+    private final long address = gpu.memory().allocate(0, 4096);
+
+    @AfterEach
+    void nobodyUsedAFreedHandle() {
+        threads.close();
+        assertThat(watched.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    private Communicator rank() {
+        return nccl.initAll(0).getFirst();
+    }
+
+    private void reduce(Communicator rank) {
+        rank.allReduce(address, address, 8, DataType.INT32, ReductionOp.SUM, stream);
+    }
+
+    @Test
+    void aCommunicatorThatIsBeingDestroyedIsNotAborted() throws Exception {
+        Communicator rank = rank();
+        WatchedNccl.Held destroy = watched.hold("destroy");
+        Future<?> closing = threads.submit(rank::close);
+        destroy.awaitEntered();
+        rank.abort();
+        rank.close();
+        assertThat(rank.asyncError()).isEqualTo(NcclResult.SUCCESS);
+        destroy.release();
+        closing.get();
+        assertThat(watched.ends()).containsExactly("destroy");
+    }
+
+    @Test
+    void aCommunicatorThatIsBeingAbortedIsNotDestroyed() throws Exception {
+        Communicator rank = rank();
+        WatchedNccl.Held abort = watched.hold("abort");
+        Future<?> aborting = threads.submit(rank::abort);
+        abort.awaitEntered();
+        rank.close();
+        rank.abort();
+        rank.finish();
+        assertThat(rank.asyncError()).isEqualTo(NcclResult.SUCCESS);
+        assertThatIllegalStateException().isThrownBy(() -> reduce(rank)).withMessageContaining("aborted");
+        abort.release();
+        aborting.get();
+        assertThat(watched.ends()).containsExactly("abort");
+    }
+
+    @Test
+    void aQuestionUnderWayIsAnsweredBeforeTheHandleIsFreed() throws Exception {
+        for (boolean aborts : new boolean[] {true, false}) {
+            Communicator rank = rank();
+            WatchedNccl.Held question = watched.hold("asyncError");
+            Future<NcclResult> asked = threads.submit(rank::asyncError);
+            question.awaitEntered();
+            Future<?> ending = threads.submit(aborts ? rank::abort : rank::close);
+            while (rank.isOpen()) {
+                Thread.onSpinWait();
+            }
+            assertThat(watched.ends()).isEmpty();
+            question.release();
+            assertThat(asked.get()).isEqualTo(NcclResult.SUCCESS);
+            ending.get();
+            assertThat(watched.ends()).containsExactly(aborts ? "abort" : "destroy");
+            watched.ends().clear();
+        }
+    }
+
+    /// The call of a rank whose peers never come returns only once it is aborted.
+    @Test
+    void aCallThatHangsIsAbortedWhereItIs() throws Exception {
+        Communicator rank = rank();
+        WatchedNccl.Held call = watched.hold("finish");
+        watched.releasedByAbort(call);
+        Future<?> hanging = threads.submit(rank::finish);
+        call.awaitEntered();
+        rank.abort();
+        hanging.get();
+        assertThat(watched.ends()).containsExactly("abort");
+        watched.forgive(); // as NCCL allows: the call was in the library
+    }
+
+    @Test
+    void whatFailsInACloseKeepsNothingFromItsEnd() {
+        Communicator rank = rank();
+        watched.fail("destroy");
+        assertThatThrownBy(rank::close).isInstanceOf(NcclException.class);
+        rank.close();
+        rank.abort();
+        assertThat(watched.ends()).containsExactly("destroy");
+    }
+
+    @Test
+    void whateverRacesTheHandleIsFreedOnceAndNotUsedAfter() throws Exception {
+        List<Runnable> chosen = new ArrayList<>();
+        Random random = new Random(20);
+        for (int round = 0; round < 2000; round++) {
+            Communicator rank = rank();
+            List<Runnable> calls = List.of(
+                    rank::abort, rank::close, rank::finish, rank::asyncError, () -> reduce(rank), rank::abort);
+            chosen.clear();
+            for (int i = 0; i < 4; i++) {
+                chosen.add(calls.get(random.nextInt(calls.size())));
+            }
+            chosen.add(random.nextBoolean() ? rank::abort : rank::close);
+            atOnce(chosen);
+            assertThat(watched.ends()).as("round %s", round).hasSize(1);
+            assertThat(watched.misuses()).as("round %s", round).isEmpty();
+            watched.ends().clear();
+        }
+    }
+
+    private void atOnce(List<Runnable> calls) throws Exception {
+        CyclicBarrier start = new CyclicBarrier(calls.size());
+        List<Future<?>> all = new ArrayList<>();
+        for (Runnable call : calls) {
+            all.add(threads.submit(() -> {
+                start.await();
+                try {
+                    call.run();
+                } catch (IllegalStateException ended) {
+                    // a call that came too late
+                }
+                return null;
+            }));
+        }
+        for (Future<?> each : all) {
+            each.get();
+        }
+    }
+}
