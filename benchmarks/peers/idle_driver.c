@@ -64,6 +64,7 @@ int cuDeviceGetAttribute(int *v, int a, int d) { *v = 1; return 0; }
 int cuDevicePrimaryCtxRetain(u64 *c, int d) { *c = contexts[d]; return 0; }
 int cuCtxGetCurrent(u64 *c) { *c = current; return 0; }
 int cuCtxSetCurrent(u64 c) { current = c; return 0; }
+int cuCtxGetDevice(int *d) { *d = 0; return 0; }
 int cuMemGetInfo_v2(size_t *f, size_t *t) { *f = *t = 1ull << 37; return 0; }
 int cuMemPoolCreate(u64 *p, const void *q) { *p = 0x9001; return 0; }
 int cuDeviceGetDefaultMemPool(u64 *p, int d) { *p = 0x9000; return 0; }

@@ -117,6 +117,7 @@ result cuDeviceUnregisterAsyncNotification(int d, u64 handle) { SAY("%d, %llx", 
 #endif
 result cuCtxSetCurrent(u64 c) { result code = call(__func__, "%llx", c); if (!code) current = c; return code; }
 result cuCtxGetCurrent(u64 *c) { GIVE(c, current); SAY(""); }
+result cuCtxGetDevice(int *d) { GIVE(d, (int) (current & 0xf)); SAY(""); }
 result cuCtxSynchronize(void) { SAY(""); }
 result cuCtxGetStreamPriorityRange(int *a, int *b) { GIVE(a, 0); GIVE(b, -5); SAY(""); }
 

@@ -42,6 +42,13 @@ public interface Devices {
     /// @param before what [#enterContext] returned
     void leaveContext(int device, long before);
 
+    /// The device whose primary context is current on the calling OS thread (`cuCtxGetCurrent`). Another library may
+    /// have made it current. A virtual thread must not park before it acts on the answer.
+    ///
+    /// @return its ordinal, or −1 if no context is current
+    /// @throws CudaException [CudaResult#INVALID_CONTEXT] if the current context is no primary one
+    int currentDevice();
+
     /// Has code called whenever the driver says that this process has more of a device's memory than its budget
     /// (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). The code runs on a thread of the driver and is to
     /// hand over and return: it must not call the driver. What it throws is swallowed.

@@ -23,6 +23,7 @@ public enum DriverCall {
     PRIMARY_CONTEXT_RELEASE("cuDevicePrimaryCtxRelease_v2", OTHER),
     CONTEXT_SET_CURRENT("cuCtxSetCurrent", OTHER),
     CONTEXT_GET_CURRENT("cuCtxGetCurrent", OTHER),
+    CONTEXT_GET_DEVICE("cuCtxGetDevice", OTHER),
     CONTEXT_SYNCHRONIZE("cuCtxSynchronize", STREAM),
 
     MEM_ALLOC("cuMemAlloc_v2", MEMORY),

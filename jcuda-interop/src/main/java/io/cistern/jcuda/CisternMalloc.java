@@ -1,14 +1,14 @@
 package io.cistern.jcuda;
 
-import io.cistern.Allocators;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.UnknownAddressException;
+import io.cistern.cuda.CisternException;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import jcuda.Pointer;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUresult;
-import jcuda.runtime.cudaError;
 
 /// `cuMemAlloc`, `cuMemFree`, `cudaMalloc` and `cudaFree` with the signatures of JCuda and memory of Cistern's
 /// current allocator: a program changes its imports.
@@ -24,39 +24,71 @@ import jcuda.runtime.cudaError;
 /// created with `CU_STREAM_NON_BLOCKING`) synchronises them before it frees, as it may have counted on `cuMemFree` to
 /// do, or uses [io.cistern.DeviceBuffer]s.
 ///
-/// **Errors** are results, as JCuda gives them, whether or not JCuda's exceptions are enabled.
+/// **Device.** Memory comes from the device whose context is current on the calling OS thread, as with JCuda. It belongs
+/// to the device's primary context, which is that of the runtime API: see [JCudaContext]. While a context that the
+/// program made itself (`cuCtxCreate`) is current, the result is `CUDA_ERROR_INVALID_CONTEXT`, since the memory
+/// could not be used in it.
 ///
-/// **Context.** Memory belongs to the device's primary context, which is that of the runtime API: see [JCudaContext].
+/// **Errors** are given as JCuda gives them: as results, or as [jcuda.CudaException] after
+/// `JCudaDriver.setExceptionsEnabled(true)`, for the runtime API after `JCuda.setExceptionsEnabled(true)`. The exception
+/// has what Cistern says of it as its cause.
 ///
-/// **Threads.** Any thread may call any method at any time.
+/// **What stays JCuda's.** All other calls, also those that allocate: pitched, managed, pinned and array memory, and
+/// `cuMemAllocAsync`. Their memory is freed by JCuda's own `cuMemFree` or `cudaFree`, called with the name of its
+/// class; the methods here refuse it.
+///
+/// **Threads.** Any platform thread may call any method at any time. A virtual thread changes its OS thread, and with it
+/// the current context; it allocates with the method that is given a device.
 public final class CisternMalloc {
+    private static final int SUCCESS = 0;
+    private static final int INVALID_VALUE = CUresult.CUDA_ERROR_INVALID_VALUE; // cudaErrorInvalidValue is the same
+    private static final int NO_CONTEXT = -1;
+
     private CisternMalloc() {}
 
-    /// Allocates on device 0 of the process's own device memory.
+    /// Allocates of the process's own device memory, on the device of the current context.
     ///
-    /// @return `CUDA_SUCCESS`, `CUDA_ERROR_OUT_OF_MEMORY`, or `CUDA_ERROR_INVALID_VALUE` for less than 1 byte
+    /// @return `CUDA_SUCCESS`; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_INVALID_VALUE` for less than 1 byte;
+    ///     `CUDA_ERROR_INVALID_CONTEXT` if no context is current, or one that is no primary one; or what the driver said
+    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws IllegalStateException on a virtual thread
     public static int cuMemAlloc(CUdeviceptr pointer, long byteSize) {
-        return cuMemAlloc(DeviceMemory.system(), 0, pointer, byteSize);
+        return cuMemAlloc(DeviceMemory.system(), pointer, byteSize);
     }
 
-    /// Allocates on a device of other device memory.
+    static int cuMemAlloc(DeviceMemory memory, CUdeviceptr pointer, long byteSize) {
+        requirePlatformThread();
+        try {
+            int device = memory.driver().devices().currentDevice();
+            return device == NO_CONTEXT
+                    ? JCudaResults.ofDriver(CUresult.CUDA_ERROR_INVALID_CONTEXT, null)
+                    : cuMemAlloc(memory, device, pointer, byteSize);
+        } catch (CudaException failure) {
+            return JCudaResults.ofDriver(failure.code(), failure);
+        }
+    }
+
+    /// Allocates on a device of other device memory, whatever context is current.
     ///
     /// @return as the other
+    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws IndexOutOfBoundsException if there is no such device
     public static int cuMemAlloc(DeviceMemory memory, int device, CUdeviceptr pointer, long byteSize) {
         if (byteSize < 1) {
-            return CUresult.CUDA_ERROR_INVALID_VALUE;
+            return JCudaResults.ofDriver(INVALID_VALUE, null);
         }
         try {
-            HandleField.set(pointer, memory.allocate(byteSize, device, Streams.LEGACY_DEFAULT));
-            return CUresult.CUDA_SUCCESS;
-        } catch (DeviceOutOfMemoryException outOfMemory) {
-            return CUresult.CUDA_ERROR_OUT_OF_MEMORY;
+            allocate(memory, device, pointer, byteSize);
+            return SUCCESS;
+        } catch (CisternException failure) {
+            return JCudaResults.ofDriver(codeOf(failure), failure);
         }
     }
 
-    /// Frees what was allocated here.
+    /// Frees what was allocated here; a pointer to nothing does nothing.
     ///
     /// @return `CUDA_SUCCESS`, or `CUDA_ERROR_INVALID_VALUE` for a pointer that is not from here or was freed
+    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     public static int cuMemFree(CUdeviceptr pointer) {
         return cuMemFree(DeviceMemory.system(), pointer);
     }
@@ -64,36 +96,82 @@ public final class CisternMalloc {
     /// Frees what was allocated of other device memory.
     ///
     /// @return as the other
+    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     public static int cuMemFree(DeviceMemory memory, Pointer pointer) {
         try {
-            memory.free(JCudaPointers.address(pointer), Streams.LEGACY_DEFAULT);
-            return CUresult.CUDA_SUCCESS;
-        } catch (UnknownAddressException unknown) {
-            return CUresult.CUDA_ERROR_INVALID_VALUE;
+            free(memory, pointer);
+            return SUCCESS;
+        } catch (CisternException failure) {
+            return JCudaResults.ofDriver(codeOf(failure), failure);
         }
     }
 
-    /// Allocates on device 0 of the process's own device memory.
+    /// Allocates of the process's own device memory, on the device of the current context; on device 0 if no context is
+    /// current, which is where the runtime API begins.
     ///
-    /// @return `cudaSuccess`, `cudaErrorMemoryAllocation`, or `cudaErrorInvalidValue` for less than 0 bytes
+    /// @return `cudaSuccess`; `cudaErrorMemoryAllocation`; `cudaErrorInvalidValue` for less than 0 bytes;
+    ///     `cudaErrorDeviceUninitialized` if the current context is no primary one; or what the driver said
+    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws IllegalStateException on a virtual thread
     public static int cudaMalloc(Pointer pointer, long byteSize) {
+        return cudaMalloc(DeviceMemory.system(), pointer, byteSize);
+    }
+
+    static int cudaMalloc(DeviceMemory memory, Pointer pointer, long byteSize) {
+        requirePlatformThread();
         if (byteSize < 0) {
-            return cudaError.cudaErrorInvalidValue;
+            return JCudaResults.ofRuntime(INVALID_VALUE, null);
         }
         try {
-            HandleField.set(pointer, Allocators.allocate(byteSize, 0, Streams.LEGACY_DEFAULT));
-            return cudaError.cudaSuccess;
-        } catch (DeviceOutOfMemoryException outOfMemory) {
-            return cudaError.cudaErrorMemoryAllocation;
+            int device = Math.max(0, memory.driver().devices().currentDevice());
+            allocate(memory, device, pointer, byteSize);
+            return SUCCESS;
+        } catch (CisternException failure) {
+            return JCudaResults.ofRuntime(codeOf(failure), failure);
         }
     }
 
     /// Frees what was allocated here; a pointer to nothing does nothing.
     ///
     /// @return `cudaSuccess`, or `cudaErrorInvalidValue` for a pointer that is not from here or was freed
+    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     public static int cudaFree(Pointer pointer) {
-        return cuMemFree(DeviceMemory.system(), pointer) == CUresult.CUDA_SUCCESS
-                ? cudaError.cudaSuccess
-                : cudaError.cudaErrorInvalidValue;
+        return cudaFree(DeviceMemory.system(), pointer);
+    }
+
+    static int cudaFree(DeviceMemory memory, Pointer pointer) {
+        try {
+            free(memory, pointer);
+            return SUCCESS;
+        } catch (CisternException failure) {
+            return JCudaResults.ofRuntime(codeOf(failure), failure);
+        }
+    }
+
+    private static void allocate(DeviceMemory memory, int device, Pointer pointer, long byteSize) {
+        HandleField.set(pointer, memory.allocate(byteSize, device, Streams.LEGACY_DEFAULT));
+    }
+
+    private static void free(DeviceMemory memory, Pointer pointer) {
+        memory.free(JCudaPointers.address(pointer), Streams.LEGACY_DEFAULT);
+    }
+
+    /// The two APIs have the same numbers for these.
+    ///
+    /// @throws CisternException what has no number, as it is
+    private static int codeOf(CisternException failure) {
+        return switch (failure) {
+            case CudaException ofDriver -> ofDriver.code();
+            case DeviceOutOfMemoryException _ -> CUresult.CUDA_ERROR_OUT_OF_MEMORY;
+            case UnknownAddressException _ -> INVALID_VALUE;
+            default -> throw failure;
+        };
+    }
+
+    private static void requirePlatformThread() {
+        if (Thread.currentThread().isVirtual()) {
+            throw new IllegalStateException("a virtual thread changes its OS thread, and with it the current context:"
+                    + " call this from a platform thread, or name the device");
+        }
     }
 }

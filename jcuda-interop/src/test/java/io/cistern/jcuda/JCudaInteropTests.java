@@ -1,7 +1,6 @@
 package io.cistern.jcuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
@@ -11,7 +10,6 @@ import io.cistern.CudaStream;
 import io.cistern.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.PinnedBuffer;
-import io.cistern.cuda.Streams;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;
@@ -20,7 +18,6 @@ import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUevent;
-import jcuda.driver.CUresult;
 import jcuda.driver.CUstream;
 import jcuda.runtime.cudaEvent_t;
 import jcuda.runtime.cudaStream_t;
@@ -34,7 +31,6 @@ class JCudaInteropTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
             .catalog(Catalog.of(List.of(), List.of()))
-            .limitBytes(1 << 20)
             .open();
     private final Allocator plain = memory.open("plain", new PlainMemory());
     private final CudaStream stream = CudaStream.open(memory, DEVICE);
@@ -164,25 +160,5 @@ class JCudaInteropTests {
         gpu.copies().fillBytes(DEVICE, address, (byte) 2, 4096, stream.handle());
         stream.synchronize();
         gpu.memory().free(DEVICE, address);
-    }
-
-    @Test
-    void mallocTakesMemoryOfTheCurrentAllocator() {
-        CUdeviceptr pointer = new CUdeviceptr();
-        assertThat(CisternMalloc.cuMemAlloc(memory, DEVICE, pointer, 1000)).isEqualTo(CUresult.CUDA_SUCCESS);
-        assertThat(plain.statistics(DEVICE).requestedBytes()).isEqualTo(1000);
-        gpu.copies().fillBytes(DEVICE, JCudaPointers.address(pointer), (byte) 1, 1000, Streams.LEGACY_DEFAULT);
-        assertThat(CisternMalloc.cuMemFree(memory, pointer)).isEqualTo(CUresult.CUDA_SUCCESS);
-        assertThat(CisternMalloc.cuMemFree(memory, pointer)).isEqualTo(CUresult.CUDA_ERROR_INVALID_VALUE);
-    }
-
-    @Test
-    void mallocAnswersWithTheResultsOfCuda() {
-        CUdeviceptr pointer = new CUdeviceptr();
-        assertThat(CisternMalloc.cuMemAlloc(memory, DEVICE, pointer, 0)).isEqualTo(CUresult.CUDA_ERROR_INVALID_VALUE);
-        assertThat(CisternMalloc.cuMemAlloc(memory, DEVICE, pointer, 2 << 20))
-                .isEqualTo(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
-        assertThatExceptionOfType(IndexOutOfBoundsException.class)
-                .isThrownBy(() -> CisternMalloc.cuMemAlloc(memory, 7, pointer, 10));
     }
 }

@@ -1,5 +1,7 @@
 package io.cistern.simulated;
 
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.DriverCall;
@@ -115,6 +117,24 @@ final class SimulatedDevices implements Devices {
     @Override
     public void leaveContext(int device, long before) {
         current.set(before == 0 ? contextOf(device) : before);
+    }
+
+    @Override
+    public int currentDevice() {
+        machine.counts().count(DriverCall.CONTEXT_GET_CURRENT);
+        long context = current.get();
+        for (int device = 0; device < machine.deviceCount(); device++) {
+            if (context == contextOf(device)) {
+                return device;
+            }
+        }
+        if (context == 0) {
+            return -1;
+        }
+        throw new CudaException(
+                DriverCall.CONTEXT_GET_CURRENT,
+                CudaResult.INVALID_CONTEXT.code(),
+                "context=0x" + Long.toHexString(context) + ", which is no device's primary context");
     }
 
     @Override

@@ -127,6 +127,14 @@ abstract class DeviceChapter extends DriverChapter {
     }
 
     @Test
+    void theCurrentDeviceIsThatOfTheCurrentContext() {
+        int last = driver.devices().count() - 1;
+        long before = driver.devices().enterContext(last);
+        assertThat(driver.devices().currentDevice()).isEqualTo(last);
+        driver.devices().leaveContext(last, before);
+    }
+
+    @Test
     void synchronizeWaitsForEveryStream() {
         StreamLatch latch = latch();
         long first = stream();

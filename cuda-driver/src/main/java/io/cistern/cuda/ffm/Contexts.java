@@ -33,6 +33,7 @@ final class Contexts {
     private final DriverFunction release;
     private final DriverFunction getCurrent;
     private final DriverFunction setCurrent;
+    private final DriverFunction getDevice;
 
     /// `CUdevice` by ordinal.
     private final int[] handles;
@@ -53,6 +54,7 @@ final class Contexts {
         release = library.function(DriverCall.PRIMARY_CONTEXT_RELEASE, "I");
         getCurrent = library.function(DriverCall.CONTEXT_GET_CURRENT, "L");
         setCurrent = library.function(DriverCall.CONTEXT_SET_CURRENT, "L");
+        getDevice = library.function(DriverCall.CONTEXT_GET_DEVICE, "L");
         primary = new long[deviceCount];
         shelter = new CaptureShelter(library, deviceCount);
         handles = new int[deviceCount];
@@ -129,6 +131,48 @@ final class Contexts {
     boolean isCurrent(Frame frame, int device) {
         return getCurrent.callBriefly(frame.contextOut()) == 0
                 && frame.context() == (long) PRIMARY.getVolatile(primary, device);
+    }
+
+    /// The device whose primary context is current on this thread; −1 if none is current.
+    int currentDevice() {
+        requireOpen(getCurrent);
+        long current = current();
+        if (current == 0) {
+            return -1;
+        }
+        for (int device = 0; device < primary.length; device++) {
+            if ((long) PRIMARY.getVolatile(primary, device) == current) {
+                return device;
+            }
+        }
+        return deviceOfContext(current);
+    }
+
+    private long current() {
+        try (Frame frame = Frame.acquire()) {
+            int code = getCurrent.callBriefly(frame.contextOut());
+            if (code != 0) {
+                throw getCurrent.failed(code, "");
+            }
+            return frame.context();
+        }
+    }
+
+    /// The device of the current context, if that is a primary one that was not retained here yet.
+    private int deviceOfContext(long current) {
+        int device = 0;
+        try (Frame frame = Frame.acquire()) {
+            getDevice.check(getDevice.call(frame.out()), "context", current);
+            while (device < handles.length && handles[device] != frame.outInt()) {
+                device++;
+            }
+        }
+        if (device == handles.length || primary(device) != current) {
+            throw getCurrent.failed(
+                    CudaResult.INVALID_CONTEXT.code(),
+                    Arguments.text("context", current) + ", which is no device's primary context");
+        }
+        return device;
     }
 
     private void change(Frame frame, int codeOfGet, long wanted) {

@@ -111,6 +111,11 @@ final class NativeDevices implements Devices {
     }
 
     @Override
+    public int currentDevice() {
+        return contexts.currentDevice();
+    }
+
+    @Override
     public long onOverBudget(int device, LongConsumer whenOver) {
         return budgets.register(device, whenOver);
     }

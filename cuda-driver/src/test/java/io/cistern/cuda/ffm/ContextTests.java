@@ -91,6 +91,29 @@ final class ContextTests {
     }
 
     @Test
+    void theCurrentDeviceIsThatOfTheCurrentContext() {
+        assertThat(driver.devices().currentDevice()).as("none").isEqualTo(-1);
+        library.setContext(0xc1);
+        assertThat(driver.devices().currentDevice()).as("made current by another library").isEqualTo(1);
+        library.record(true);
+        assertThat(driver.devices().currentDevice()).isEqualTo(1);
+        assertThat(library.calls()).containsExactly("[c1] cuCtxGetCurrent()");
+    }
+
+    @Test
+    void aContextThatIsNoPrimaryOneHasNoDeviceToUse() {
+        library.setContext(FOREIGN);
+        assertThatThrownBy(() -> driver.devices().currentDevice())
+                .hasMessageContaining("0xf0")
+                .asInstanceOf(type(CudaException.class))
+                .returns(CudaResult.INVALID_CONTEXT, CudaException::result);
+        library.fail("cuCtxGetCurrent", 4);
+        assertThatThrownBy(() -> driver.devices().currentDevice())
+                .asInstanceOf(type(CudaException.class))
+                .returns(CudaResult.DEINITIALIZED, CudaException::result);
+    }
+
+    @Test
     void aForeignContextIsGivenBack() {
         driver.memory().free(0, 0x10);
         library.setContext(FOREIGN);
