@@ -18,6 +18,10 @@ final class PageGrowth implements Growth {
     /// Captures that may begin between two looks: more come from something else.
     private static final int MOST_REFUSED = 16;
 
+    /// Looks that may be in vain because other threads took pages that they had found. Some thread gets on with each;
+    /// after so many, new pages are bought, which nobody else can take.
+    private static final int MAX_CHANGED = 64;
+
     /// So many arenas have all the room that they may need. Of an H200 they take 10 of 128 TiB, and ten thousand 60.
     private static final int ROOMY_ARENAS = 64;
 
@@ -49,8 +53,9 @@ final class PageGrowth implements Growth {
             throw new DeviceOutOfMemoryException(
                     byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
         }
-        for (int refused = 0; ; ) {
-            Step step = findOrPlan(shard, byteSize, way);
+        int changed = 0;
+        for (int refused = 0; ; ) { // both counts are bounded, and after a new arena there is a window
+            Step step = findOrPlan(shard, byteSize, changed > MAX_CHANGED ? WindowFill.Way.BUY : way);
             if (step instanceof Block block) {
                 table.pages.reserved().counters.count(CacheEvent.PAGES_HIT);
                 return block.address;
@@ -71,6 +76,7 @@ final class PageGrowth implements Growth {
             } else if (step instanceof NoWindow) {
                 table.enter(shard.addHole(newArena(shard, byteSize)));
             } else {
+                changed++;
                 clock.advance();
             }
         }
