@@ -33,13 +33,6 @@ final class BlockHeap {
         this.gaps = new Gaps(blocks, new SegmentParts(blocks, counters), marks);
     }
 
-    /// What a request that must grow its shard can have.
-    sealed interface Room permits Found, Window {}
-
-    /// A block that fits after all, handed out: frees take no driver lock, so one came since the search that
-    /// failed.
-    record Found(long address) implements Room {}
-
     /// Takes a free block, whole or its first part.
     ///
     /// @return its address, or 0 if none fits
@@ -82,9 +75,16 @@ final class BlockHeap {
 
     /// Hands out a free block that begins a gap, or its first part.
     private long handOut(int block, long byteSize) {
+        reserve(block, 1);
         long available = blocks.byteSize[block];
         gaps.takeFirst(block, cutting.cuts(available, byteSize) ? byteSize : available);
         return live(block);
+    }
+
+    /// What a block needs of the Java heap to become live, and so many more blocks: before anything changes.
+    private void reserve(int block, int more) {
+        blocks.reserve(more);
+        blocks.region[block].live.reserve(blocks.address[block]);
     }
 
     private long live(int block) {
@@ -102,30 +102,39 @@ final class BlockHeap {
     }
 
     void addHole(PageArena arena) {
+        blocks.reserve(1);
         regions.add(arena);
         gaps.add(blocks.add(arena, Blocks.CLAIMED), Blocks.HOLE);
     }
 
     long addAndAllocate(Region region, long byteSize) {
-        gaps.holdSegments();
+        blocks.reserve(2);
+        region.live.reserve(region.address);
         regions.add(region);
+        gaps.holdSegments();
         int block = blocks.add(region, Blocks.CLAIMED);
         makeFree(block);
         return handOut(block, byteSize);
     }
 
-    /// Searches once more, and claims a window if that fails, the last one being gone. Under the shard's driver lock.
+    /// As [#allocate], unless that failed and nothing became free since.
+    long allocateAfterMiss(long byteSize) {
+        return byteSize == missedBytes ? 0 : allocate(byteSize);
+    }
+
+    /// Claims a window, the last one being gone. Under the shard's driver lock.
     @Nullable
-    Room findOrClaimWindow(long byteSize, @Nullable IdlePages idle) {
-        long address = byteSize == missedBytes ? 0 : allocate(byteSize);
-        if (address != 0) {
-            return new Found(address);
-        }
+    Window claimWindow(long byteSize, @Nullable IdlePages idle) {
         Window window = search.best(gaps, idle, byteSize);
         if (window != null) {
             gaps.claim(window.gap(), window.first(), window.last());
         }
         return window;
+    }
+
+    /// Makes sure that [#fillAndAllocate] needs no memory of the Java heap: under the same lock, before anything changes.
+    void reserveFor(Window window) {
+        reserve(window.first(), 2);
     }
 
     /// Makes a claimed window one block, whose bytes have pages up to `end`, and takes a block from it.
@@ -148,7 +157,9 @@ final class BlockHeap {
     /// Makes the blocks of a window what they were.
     void abandon(Window window) {
         missedBytes = 0;
-        window.forEach(gaps::add);
+        for (int i = 0; i < window.count(); i++) {
+            gaps.add(window.block(i), window.state(i));
+        }
     }
 
     /// Shows all pages that lie in free blocks.
@@ -211,7 +222,9 @@ final class BlockHeap {
             return false;
         }
         boolean known = blocks.is(home.idleBlock, Blocks.FREE) && blocks.isAround(home.idleBlock, home);
-        home.block = gaps.lend(known ? home.idleBlock : gaps.findFree(home), home.address, home.end());
+        int free = known ? home.idleBlock : gaps.findFree(home);
+        blocks.reserve(2);
+        home.block = gaps.lend(free, home.address, home.end());
         blocks.lent[home.block] = home;
         return true;
     }
@@ -223,8 +236,9 @@ final class BlockHeap {
     }
 
     /// Claims what could go back to the driver, of the youngest regions first.
-    int[] claimIdle(long wanted) {
-        IntStream.Builder claimed = IntStream.builder();
+    ///
+    /// @param claimed gets the blocks, also those claimed before a failure
+    void claimIdle(long wanted, ClaimedBlocks claimed) {
         long left = wanted;
         for (int block : freeBlocks()) {
             if (left <= 0) {
@@ -232,7 +246,6 @@ final class BlockHeap {
             }
             left -= claimIdle(block, left, claimed);
         }
-        return claimed.build().toArray();
     }
 
     /// The free blocks, those of the last region first, by address in each. Blocks in use are not looked at:
@@ -252,7 +265,7 @@ final class BlockHeap {
                 .toArray();
     }
 
-    private long claimIdle(int block, long wanted, IntStream.Builder claimed) {
+    private long claimIdle(int block, long wanted, ClaimedBlocks claimed) {
         long bytes = 0;
         while (bytes < wanted && blocks.state[block] == Blocks.FREE) {
             Region.Range range = blocks.region[block].lastReturnable(blocks.address[block], blocks.end(block));
@@ -266,18 +279,18 @@ final class BlockHeap {
     }
 
     /// Claims idle segments that came to rest at least as long ago as the average one. Arenas are none.
-    int[] claimAged(long wanted) {
+    ///
+    /// @param claimed as of [#claimIdle]
+    void claimAged(long wanted, ClaimedBlocks claimed) {
         List<Region> idle = regions.stream().filter(this::isIdleSegment).toList();
         double average =
                 idle.stream().mapToLong(region -> region.idleSince).average().orElse(0);
-        IntStream.Builder claimed = IntStream.builder();
         long left = wanted;
         for (Region region : idle) {
             if (left > 0 && region.idleSince <= average) {
                 left -= claimIdle(region.firstBlock, left, claimed);
             }
         }
-        return claimed.build().toArray();
     }
 
     private boolean isIdleSegment(Region region) {
@@ -287,6 +300,7 @@ final class BlockHeap {
     }
 
     private int claimPart(int block, long start, long end) {
+        blocks.reserve(2);
         gaps.claim(block, block);
         int part = block;
         if (start > blocks.address[block]) {
@@ -332,6 +346,7 @@ final class BlockHeap {
         while (blocks.end(block) <= stuck.address) {
             block = blocks.next[block];
         }
+        blocks.reserve(2);
         gaps.claim(block, block);
         if (blocks.end(block) > stuck.end()) {
             gaps.add(blocks.split(block, stuck.end() - blocks.address[block]), Blocks.HOLE);

@@ -48,11 +48,21 @@ final class Blocks {
     Mapping[] lent = new Mapping[FIRST_CAPACITY];
     /// For the first block of a gap its last, and for the last the first; see [Gaps].
     int[] gapEnd = new int[FIRST_CAPACITY];
-    /// The bytes of the gap that a block in a bin begins; of others in a gap, as last [measured][Gaps].
+    /// The bytes of the gap that a block in a bin begins; of others in a gap, as last [measured][Gaps]. Of a block whose
+    /// free is not [closed][FencedFrees] yet, the key of the stream that freed it.
     long[] gapBytes = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;
+    private int unused;
     private int used;
+
+    /// Makes room for so many more blocks: those are then taken without memory of the Java heap, so that a change that
+    /// has begun is finished.
+    void reserve(int more) {
+        if (unused + state.length - used < more) {
+            enlarge(2 * state.length);
+        }
+    }
 
     /// Adds a region's only block.
     int add(Region owner, byte newState) {
@@ -125,6 +135,7 @@ final class Blocks {
         lent[block] = null;
         next[block] = firstUnused;
         firstUnused = block;
+        unused++;
     }
 
     /// Whether there is such a block and it is in the given state.
@@ -153,6 +164,7 @@ final class Blocks {
         if (firstUnused != NONE) {
             int block = firstUnused;
             firstUnused = next[block];
+            unused--;
             return block;
         }
         if (used == state.length) {
@@ -161,6 +173,7 @@ final class Blocks {
         return used++;
     }
 
+    /// The states last: their number is the capacity.
     private void enlarge(int capacity) {
         address = Arrays.copyOf(address, capacity);
         byteSize = Arrays.copyOf(byteSize, capacity);
@@ -169,9 +182,9 @@ final class Blocks {
         next = Arrays.copyOf(next, capacity);
         listPrevious = Arrays.copyOf(listPrevious, capacity);
         listNext = Arrays.copyOf(listNext, capacity);
-        state = Arrays.copyOf(state, capacity);
         lent = Arrays.copyOf(lent, capacity);
         gapEnd = Arrays.copyOf(gapEnd, capacity);
         gapBytes = Arrays.copyOf(gapBytes, capacity);
+        state = Arrays.copyOf(state, capacity);
     }
 }

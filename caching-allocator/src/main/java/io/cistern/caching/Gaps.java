@@ -65,6 +65,7 @@ final class Gaps {
     void takeFirst(int block, long byteSize) {
         unlistFirst(block);
         marks.taken(block, blocks.address[block] + byteSize);
+        marks.served();
         int last = blocks.gapEnd[block];
         blocks.state[block] = Blocks.CLAIMED;
         if (byteSize < blocks.byteSize[block]) {

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -76,18 +77,37 @@ final class LentMappings {
     /// @return false if some are left: somebody else is unmapping one at this moment, or needs it where it is
     /// @throws CudaException if the driver refuses
     boolean unmap(Page page) {
-        List<Mapping> claimed;
+        List<@Nullable Mapping> claimed = new ArrayList<>();
+        try {
+            return claimAll(page, claimed) && unmap(claimed);
+        } finally {
+            release(claimed);
+        }
+    }
+
+    private boolean claimAll(Page page, List<@Nullable Mapping> claimed) {
         table.lock();
         try {
-            claimed = page.mappings.stream().filter(each -> !each.isHome()).toList();
-            if (claimed.stream().anyMatch(each -> each.shard.isClaimed(each))) {
-                return false;
+            for (int i = 0; i < page.mappings.size(); i++) {
+                Mapping mapping = page.mappings.get(i);
+                if (!mapping.isHome() && !tryClaim(mapping, claimed)) {
+                    return false;
+                }
             }
-            claimed.forEach(each -> each.shard.claim(each));
+            return true;
         } finally {
             table.unlock();
         }
-        return unmap(claimed);
+    }
+
+    /// @param claimed gets it first, so that it is released whatever happens
+    private static boolean tryClaim(Mapping mapping, List<@Nullable Mapping> claimed) {
+        if (mapping.shard.isClaimed(mapping)) {
+            return false;
+        }
+        claimed.add(mapping);
+        mapping.shard.claim(mapping);
+        return true;
     }
 
     /// Unmaps what a shard's arenas still have of pages at home elsewhere, after all work of its stream.
@@ -95,21 +115,30 @@ final class LentMappings {
     /// @return whether all of it that is unmapped here is gone
     /// @throws CudaException if the driver refuses
     boolean unmap(StreamShard shard) {
-        List<Mapping> claimed = new ArrayList<>();
+        List<@Nullable Mapping> claimed = new ArrayList<>();
+        try {
+            claimAll(shard, claimed);
+            return unmap(claimed);
+        } finally {
+            release(claimed);
+        }
+    }
+
+    private void claimAll(StreamShard shard, List<@Nullable Mapping> claimed) {
         table.lock();
         try {
-            for (Page page : table.all()) {
-                for (Mapping mapping : page.mappings) {
-                    if (mapping.shard == shard && !mapping.isHome() && !shard.isClaimed(mapping)) {
-                        shard.claim(mapping);
-                        claimed.add(mapping);
+            for (int i = 0; i < table.all().size(); i++) {
+                Page page = table.all().get(i);
+                for (int j = 0; j < page.mappings.size(); j++) {
+                    Mapping mapping = page.mappings.get(j);
+                    if (mapping.shard == shard && !mapping.isHome()) {
+                        tryClaim(mapping, claimed);
                     }
                 }
             }
         } finally {
             table.unlock();
         }
-        return unmap(claimed);
     }
 
     /// Takes old mappings away if there are too many. A refusal is no concern of who allocates: then they stay.
@@ -118,12 +147,16 @@ final class LentMappings {
         if (streams.isEmpty()) {
             return;
         }
+        List<@Nullable Mapping> claimed = new ArrayList<>();
         try {
             streams.forEach(order::ask);
-            unmap(claimOld(order));
+            claimOld(order, claimed);
+            unmap(claimed);
         } catch (CudaException refusal) {
             System.getLogger(LentMappings.class.getName())
                     .log(Level.DEBUG, "old mappings stay for now: {0}", refusal.getMessage());
+        } finally {
+            release(claimed);
         }
     }
 
@@ -141,20 +174,17 @@ final class LentMappings {
         return streams;
     }
 
-    private List<Mapping> claimOld(CrossStreamOrder order) {
-        List<Mapping> claimed = new ArrayList<>();
+    private void claimOld(CrossStreamOrder order, List<@Nullable Mapping> claimed) {
         table.lock();
         try {
             forEachOld(each -> {
-                if (order.isPassed(each.shard.timeline, each.freedAt) && !each.shard.isClaimed(each)) {
-                    each.shard.claim(each);
-                    claimed.add(each);
+                if (order.isPassed(each.shard.timeline, each.freedAt)) {
+                    tryClaim(each, claimed);
                 }
             });
         } finally {
             table.unlock();
         }
-        return claimed;
     }
 
     private int most() {
@@ -169,24 +199,19 @@ final class LentMappings {
         }
     }
 
-    /// Unmaps claimed mappings. Those that somebody needs where they are, and if the driver refuses all that are left,
-    /// are lent as before.
+    /// Unmaps claimed mappings, and takes those that are gone out of the list.
     ///
-    /// @return whether all are gone
-    private boolean unmap(List<Mapping> claimed) {
-        List<Mapping> kept = new ArrayList<>();
-        int done = 0;
-        try {
-            for (; done < claimed.size(); done++) {
-                if (!unmap(claimed.get(done))) {
-                    kept.add(claimed.get(done));
-                }
+    /// @return whether all are gone; the others are needed where they are
+    private boolean unmap(List<@Nullable Mapping> claimed) {
+        boolean areGone = true;
+        for (int i = 0; i < claimed.size(); i++) {
+            boolean isGone = unmap(Objects.requireNonNull(claimed.get(i)));
+            if (isGone) {
+                claimed.set(i, null);
             }
-            return kept.isEmpty();
-        } finally {
-            kept.addAll(claimed.subList(done, claimed.size()));
-            release(kept);
+            areGone &= isGone;
         }
+        return areGone;
     }
 
     private boolean unmap(Mapping mapping) {
@@ -209,10 +234,16 @@ final class LentMappings {
         }
     }
 
-    private void release(List<Mapping> claimed) {
+    /// Those that are not gone are lent as before.
+    private void release(List<@Nullable Mapping> claimed) {
         table.lock();
         try {
-            claimed.forEach(each -> each.shard.unclaim(each, table.isStuck(each) ? Blocks.SPENT : Blocks.LENT));
+            for (int i = 0; i < claimed.size(); i++) {
+                Mapping each = claimed.get(i);
+                if (each != null) {
+                    each.shard.unclaim(each, table.isStuck(each) ? Blocks.SPENT : Blocks.LENT);
+                }
+            }
         } finally {
             table.unlock();
         }

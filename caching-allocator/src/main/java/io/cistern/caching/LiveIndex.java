@@ -26,6 +26,11 @@ final class LiveIndex {
         this.bucketShift = small ? Sizes.GRANULE_SHIFT : 20;
     }
 
+    /// Makes the place of an address, so that [#put] needs no memory.
+    void reserve(long address) {
+        chunk(bucket(address) >>> CHUNK_SHIFT);
+    }
+
     void put(long address, int block) {
         int bucket = bucket(address);
         chunk(bucket >>> CHUNK_SHIFT)[bucket & CHUNK_MASK] = block + 1;

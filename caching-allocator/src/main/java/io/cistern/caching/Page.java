@@ -1,9 +1,7 @@
 package io.cistern.caching;
 
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
-import java.util.List;
 import java.util.Set;
 
 /// Physical memory under one handle, and the places where it is mapped.
@@ -38,8 +36,11 @@ final class Page {
     /// The physical memory, while there is any.
     long handle;
     final long byteSize;
+
+    /// Its place among the [table's][PageTable#all], or -1.
+    int number = -1;
     /// All places, the home among them; the oldest first.
-    final List<Mapping> mappings = new ArrayList<>(2);
+    final ReservedList<Mapping> mappings = new ReservedList<>();
     final Set<Pin> pins = EnumSet.noneOf(Pin.class);
     Mapping home;
 
@@ -57,14 +58,17 @@ final class Page {
     long searchedAt;
 
     /// A page with one mapping, its home.
+    ///
+    /// @param handle 0 until there is memory
     Page(long handle, long byteSize, PageArena arena, long address) {
         this.handle = handle;
         this.byteSize = byteSize;
         this.home = new Mapping(this, arena, address);
+        mappings.reserve(1);
         add(home);
     }
 
-    /// Adds a place.
+    /// Adds a place, for which there is [room][ReservedList#reserve].
     ///
     /// @return whether it was none before
     boolean add(Mapping mapping) {

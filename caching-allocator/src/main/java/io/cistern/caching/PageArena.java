@@ -42,7 +42,13 @@ final class PageArena extends Region {
         PhysicalPages pages = table.pages;
         long address = pages.memory.reserve(pages.device, byteSize, pages.slotBytes, 0);
         OPEN.incrementAndGet();
-        return new PageArena(shard, address, byteSize, table);
+        try {
+            return new PageArena(shard, address, byteSize, table);
+        } catch (OutOfMemoryError noArena) {
+            OPEN.decrementAndGet();
+            pages.memory.freeReservation(pages.device, address, byteSize);
+            throw noArena;
+        }
     }
 
     /// How many there are in the process.
@@ -72,12 +78,16 @@ final class PageArena extends Region {
         }
     }
 
-    void enter(Mapping mapping) {
-        int end = slot(mapping.end());
+    /// Makes room for mappings up to an address, so that [#enter] needs no memory of the Java heap.
+    void reserve(long to) {
+        int end = slot(to);
         if (end > mappings.length) {
             mappings = Arrays.copyOf(mappings, Math.max(end, mappings.length * 2));
         }
-        Arrays.fill(mappings, slot(mapping.address), end, mapping);
+    }
+
+    void enter(Mapping mapping) {
+        Arrays.fill(mappings, slot(mapping.address), slot(mapping.end()), mapping);
     }
 
     void erase(Mapping mapping) {

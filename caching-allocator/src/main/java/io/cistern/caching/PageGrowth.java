@@ -4,6 +4,7 @@ import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 
 /// Growth by pages: into the window of the shard's arenas where the fewest bytes are missing, or else into a new
@@ -17,6 +18,10 @@ import java.util.Optional;
 final class PageGrowth implements Growth {
     /// Captures that may begin between two looks: more come from something else.
     private static final int MOST_REFUSED = 16;
+
+    /// Looks that may be in vain because other threads took pages that they had found. Some thread gets on with each;
+    /// after so many, new pages are bought, which nobody else can take.
+    private static final int MAX_CHANGED = 64;
 
     /// So many arenas have all the room that they may need. Of an H200 they take 10 of 128 TiB, and ten thousand 60.
     private static final int ROOMY_ARENAS = 64;
@@ -49,31 +54,49 @@ final class PageGrowth implements Growth {
             throw new DeviceOutOfMemoryException(
                     byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
         }
-        for (int refused = 0; ; ) {
-            Step step = findOrPlan(shard, byteSize, way);
-            if (step instanceof Block block) {
-                table.pages.reserved().counters.count(CacheEvent.PAGES_HIT);
-                return block.address;
-            }
-            if (step instanceof Plan plan) {
-                try {
-                    long address = plan.fill.fill(order, byteSize);
-                    table.pages.reserved().counters.count(CacheEvent.PAGES_MISS);
-                    table.lent.unmapOld(order);
-                    return address;
-                } catch (CudaException failure) {
-                    // A giver's capture began after the look; the next look sees it.
-                    if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MOST_REFUSED) {
-                        throw failure;
+        int changed = 0;
+        for (int refused = 0; ; ) { // both counts are bounded, and after a new arena there is a window
+            WindowFill fill = new WindowFill(table, idle, purchases, shard, byteSize);
+            switch (findOrPlan(shard, byteSize, changed > MAX_CHANGED ? WindowFill.Way.BUY : way, fill)) {
+                case FOUND -> {
+                    table.pages.reserved().counters.count(CacheEvent.PAGES_HIT);
+                    return fill.address();
+                }
+                case PLANNED -> {
+                    try {
+                        fill.fill(order);
+                        table.pages.reserved().counters.count(CacheEvent.PAGES_MISS);
+                        unmapOld(shard, fill.address());
+                        return fill.address();
+                    } catch (CudaException failure) {
+                        // A giver's capture began after the look; the next look sees it.
+                        if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MOST_REFUSED) {
+                            throw failure;
+                        }
+                        clock.advance();
                     }
+                }
+                case NO_WINDOW -> addArena(shard, byteSize);
+                case CHANGED -> {
+                    changed++;
                     clock.advance();
                 }
-            } else if (step instanceof NoWindow) {
-                table.enter(shard.addHole(newArena(shard, byteSize)));
-            } else {
-                clock.advance();
             }
         }
+    }
+
+    /// Whatever that fails with, the block is nobody's then.
+    private void unmapOld(StreamShard shard, long address) {
+        try {
+            table.lent.unmapOld(order);
+        } catch (RuntimeException | Error failure) {
+            takeBack(shard, address);
+            throw failure;
+        }
+    }
+
+    private void takeBack(StreamShard shard, long address) {
+        shard.takeBack(Objects.requireNonNull(table.regions.find(address)), address);
     }
 
     private WindowFill.Way way(boolean idleFirst) {
@@ -83,56 +106,54 @@ final class PageGrowth implements Growth {
         return idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
     }
 
-    private sealed interface Step {}
+    private enum Look {
+        FOUND,
+        PLANNED,
+        NO_WINDOW,
+        /// Another thread took a page of the window meanwhile.
+        CHANGED
+    }
 
-    private record Block(long address) implements Step {}
-
-    private record Plan(WindowFill fill) implements Step {}
-
-    private record NoWindow() implements Step {}
-
-    /// Another thread took a page of the window meanwhile.
-    private record Changed() implements Step {}
-
-    private Step findOrPlan(StreamShard shard, long byteSize, WindowFill.Way way) {
+    private Look findOrPlan(StreamShard shard, long byteSize, WindowFill.Way way, WindowFill fill) {
         order.poll();
-        Step step;
+        Look found;
         List<StreamTimeline> tooNew;
         table.lock();
         try {
-            step = look(shard, byteSize, way);
+            clock.advance();
+            idle.look(table.shards(), shard);
             tooNew = idle.tooNew();
+            found = look(shard, byteSize, way, fill);
         } finally {
             table.unlock();
         }
-        mark(tooNew, step);
-        return step;
+        mark(tooNew, shard, found, fill);
+        return found;
     }
 
-    private void mark(List<StreamTimeline> tooNew, Step planned) {
+    /// Whatever that fails with, what was found is given up.
+    private void mark(List<StreamTimeline> tooNew, StreamShard shard, Look found, WindowFill fill) {
         if (tooNew.isEmpty()) {
             return;
         }
         try {
             order.mark(tooNew);
         } catch (RuntimeException | Error failure) {
-            if (planned instanceof Plan plan) {
-                plan.fill.undo();
+            if (found == Look.PLANNED) {
+                fill.undo();
+            } else if (found == Look.FOUND) {
+                takeBack(shard, fill.address());
             }
             throw failure;
         }
     }
 
-    private Step look(StreamShard shard, long byteSize, WindowFill.Way way) {
-        clock.advance();
-        idle.look(table.shards(), shard);
+    private Look look(StreamShard shard, long byteSize, WindowFill.Way way, WindowFill fill) {
         purchases.needed(idle.liveBytes() + byteSize);
-        WindowFill.Way chosen = way == WindowFill.Way.USUAL ? usualWay(shard, byteSize) : way;
-        BlockHeap.Room found = shard.findOrClaimWindow(byteSize, chosen == WindowFill.Way.BUY ? null : idle);
-        if (found instanceof BlockHeap.Found block) {
-            return new Block(block.address());
+        if (!fill.claim(way == WindowFill.Way.USUAL ? usualWay(shard, byteSize) : way)) {
+            return Look.NO_WINDOW;
         }
-        return found instanceof Window window ? plan(shard, window, byteSize, chosen) : new NoWindow();
+        return fill.address() != 0 ? Look.FOUND : plan(fill);
     }
 
     @Override
@@ -169,13 +190,21 @@ final class PageGrowth implements Growth {
         return WindowFill.Way.USUAL;
     }
 
-    private Step plan(StreamShard shard, Window window, long byteSize, WindowFill.Way way) {
-        WindowFill fill = new WindowFill(table, idle, purchases, shard, window, byteSize, way);
-        if (fill.plan()) {
-            return fill.isThere() ? new Block(fill.fill(order, byteSize)) : new Plan(fill);
+    private Look plan(WindowFill fill) {
+        try {
+            if (!fill.plan()) {
+                fill.undo();
+                return Look.CHANGED;
+            }
+        } catch (RuntimeException | Error failure) {
+            fill.undo();
+            throw failure;
         }
-        fill.undo();
-        return new Changed();
+        if (!fill.isThere()) {
+            return Look.PLANNED;
+        }
+        fill.fill(order);
+        return Look.FOUND;
     }
 
     @Override
@@ -228,6 +257,17 @@ final class PageGrowth implements Growth {
     @Override
     public Cutting cutting() {
         return Cutting.ANY;
+    }
+
+    private void addArena(StreamShard shard, long byteSize) {
+        PageArena arena = newArena(shard, byteSize);
+        try {
+            table.enter(arena);
+            shard.addHole(arena);
+        } catch (OutOfMemoryError failure) {
+            arena.close();
+            throw failure;
+        }
     }
 
     private PageArena newArena(StreamShard shard, long byteSize) {

@@ -2,11 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.cuda.CudaException;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -29,7 +26,7 @@ final class PageTable {
     private final ReentrantLock lock = new ReentrantLock();
     private final List<PageArena> arenas = new ArrayList<>();
     private final List<StreamShard> shards = new ArrayList<>();
-    private final Set<Page> all = Collections.newSetFromMap(new IdentityHashMap<>());
+    private final ReservedList<Page> all = new ReservedList<>();
     /// Mappings that the driver would not take away when a growth was rolled back.
     private final List<Mapping> stuck = new ArrayList<>();
     final LentMappings lent = new LentMappings(this);
@@ -57,7 +54,7 @@ final class PageTable {
     void enter(PageArena arena) {
         lock.lock();
         try {
-            arenas.add(arena);
+            arenas.add(arena); // first: who fails then forgets it
             if (!shards.contains(arena.shard)) {
                 shards.add(arena.shard);
             }
@@ -71,11 +68,32 @@ final class PageTable {
         lock.lock();
         try {
             arenas.remove(arena);
-            if (arenas.stream().noneMatch(other -> other.shard == arena.shard)) {
+            if (!hasArena(arena.shard)) {
                 shards.remove(arena.shard);
             }
         } finally {
             lock.unlock();
+        }
+    }
+
+    private boolean hasArena(StreamShard shard) {
+        for (int i = 0; i < arenas.size(); i++) {
+            if (arenas.get(i).shard == shard) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Makes sure that a mapping can [come home][#comesHome] without memory of the Java heap. Under the lock.
+    ///
+    /// @param newPages how many pages are new, with this one
+    void reserveFor(Mapping mapping, int newPages) {
+        regions.reserve(mapping.address, mapping.page.byteSize);
+        if (mapping.isHome()) {
+            all.reserve(newPages);
+        } else {
+            mapping.page.mappings.reserve(1);
         }
     }
 
@@ -84,7 +102,7 @@ final class PageTable {
     void comesHome(Mapping mapping) {
         Page page = mapping.page;
         if (mapping.isHome()) {
-            all.add(page);
+            add(page);
             pages.reserved().announceAcquired(mapping.address, page.byteSize);
         } else {
             moves(page, mapping);
@@ -107,11 +125,28 @@ final class PageTable {
         pages.reserved().announceMoved(page.home.address, to.address, page.byteSize);
     }
 
+    private void add(Page page) {
+        page.number = all.size();
+        all.add(page);
+    }
+
+    private void remove(Page page) {
+        all.removeAt(page.number);
+        if (page.number < all.size()) {
+            all.get(page.number).number = page.number;
+        }
+        page.number = -1;
+    }
+
     /// A mapping that a roll-back could not take away. Under the lock.
     void stuck(Mapping mapping) {
         stuck.add(mapping);
+        if (mapping.page.number < 0) {
+            all.reserve(1);
+            add(mapping.page);
+        }
+        mapping.page.mappings.reserve(1);
         mapping.page.add(mapping);
-        all.add(mapping.page);
     }
 
     /// Unmaps a page wherever it is mapped, and releases it. Its block is claimed, and no work uses it any
@@ -159,7 +194,7 @@ final class PageTable {
     private void leave(Page page) {
         lock.lock();
         try {
-            all.remove(page);
+            remove(page);
             page.home.shard.erase(page.home);
         } finally {
             lock.unlock();
@@ -179,7 +214,7 @@ final class PageTable {
     }
 
     /// All pages. Under the lock.
-    Set<Page> all() {
+    ReservedList<Page> all() {
         return all;
     }
 
@@ -211,7 +246,7 @@ final class PageTable {
         }
         lock.lock();
         try {
-            all.remove(page);
+            remove(page);
             mapping.shard.unmapped(mapping);
         } finally {
             lock.unlock();
@@ -235,9 +270,17 @@ final class PageTable {
     List<Mapping> mappings() {
         lock.lock();
         try {
-            return all.stream()
-                    .flatMap(page -> page.mappings.stream().filter(each -> page.isMapped || !each.isHome()))
-                    .toList();
+            List<Mapping> mappings = new ArrayList<>();
+            for (int i = 0; i < all.size(); i++) {
+                Page page = all.get(i);
+                for (int j = 0; j < page.mappings.size(); j++) {
+                    Mapping mapping = page.mappings.get(j);
+                    if (page.isMapped || !mapping.isHome()) {
+                        mappings.add(mapping);
+                    }
+                }
+            }
+            return mappings;
         } finally {
             lock.unlock();
         }
@@ -247,7 +290,7 @@ final class PageTable {
     boolean has(Mapping mapping) {
         lock.lock();
         try {
-            return all.contains(mapping.page) && mapping.page.mappings.contains(mapping);
+            return mapping.page.number >= 0 && mapping.page.mappings.contains(mapping);
         } finally {
             lock.unlock();
         }
@@ -260,9 +303,13 @@ final class PageTable {
     List<Page> beginChange(StreamShard shard, Predicate<Page> which) {
         lock.lock();
         try {
-            List<Page> claimed = all.stream()
-                    .filter(page -> page.home.shard == shard && !stuck.contains(page.home) && which.test(page))
-                    .toList();
+            List<Page> claimed = new ArrayList<>();
+            for (int i = 0; i < all.size(); i++) {
+                Page page = all.get(i);
+                if (page.home.shard == shard && !stuck.contains(page.home) && which.test(page)) {
+                    claimed.add(page);
+                }
+            }
             claimed.forEach(page -> page.pins.add(Page.Pin.CHANGING));
             return claimed;
         } finally {
@@ -291,10 +338,11 @@ final class PageTable {
     long asleepBytes() {
         lock.lock();
         try {
-            return all.stream()
-                    .filter(page -> !page.hasMemory)
-                    .mapToLong(page -> page.byteSize)
-                    .sum();
+            long bytes = 0;
+            for (int i = 0; i < all.size(); i++) {
+                bytes += all.get(i).hasMemory ? 0 : all.get(i).byteSize;
+            }
+            return bytes;
         } finally {
             lock.unlock();
         }
@@ -304,7 +352,9 @@ final class PageTable {
     void unpinAll(Page.Pin reason) {
         lock.lock();
         try {
-            all.forEach(page -> page.pins.remove(reason));
+            for (int i = 0; i < all.size(); i++) {
+                all.get(i).pins.remove(reason);
+            }
         } finally {
             lock.unlock();
         }
@@ -347,10 +397,12 @@ final class PageTable {
         try {
             long bytes = 0;
             long lentMappings = 0;
-            for (Page page : all) {
-                long homes = page.mappings.stream().filter(Mapping::isHome).count();
-                Invariant.check(homes == 1, "a page has one home", page.handle);
-                for (Mapping mapping : page.mappings) {
+            for (int i = 0; i < all.size(); i++) {
+                Page page = all.get(i);
+                Invariant.check(page.number == i, "a page knows its place", page.handle);
+                Invariant.check(page.mappings.contains(page.home), "a page has a home", page.handle);
+                for (int j = 0; j < page.mappings.size(); j++) {
+                    Mapping mapping = page.mappings.get(j);
                     lentMappings += mapping.isHome() || stuck.contains(mapping) ? 0 : 1;
                     Invariant.check(
                             mapping.arena.mappingAt(mapping.address) == mapping

@@ -79,8 +79,13 @@ final class PhysicalPages {
 
     long create(long byteSize) {
         long handle = source.create(byteSize, device);
-        reserved.created(byteSize);
-        return handle;
+        try {
+            reserved.created(byteSize);
+            return handle;
+        } catch (RuntimeException | Error failure) {
+            release(handle, byteSize);
+            throw failure;
+        }
     }
 
     /// A page got a mapping, which is open to all [#accessors].
@@ -112,33 +117,38 @@ final class PhysicalPages {
         }
     }
 
-    /// Drops a handle, and those that the driver would not take back before.
+    /// Drops a handle, and those that the driver would not take back before. The handle first, and without memory of the
+    /// Java heap.
     synchronized void release(long handle, long byteSize) {
-        releaseRefused();
-        Handle gone = new Handle(handle, byteSize);
-        CudaException refusal = refusal(gone);
-        if (refusal != null) {
-            System.getLogger(PhysicalPages.class.getName())
-                    .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
-            refused.add(gone);
+        CudaException refusal = refusal(handle, byteSize);
+        if (refusal == null) {
+            releaseRefused();
+            return;
         }
+        refused.add(new Handle(handle, byteSize));
+        System.getLogger(PhysicalPages.class.getName())
+                .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
     }
 
     /// Tries again what the driver would not take back; until it does, that is still reserved.
     synchronized void releaseRefused() {
-        refused.removeIf(handle -> refusal(handle) == null);
+        for (int i = refused.size() - 1; i >= 0; i--) {
+            if (refusal(refused.get(i).value, refused.get(i).byteSize) == null) {
+                refused.remove(i);
+            }
+        }
     }
 
     /// A handle that the driver does not know holds nothing, and its number may come again for another one.
-    private @Nullable CudaException refusal(Handle handle) {
+    private @Nullable CudaException refusal(long handle, long byteSize) {
         try {
-            source.release(handle.value, handle.byteSize, device);
+            source.release(handle, byteSize, device);
         } catch (CudaException failure) {
             if (failure.result() != CudaResult.INVALID_VALUE) {
                 return failure;
             }
         }
-        reserved.destroyed(handle.byteSize);
+        reserved.destroyed(byteSize);
         return null;
     }
 

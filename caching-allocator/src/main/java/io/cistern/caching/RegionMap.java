@@ -37,6 +37,13 @@ final class RegionMap {
         return region == null || address >= region.address ? region : region.below;
     }
 
+    /// Makes the leaves of a range, so that [#put] needs no memory of the Java heap.
+    synchronized void reserve(long address, long byteSize) {
+        for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
+            leaf(slot);
+        }
+    }
+
     /// Enters a range of a region.
     synchronized void put(Region region, long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
@@ -54,18 +61,23 @@ final class RegionMap {
         }
     }
 
-    /// Forgets a range of a region.
+    /// Forgets a range of a region, if it was entered.
     synchronized void remove(Region region, long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
-            @Nullable Region[] leaf = leaf(slot);
-            Region entered = leaf[(int) slot & LEVEL_MASK];
-            if (entered == region) {
+            @Nullable Region[] leaf = findLeaf(slot);
+            Region entered = leaf == null ? null : leaf[(int) slot & LEVEL_MASK];
+            if (leaf != null && entered == region) {
                 boolean shared = slot == region.address >>> SLOT_SHIFT;
                 leaf[(int) slot & LEVEL_MASK] = shared ? region.below : null;
             } else if (entered != null) {
                 entered.below = null;
             }
         }
+    }
+
+    private @Nullable Region @Nullable [] findLeaf(long slot) {
+        @Nullable Region[][] middle = root[(int) (slot >>> (LEVEL_SHIFT * 2))];
+        return middle == null ? null : middle[(int) (slot >>> LEVEL_SHIFT) & LEVEL_MASK];
     }
 
     private @Nullable Region[] leaf(long slot) {

@@ -1,6 +1,5 @@
 package io.cistern.caching;
 
-import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -30,31 +29,46 @@ abstract sealed class ShardPages permits ShardReturns {
         this.heap = new BlockHeap(cutting, clock, counters);
     }
 
-    /// Takes a block if there is one by now, and else claims the window where the fewest bytes are missing.
-    /// Under the driver lock and the page table's.
+    /// Takes a block if one became free since a search failed: frees take no driver lock.
     ///
-    /// @param idle pages that count as being there, or null for none
-    /// @return a block, a window, or null if none is large enough
-    BlockHeap.@Nullable Room findOrClaimWindow(long byteSize, @Nullable IdlePages idle) {
+    /// @return its address, or 0
+    long allocateAfterMiss(long byteSize) {
         lock.lock();
         try {
-            return heap.findOrClaimWindow(byteSize, idle);
+            return heap.allocateAfterMiss(byteSize);
         } finally {
             lock.unlock();
         }
     }
 
-    /// Publishes a window whose pages are there, and takes a block from it.
+    /// Claims the window where the fewest bytes are missing. Under the driver lock and the page table's.
     ///
-    /// @param entered the mappings that were made for it
+    /// @param idle pages that count as being there, or null for none
+    /// @return null if none is large enough
+    @Nullable
+    Window claimWindow(long byteSize, @Nullable IdlePages idle) {
+        lock.lock();
+        try {
+            return heap.claimWindow(byteSize, idle);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Publishes a window whose pages are there, and takes a block from it. Without memory of the Java heap for that,
+    /// nothing has changed.
+    ///
+    /// @param entered the mappings that were made for it, by address
     /// @param cameBytes of its pages that were at home elsewhere, or are new
     /// @param end where its pages end
     /// @return the block's address
-    long fillAndAllocate(Window window, List<Mapping> entered, long cameBytes, long end, long byteSize) {
+    long fillAndAllocate(Window window, ReservedList<Mapping> entered, long cameBytes, long end, long byteSize) {
         lock.lock();
         try {
-            for (Mapping mapping : entered) {
-                mapping.arena.enter(mapping);
+            heap.reserveFor(window);
+            window.arena().reserve(end);
+            for (int i = 0; i < entered.size(); i++) {
+                window.arena().enter(entered.get(i));
             }
             if (cameBytes > 0) {
                 counters.came(cameBytes);
@@ -65,17 +79,33 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
+    /// Takes a live block back that nobody was given.
+    void takeBack(Region region, long address) {
+        lock.lock();
+        try {
+            heap.makeFree(heap.retire(region, address));
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /// Gives a claimed window up again.
-    ///
-    /// @param stuck mappings made for it that the driver would not take away
-    void abandon(Window window, List<Mapping> stuck) {
+    void abandon(Window window) {
         lock.lock();
         try {
             heap.abandon(window);
-            for (Mapping mapping : stuck) {
-                mapping.arena.enter(mapping);
-                heap.spend(mapping);
-            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Takes the addresses of a mapping out of use that the driver would not take away.
+    void spend(Mapping stuck) {
+        lock.lock();
+        try {
+            stuck.arena.reserve(stuck.end());
+            heap.spend(stuck);
+            stuck.arena.enter(stuck);
         } finally {
             lock.unlock();
         }

@@ -21,34 +21,36 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     /// @param idle answers, with the blocks claimed, whether the work of the stream has finished
     /// @return bytes given back
     long giveBack(long wanted, BooleanSupplier idle) {
-        return giveBack(claimIdle(wanted), idle);
+        ClaimedBlocks claimed = new ClaimedBlocks(heap.blocks);
+        try {
+            claimIdle(wanted, claimed);
+            return giveBack(claimed, idle);
+        } finally {
+            restore(claimed);
+        }
     }
 
     /// As [#giveBack], for segments that have been idle for long.
     long giveBackAged(long wanted, BooleanSupplier idle) {
-        int[] claimed;
-        lock.lock();
+        ClaimedBlocks claimed = new ClaimedBlocks(heap.blocks);
         try {
-            claimed = heap.claimAged(wanted);
+            claimAged(wanted, claimed);
+            return giveBack(claimed, idle);
         } finally {
-            lock.unlock();
+            restore(claimed);
         }
-        return giveBack(claimed, idle);
     }
 
-    private long giveBack(int[] claimed, BooleanSupplier idle) {
-        int done = 0;
+    private long giveBack(ClaimedBlocks claimed, BooleanSupplier idle) {
         long bytes = 0;
         try {
-            if (claimed.length > 0 && idle.getAsBoolean()) {
-                for (; done < claimed.length; done++) {
-                    bytes += giveBack(claimed[done]);
+            if (claimed.first() != Blocks.NONE && idle.getAsBoolean()) {
+                while (claimed.first() != Blocks.NONE) {
+                    bytes += giveBackFirst(claimed);
                 }
             }
         } catch (CudaException refusal) {
             keepRefused(refusal);
-        } finally {
-            restore(claimed, done);
         }
         return bytes;
     }
@@ -66,17 +68,17 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     }
 
     /// Returns 0 if the block has to stay for now.
-    private long giveBack(int block) {
+    private long giveBackFirst(ClaimedBlocks claimed) {
+        int block = claimed.first();
         Region region = heap.blocks.region[block];
-        long from = heap.blocks.address[block];
-        long to = heap.blocks.end(block);
-        long went = region.giveBack(from, to);
-        if (went == Region.STAYS) {
-            restore(new int[] {block}, 0);
-            return 0;
-        }
+        long went = region.giveBack(heap.blocks.address[block], heap.blocks.end(block));
         lock.lock();
         try {
+            claimed.remove();
+            if (went == Region.STAYS) {
+                heap.makeFree(block);
+                return 0;
+            }
             if (went > 0) {
                 counters.shrunk(went, region instanceof PlainSegment);
             }
@@ -87,21 +89,30 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         return went;
     }
 
-    private void restore(int[] claimed, int from) {
+    private void restore(ClaimedBlocks claimed) {
         lock.lock();
         try {
-            for (int i = from; i < claimed.length; i++) {
-                heap.makeFree(claimed[i]);
+            while (claimed.first() != Blocks.NONE) {
+                heap.makeFree(claimed.remove());
             }
         } finally {
             lock.unlock();
         }
     }
 
-    private int[] claimIdle(long wanted) {
+    private void claimIdle(long wanted, ClaimedBlocks claimed) {
         lock.lock();
         try {
-            return heap.claimIdle(wanted);
+            heap.claimIdle(wanted, claimed);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void claimAged(long wanted, ClaimedBlocks claimed) {
+        lock.lock();
+        try {
+            heap.claimAged(wanted, claimed);
         } finally {
             lock.unlock();
         }

@@ -49,6 +49,10 @@ final class SizeBins {
     /// Bit w is set exactly if `occupied[w]` is not 0.
     private long summary;
 
+    /// Blocks that came when the Java heap had no memory for the heads of their bin: a free must not fail for that. The
+    /// next search enters them.
+    private int unsorted = Blocks.NONE;
+
     SizeBins(Blocks blocks) {
         this.blocks = blocks;
         Arrays.fill(heads, EMPTY);
@@ -82,6 +86,42 @@ final class SizeBins {
     void insert(int block, long gapBytes) {
         blocks.gapBytes[block] = gapBytes;
         int bin = binOf(gapBytes);
+        if (tryMakeHeads(bin >>> 6)) {
+            enter(block, bin);
+        } else {
+            blocks.link(block, unsorted);
+            unsorted = block;
+        }
+    }
+
+    private boolean tryMakeHeads(int word) {
+        try {
+            makeHeads(word);
+            return true;
+        } catch (OutOfMemoryError later) {
+            return false;
+        }
+    }
+
+    @SuppressWarnings("ReferenceEquality") // There is one array that is never written.
+    private void makeHeads(int word) {
+        if (heads[word] == EMPTY) {
+            heads[word] = EMPTY.clone();
+        }
+    }
+
+    private void sort() {
+        while (unsorted != Blocks.NONE) {
+            int block = unsorted;
+            int bin = binOf(blocks.gapBytes[block]);
+            makeHeads(bin >>> 6);
+            blocks.unlink(block);
+            unsorted = blocks.listNext[block];
+            enter(block, bin);
+        }
+    }
+
+    private void enter(int block, int bin) {
         int head = head(bin);
         blocks.link(block, head);
         if (head == Blocks.NONE) {
@@ -90,18 +130,19 @@ final class SizeBins {
         heads[bin >>> 6][bin & 63] = block;
     }
 
-    @SuppressWarnings("ReferenceEquality") // There is one array that is never written.
     private void markOccupied(int bin) {
         int word = bin >>> 6;
         occupied[word] |= 1L << bin;
         summary |= 1L << word;
-        if (heads[word] == EMPTY) {
-            heads[word] = EMPTY.clone();
-        }
     }
 
     void remove(int block) {
-        if (blocks.unlink(block)) {
+        if (!blocks.unlink(block)) {
+            return;
+        }
+        if (block == unsorted) {
+            unsorted = blocks.listNext[block];
+        } else {
             setHead(binOf(blocks.gapBytes[block]), blocks.listNext[block]);
         }
     }
@@ -153,6 +194,9 @@ final class SizeBins {
 
     /// The first bin from one on that is not empty, or -1.
     int nextOccupied(int bin) {
+        if (unsorted != Blocks.NONE) {
+            sort();
+        }
         if (bin >= BINS) {
             return -1;
         }
@@ -205,6 +249,7 @@ final class SizeBins {
     ///
     /// @return how many blocks are listed
     int checkInvariants() {
+        sort();
         int count = 0;
         for (int bin = 0; bin < BINS; bin++) {
             boolean bit = (occupied[bin >>> 6] >>> bin & 1) != 0;

@@ -261,11 +261,10 @@ final class StreamShard extends ShardReturns {
     }
 
     /// Adds a region that has no memory yet: one hole.
-    PageArena addHole(PageArena arena) {
+    void addHole(PageArena arena) {
         lock.lock();
         try {
             heap.addHole(arena);
-            return arena;
         } finally {
             lock.unlock();
         }

@@ -6,7 +6,7 @@ import java.util.Arrays;
 /// and lent blocks whose pages are idle. Claimed; knows what they were.
 ///
 /// A shard has one, used again by each search, and so by one thread at a time: that which holds the driver lock.
-final class Window implements BlockHeap.Room {
+final class Window {
     private static final int FIRST_CAPACITY = 16;
 
     private final Blocks all;
@@ -42,20 +42,14 @@ final class Window implements BlockHeap.Room {
     }
 
     private void enlarge(int capacity) {
-        blocks = Arrays.copyOf(blocks, capacity);
         states = Arrays.copyOf(states, capacity);
         ends = Arrays.copyOf(ends, capacity);
+        blocks = Arrays.copyOf(blocks, capacity); // last: its length is the capacity
     }
 
-    /// Takes a block and what it was.
-    interface Action {
-        void accept(int block, byte state);
-    }
-
-    void forEach(Action action) {
-        for (int i = 0; i < count; i++) {
-            action.accept(blocks[i], states[i]);
-        }
+    /// Its block number `i`.
+    int block(int i) {
+        return blocks[i];
     }
 
     PageArena arena() {

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Puts pages under a claimed window.
+/// Puts pages under a window, which it claims first, for one request.
 ///
 /// 1. **Plan**, under the page table's lock: the idle pages of its lent blocks come home; each hole gets pieces,
 /// which are idle pages of other places or sizes to be bought. Whatever is taken is out of its giver's free blocks
@@ -27,9 +27,23 @@ final class WindowFill {
         BUY
     }
 
-    /// New memory, or an idle page, at an address of a hole.
-    private record Piece(
-            long address, long byteSize, @Nullable Page taken) {}
+    /// New memory, or an idle page, at an address of a hole, and how far it is.
+    private static final class Piece {
+        final long address;
+        long byteSize;
+
+        /// An idle page, which is out of the free blocks of its home; null for a new one.
+        @Nullable
+        Page taken;
+
+        boolean isCreated;
+        boolean isMapped;
+        boolean isAnnounced;
+
+        Piece(long address) {
+            this.address = address;
+        }
+    }
 
     /// An idle page that is many times larger than what is missing would keep its rest from everybody else.
     private static final int MOST_OVERSHOOT = 4;
@@ -38,63 +52,85 @@ final class WindowFill {
     private final IdlePages idle;
     private final Purchases purchases;
     private final StreamShard shard;
-    private final Window window;
-    private final Way way;
-    private final long needEnd;
+    private final long byteSize;
 
-    /// Pages that come back to where they are still mapped.
-    private final List<Mapping> returning;
+    /// Pages that come back to where they are still mapped; the first so many are out of the free blocks of their homes.
+    private final List<Mapping> returning = new ArrayList<>();
+    private int returned;
 
     /// Pages of other streams.
     private final List<Page> foreign = new ArrayList<>();
 
     private final List<Piece> pieces = new ArrayList<>();
-    /// Mappings of the pieces made so far, in their order.
-    private final List<Mapping> made = new ArrayList<>();
+
+    /// The mappings of the pieces, in their order.
+    private final ReservedList<Mapping> mappings = new ReservedList<>();
 
     private final List<Mapping> stuck = new ArrayList<>();
+    private @Nullable Window window;
+    private Way way = Way.USUAL;
+    private long needEnd;
     private long planned;
+
     /// Of pages that are new, or at home in other shards.
     private long cameBytes;
+
     /// Where the search among the idle pages goes on.
     private int next;
+
     /// Where pages end.
     private long end;
 
-    WindowFill(
-            PageTable table,
-            IdlePages idle,
-            Purchases purchases,
-            StreamShard shard,
-            Window window,
-            long byteSize,
-            Way way) {
+    private long address;
+
+    /// Made before the first page is claimed: from then on, whatever fails can be taken back.
+    WindowFill(PageTable table, IdlePages idle, Purchases purchases, StreamShard shard, long byteSize) {
         this.table = table;
         this.idle = idle;
         this.purchases = purchases;
         this.shard = shard;
-        this.window = window;
-        this.way = way;
-        this.returning = new ArrayList<>(window.count());
-        this.needEnd = window.address() + byteSize;
-        this.end = window.end();
+        this.byteSize = byteSize;
+    }
+
+    /// Takes a block that needs no pages, or claims a window: step 0, under the page table's lock.
+    ///
+    /// @return false if no window is large enough
+    boolean claim(Way chosen) {
+        way = chosen;
+        address = shard.allocateAfterMiss(byteSize);
+        if (address == 0) {
+            window = shard.claimWindow(byteSize, way == Way.BUY ? null : idle);
+        }
+        return address != 0 || window != null;
+    }
+
+    /// The address of the block for the request, or 0 while there is none.
+    long address() {
+        return address;
     }
 
     /// Step 1.
     ///
     /// @return false if a page is not idle any more; then the window must be [given up][#undo]
     boolean plan() {
-        for (int i = 0; i < window.count(); i++) {
-            if (window.state(i) == Blocks.LENT && !comeHome(window.start(i))) {
+        Window claimed = window();
+        needEnd = claimed.address() + byteSize;
+        end = claimed.end();
+        for (int i = 0; i < claimed.count(); i++) {
+            if (claimed.state(i) == Blocks.LENT && !comeHome(claimed, claimed.start(i))) {
                 return false;
             }
         }
-        for (int i = 0; i < window.count(); i++) {
-            if (window.state(i) == Blocks.HOLE) {
-                planHole(window.start(i), window.end(i));
+        for (int i = 0; i < claimed.count(); i++) {
+            if (claimed.state(i) == Blocks.HOLE) {
+                planHole(claimed, claimed.start(i), claimed.end(i));
             }
         }
         return true;
+    }
+
+    private Window window() {
+        return Objects.requireNonNull(window);
     }
 
     /// Returns whether a page comes from another stream.
@@ -106,14 +142,15 @@ final class WindowFill {
         return isForeign;
     }
 
-    private boolean comeHome(long address) {
-        Mapping mapping = Objects.requireNonNull(window.arena().mappingAt(address));
+    private boolean comeHome(Window claimed, long at) {
+        Mapping mapping = Objects.requireNonNull(claimed.arena().mappingAt(at));
         Mapping home = mapping.page.home;
+        returning.add(mapping);
         if (!idle.has(mapping.page) || !home.shard.lend(home, shard)) {
             return false;
         }
+        returned++;
         idle.taken(mapping.page);
-        returning.add(mapping);
         noteForeign(mapping.page);
         noteComing(home);
         return true;
@@ -123,38 +160,31 @@ final class WindowFill {
         cameBytes += home.shard == shard ? 0 : home.page.byteSize;
     }
 
-    private void planHole(long from, long holeEnd) {
-        long wanted = Math.min(holeEnd, window.arena().slotStart(needEnd));
+    private void planHole(Window claimed, long from, long holeEnd) {
+        long wanted = Math.min(holeEnd, claimed.arena().slotStart(needEnd));
         next = 0;
         long at = from;
         while (at < wanted) {
-            Piece piece = piece(at, wanted - at, holeEnd - at);
+            Piece piece = new Piece(at);
             pieces.add(piece);
+            plan(piece, wanted - at, holeEnd - at);
             at += piece.byteSize;
         }
-        if (holeEnd == window.end()) {
+        if (holeEnd == claimed.end()) {
             end = at;
         }
     }
 
-    private Piece piece(long at, long missing, long space) {
+    private void plan(Piece piece, long missing, long space) {
         PhysicalPages pages = table.pages;
         long reserved = pages.reserved().bytes() + planned;
         long whole = Math.min(pages.pageBytes(purchases, shard), space);
         long cut = pages.cut(whole, missing);
         if (way != Way.MOVE && !table.stable && purchases.isNeeded(reserved)) {
-            return buy(at, whole);
+            buy(piece, whole);
+        } else if (way == Way.BUY || (way == Way.USUAL && mayBuy(reserved, cut)) || !takeIdle(piece, missing, space)) {
+            buy(piece, cut);
         }
-        if (way == Way.BUY || (way == Way.USUAL && mayBuy(reserved, cut))) {
-            return buy(at, cut);
-        }
-        Page page = takeIdle(missing, space);
-        if (page == null) {
-            return buy(at, cut);
-        }
-        purchases.moved(page.byteSize, noteForeign(page));
-        noteComing(page.home);
-        return new Piece(at, page.byteSize, page);
     }
 
     private boolean mayBuy(long reserved, long size) {
@@ -162,38 +192,45 @@ final class WindowFill {
                 || (!shard.timeline.oneOfMany && purchases.isEarned(reserved, size));
     }
 
-    private Piece buy(long at, long size) {
+    private void buy(Piece piece, long size) {
         planned += size;
         cameBytes += size;
         purchases.bought(size);
-        return new Piece(at, size, null);
+        piece.byteSize = size;
     }
 
     /// The largest idle page that does not hold more than is missing, or else the smallest that has room.
-    private @Nullable Page takeIdle(long missing, long space) {
+    private boolean takeIdle(Piece piece, long missing, long space) {
         List<Page> pages = idle.bySize();
         for (; next < pages.size(); next++) {
             Page page = pages.get(next);
-            if (page.byteSize <= missing && take(page)) {
-                return page;
+            if (page.byteSize <= missing && take(piece, page)) {
+                return true;
             }
         }
         long most = Math.min(space, missing * MOST_OVERSHOOT);
         for (int i = pages.size() - 1; i >= 0 && pages.get(i).byteSize <= most; i--) {
             Page page = pages.get(i);
-            if (page.byteSize > missing && take(page)) {
-                return page;
+            if (page.byteSize > missing && take(piece, page)) {
+                return true;
             }
         }
-        return null;
+        return false;
     }
 
-    private boolean take(Page page) {
+    private boolean take(Piece piece, Page page) {
         if (!idle.has(page)) {
             return false;
         }
         idle.taken(page);
-        return page.home.shard.lend(page.home, shard);
+        if (!page.home.shard.lend(page.home, shard)) {
+            return false;
+        }
+        piece.taken = page;
+        piece.byteSize = page.byteSize;
+        purchases.moved(page.byteSize, noteForeign(page));
+        noteComing(page.home);
+        return true;
     }
 
     /// Whether all pages are there and of this stream: then the steps that are left make no driver calls.
@@ -201,19 +238,30 @@ final class WindowFill {
         return pieces.isEmpty() && foreign.isEmpty();
     }
 
-    /// Steps 2 and 3.
-    ///
-    /// @return the address of a block for the request
-    long fill(CrossStreamOrder order, long byteSize) {
+    /// Steps 2 and 3. After a failure all is as it was.
+    void fill(CrossStreamOrder order) {
         try {
+            makeMappings();
             precede(order);
             map();
+            publish();
         } catch (RuntimeException | Error failure) {
             unmap(failure);
             undo();
             throw failure;
         }
-        return publish(byteSize);
+    }
+
+    private void makeMappings() {
+        PageArena arena = window().arena();
+        mappings.reserve(pieces.size());
+        for (int i = 0; i < pieces.size(); i++) {
+            Piece piece = pieces.get(i);
+            mappings.add(
+                    piece.taken == null
+                            ? new Page(0, piece.byteSize, arena, piece.address).home
+                            : new Mapping(piece.taken, arena, piece.address));
+        }
     }
 
     /// Begins with the page that was freed last: its stream may have waited for the others.
@@ -237,61 +285,77 @@ final class WindowFill {
         int opened = 0;
         for (int i = 0; i < pieces.size(); i++) {
             Piece piece = pieces.get(i);
-            made.add(piece.taken == null ? mapNew(piece) : mapTaken(piece, piece.taken));
+            map(piece, mappings.get(i));
             boolean runEnds = i + 1 == pieces.size() || pieces.get(i + 1).address != piece.address + piece.byteSize;
             if (runEnds) {
                 long from = pieces.get(opened).address;
-                long byteSize = piece.address + piece.byteSize - from;
-                pages.memory.setAccess(pages.device, from, byteSize, pages.accessors, AccessRights.READ_WRITE);
+                long run = piece.address + piece.byteSize - from;
+                pages.memory.setAccess(pages.device, from, run, pages.accessors, AccessRights.READ_WRITE);
                 opened = i + 1;
             }
         }
-    }
-
-    private Mapping mapNew(Piece piece) {
-        PhysicalPages pages = table.pages;
-        long handle = pages.create(piece.byteSize);
-        try {
-            pages.memory.map(pages.device, piece.address, piece.byteSize, handle);
-        } catch (RuntimeException | Error failure) {
-            pages.release(handle, piece.byteSize);
-            throw failure;
+        for (int i = 0; i < pieces.size(); i++) {
+            pages.mapped(mappings.get(i));
+            pieces.get(i).isAnnounced = true;
         }
-        return new Page(handle, piece.byteSize, window.arena(), piece.address).home;
     }
 
-    private Mapping mapTaken(Piece piece, Page page) {
-        table.pages.memory.map(table.pages.device, piece.address, piece.byteSize, page.handle);
-        return new Mapping(page, window.arena(), piece.address);
+    private void map(Piece piece, Mapping mapping) {
+        PhysicalPages pages = table.pages;
+        if (piece.taken == null) {
+            mapping.page.handle = pages.create(piece.byteSize);
+            piece.isCreated = true;
+        }
+        pages.memory.map(pages.device, piece.address, piece.byteSize, mapping.page.handle);
+        piece.isMapped = true;
     }
 
     private void unmap(Throwable failure) {
-        for (Mapping mapping : made) {
-            try {
-                table.pages.memory.unmap(table.pages.device, mapping.address, mapping.page.byteSize);
-            } catch (RuntimeException second) {
-                failure.addSuppressed(second);
+        for (int i = 0; i < mappings.size(); i++) {
+            Piece piece = pieces.get(i);
+            Mapping mapping = mappings.get(i);
+            table.regions.remove(mapping.arena, mapping.address, piece.byteSize);
+            if (piece.isMapped && !tryUnmap(piece, mapping, failure)) {
                 stuck.add(mapping);
-                continue;
-            }
-            if (mapping.isHome()) {
-                table.pages.release(mapping.page.handle, mapping.page.byteSize);
+            } else if (piece.isCreated) {
+                table.pages.release(mapping.page.handle, piece.byteSize);
             }
         }
     }
 
-    /// Gives the window up: all pages are where they were. Without the page table's lock, or with it.
+    private boolean tryUnmap(Piece piece, Mapping mapping, Throwable failure) {
+        try {
+            if (piece.isAnnounced) {
+                return table.pages.tryUnmap(mapping);
+            }
+            table.pages.memory.unmap(table.pages.device, mapping.address, mapping.page.byteSize);
+            return true;
+        } catch (RuntimeException second) {
+            failure.addSuppressed(second);
+            return false;
+        }
+    }
+
+    /// Gives everything up: all pages are where they were. Without the page table's lock, or with it.
     void undo() {
         table.lock();
         try {
-            returning.forEach(mapping -> takeBack(mapping.page.home));
-            for (Piece piece : pieces) {
-                if (piece.taken != null) {
-                    takeBack(piece.taken.home);
+            for (int i = 0; i < returned; i++) {
+                takeBack(returning.get(i).page.home);
+            }
+            for (int i = 0; i < pieces.size(); i++) {
+                Page taken = pieces.get(i).taken;
+                if (taken != null) {
+                    takeBack(taken.home);
                 }
             }
-            shard.abandon(window, stuck);
-            stuck.forEach(table::stuck);
+            if (window != null) {
+                shard.abandon(window);
+            }
+            for (int i = 0; i < stuck.size(); i++) {
+                shard.spend(stuck.get(i));
+                table.stuck(stuck.get(i));
+            }
         } finally {
             table.unlock();
         }
@@ -301,19 +365,26 @@ final class WindowFill {
         home.shard.takeBack(home, shard);
     }
 
-    private long publish(long byteSize) {
-        for (Mapping mapping : made) {
-            table.regions.put(mapping.arena, mapping.address, mapping.page.byteSize);
-            table.pages.mapped(mapping);
-        }
+    private void publish() {
         table.lock();
         try {
-            returning.forEach(table::comesHome);
-            made.forEach(table::comesHome);
+            for (int i = 0; i < mappings.size(); i++) {
+                table.reserveFor(mappings.get(i), mappings.size());
+            }
+            for (int i = 0; i < mappings.size(); i++) {
+                Mapping mapping = mappings.get(i);
+                table.regions.put(mapping.arena, mapping.address, mapping.page.byteSize);
+            }
+            address = shard.fillAndAllocate(window(), mappings, cameBytes, end, byteSize);
+            for (int i = 0; i < returning.size(); i++) {
+                table.comesHome(returning.get(i));
+            }
+            for (int i = 0; i < mappings.size(); i++) {
+                table.comesHome(mappings.get(i));
+            }
             if (planned > 0) {
                 table.pages.reserved().counters.count(CacheEvent.DEVICE_ALLOC);
             }
-            return shard.fillAndAllocate(window, made, cameBytes, end, byteSize);
         } finally {
             table.unlock();
         }

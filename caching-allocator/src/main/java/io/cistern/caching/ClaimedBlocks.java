@@ -1,0 +1,37 @@
+package io.cistern.caching;
+
+/// Blocks that are claimed to go back to the driver, in the order in which they were: a list through
+/// [Blocks#listNext], so that none is lost where the Java heap has no memory.
+///
+/// Filled under the shard's lock; emptied by the thread that claims, which holds the driver lock.
+final class ClaimedBlocks {
+    private final Blocks blocks;
+    private int first = Blocks.NONE;
+    private int last = Blocks.NONE;
+
+    ClaimedBlocks(Blocks blocks) {
+        this.blocks = blocks;
+    }
+
+    void add(int block) {
+        blocks.listNext[block] = Blocks.NONE;
+        if (first == Blocks.NONE) {
+            first = block;
+        } else {
+            blocks.listNext[last] = block;
+        }
+        last = block;
+    }
+
+    /// The next one, or [Blocks#NONE].
+    int first() {
+        return first;
+    }
+
+    /// Takes the next one out.
+    int remove() {
+        int block = first;
+        first = blocks.listNext[block];
+        return block;
+    }
+}

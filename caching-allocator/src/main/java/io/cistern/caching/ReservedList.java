@@ -1,0 +1,63 @@
+package io.cistern.caching;
+
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/// A list whose room is reserved beforehand: so [#add] needs no memory of the Java heap, and what it is told is not lost
+/// where there is none.
+///
+/// Guarded by whatever guards the owner.
+final class ReservedList<T> {
+    private @Nullable Object[] elements = {};
+    private int size;
+
+    /// Makes room for so many more.
+    void reserve(int more) {
+        if (size + more > elements.length) {
+            elements = Arrays.copyOf(elements, Math.max(size + more, elements.length * 2));
+        }
+    }
+
+    /// Adds one at the end, for which there is room.
+    void add(T element) {
+        elements[size++] = element;
+    }
+
+    int size() {
+        return size;
+    }
+
+    @SuppressWarnings("unchecked")
+    T get(int i) {
+        return (T) elements[i];
+    }
+
+    /// Takes one out; the last takes its place.
+    void removeAt(int i) {
+        elements[i] = elements[--size];
+        elements[size] = null;
+    }
+
+    /// Takes one out, if it is there; those after it move up.
+    @SuppressWarnings("ReferenceEquality") // They are places and streams, each of which there is once.
+    void remove(T element) {
+        for (int i = 0; i < size; i++) {
+            if (elements[i] == element) {
+                System.arraycopy(elements, i + 1, elements, i, size - i - 1);
+                elements[--size] = null;
+                return;
+            }
+        }
+    }
+
+    /// Whether it is there.
+    @SuppressWarnings("ReferenceEquality")
+    boolean contains(T element) {
+        for (int i = 0; i < size; i++) {
+            if (elements[i] == element) {
+                return true;
+            }
+        }
+        return false;
+    }
+}
