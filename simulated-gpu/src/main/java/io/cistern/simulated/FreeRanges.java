@@ -18,17 +18,6 @@ final class FreeRanges {
         return bySize.ceiling(new Range(Long.MIN_VALUE, byteSize));
     }
 
-    /// The range with the lowest address that holds so many bytes, or null.
-    @Nullable
-    Range firstFit(long byteSize) {
-        for (Map.Entry<Long, Long> entry : byAddress.entrySet()) {
-            if (entry.getValue() >= byteSize) {
-                return new Range(entry.getKey(), entry.getValue());
-            }
-        }
-        return null;
-    }
-
     /// Takes a part out, which must be free.
     void take(long address, long byteSize) {
         Map.Entry<Long, Long> entry = byAddress.floorEntry(address);

@@ -1,7 +1,6 @@
 package io.cistern.simulated;
 
-/// By how much a memory pool grows, as observed on an H200 with driver 580: a pool is one range of addresses that
-/// is backed in pages of 32 MiB, and what is free at the end of the backed part counts towards the new block.
+/// The units of a memory pool, as observed on an H200 with driver 580: one range of addresses, under which lie pages.
 final class PoolGrowth {
     /// The unit in which a pool takes and returns physical memory.
     static final long PAGE_BYTES = 32L << 20;

@@ -4,33 +4,31 @@ import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.TreeMap;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 
-/// A stream-ordered memory pool.
+/// A stream-ordered memory pool, as an H200's with driver 580 places blocks and takes pages.
 ///
-/// ```
-/// base            +32 MiB        +64 MiB
-///  | page, backed  | page, backed | page, not backed ...        one range of addresses
-///  [live][pending][idle .........][unused ...
-/// ```
-/// 1. Blocks are multiples of 512 bytes, placed by best fit; neighbours merge, over page borders too.
-/// 2. A freed block is *pending* until its stream has passed the free. Its stream reuses it at once. Another stream
-/// reuses it if it waits for the free by events (policy 1). When the free has completed it becomes *idle* at the
-/// next allocation (policy 2) or when the host synchronises with it; idle memory is for all streams.
-/// 3. If nothing fits, the pool grows by pages ([PoolGrowth]); if it can't, pending memory of other streams is
-/// taken with an inserted wait (policy 3); else the result is out of memory.
-/// 4. When the host synchronises, idle pages go back to the device, highest address first, while more than the
-/// threshold is reserved. Trimming does the same with its own limit.
+/// A block is the head of the smallest free range that holds it, the first one among equals, looked for
+/// 1. in what its own stream freed, whether that has happened or not;
+/// 2. in idle memory that has its pages;
+/// 3. in what another stream freed, if the block's stream waits for that by events (policy 1) or it has happened
+///    (policy 2);
+/// 4. in idle memory again, once all frees that have happened have made theirs idle (policy 2), first what has its pages,
+///    then what needs some ([IdlePoolMemory]);
+/// 5. in what another stream freed, with an inserted wait (policy 3); else the result is out of memory.
 ///
-/// Invariants: `reserved = 32 MiB × backed pages`; `used = Σ bytes asked for of live blocks and of
-/// those that `cuMemFree` took`.
-/// Pending blocks do not merge before they are idle. Guarded by the machine's lock.
+/// What a stream freed merges with what it freed beside it, idle memory with all idle memory beside it. A synchronization
+/// of the host makes idle what it waited for; then idle pages go back to the device, highest address first, while more
+/// than the threshold is reserved. Trimming does the same with its own limit.
+///
+/// Invariant: `used = Σ bytes asked for of live blocks and of those that `cuMemFree` took`. Guarded by the machine's lock.
 final class PoolSimulation {
     private final long handle;
     private final int device;
@@ -38,12 +36,8 @@ final class PoolSimulation {
     private final long base;
     private final long addressBytes;
     private final long limitBytes;
-    private final Pages pages;
-    private final TreeMap<Long, Page> backed = new TreeMap<>();
-    private final FreeRanges idle = new FreeRanges();
-    /// Idle and never backed together: where growth may place a block.
-    private final FreeRanges vacant = new FreeRanges();
-    private final Map<StreamQueue, PendingRanges> pending = new LinkedHashMap<>();
+    private final IdlePoolMemory idle;
+    private final Map<StreamQueue, PoolRanges> freed = new LinkedHashMap<>();
     private final Map<Integer, AccessRights> rights = new HashMap<>();
     private boolean followEvents = true;
     private boolean opportunistic = true;
@@ -71,8 +65,7 @@ final class PoolSimulation {
         this.base = base;
         this.addressBytes = addressBytes;
         this.limitBytes = PoolGrowth.limit(properties.maxByteSize());
-        this.pages = pages;
-        vacant.put(base, addressBytes);
+        idle = new IdlePoolMemory(this, pages, base, addressBytes);
         if (!onHost()) {
             rights.put(device, AccessRights.READ_WRITE);
         }
@@ -80,9 +73,6 @@ final class PoolSimulation {
 
     /// Finds memory for a stream, and says which work of other streams it must wait for.
     long allocate(long byteSize, StreamQueue stream, StreamClock hostClock, Consumer<Work> waitFor) {
-        if (opportunistic) {
-            settle((owner, sequence) -> sequence <= owner.completed());
-        }
         long rounded = LinearPlacement.roundUp(byteSize, PoolGrowth.UNIT_BYTES);
         long address = reuse(rounded, stream, hostClock);
         if (address == 0) {
@@ -94,7 +84,6 @@ final class PoolSimulation {
         if (address == 0) {
             throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
         }
-        touch(address, rounded, 1);
         live++;
         used += byteSize;
         usedHigh = Math.max(usedHigh, used);
@@ -106,7 +95,8 @@ final class PoolSimulation {
         long rounded = LinearPlacement.roundUp(byteSize, PoolGrowth.UNIT_BYTES);
         live--;
         used -= byteSize;
-        pending.computeIfAbsent(stream, _ -> new PendingRanges()).add(address, rounded, stream.issued());
+        freed.computeIfAbsent(stream, _ -> new PoolRanges())
+                .merge(new PoolRanges.Range(address, rounded, idle.nextOrder(), stream.issued()));
     }
 
     /// Leaves bytes among the used ones that are not live any more.
@@ -114,110 +104,80 @@ final class PoolSimulation {
         used += byteSize;
     }
 
-    /// Makes pending memory idle whose frees meet the condition.
-    private void settle(BiPredicate<StreamQueue, Long> freed) {
-        pending.forEach((stream, ranges) -> {
-            PendingRanges.Range oldest = ranges.oldest();
-            while (oldest != null && freed.test(stream, oldest.sequence())) {
-                ranges.remove(oldest);
-                becomeIdle(oldest.address(), oldest.byteSize());
-                oldest = ranges.oldest();
-            }
+    /// Makes memory idle whose frees meet the condition, of each stream the latest first.
+    private void settle(BiPredicate<StreamQueue, Long> happened) {
+        freed.forEach((stream, ranges) -> {
+            List<PoolRanges.Range> settled = new ArrayList<>();
+            ranges.all().forEach(range -> {
+                if (happened.test(stream, range.sequence())) {
+                    settled.add(range);
+                }
+            });
+            settled.sort(Comparator.comparingLong(PoolRanges.Range::order).reversed());
+            settled.forEach(range -> idle.add(ranges.remove(range)));
         });
     }
 
-    private void becomeIdle(long address, long byteSize) {
-        idle.put(address, byteSize);
-        vacant.put(address, byteSize);
-        touch(address, byteSize, -1);
-    }
-
     private long reuse(long rounded, StreamQueue stream, StreamClock hostClock) {
-        PendingRanges ranges = pending.get(stream);
-        PendingRanges.Range own = ranges == null ? null : ranges.bestFit(rounded);
-        FreeRanges.Range range = idle.bestFit(rounded);
-        if (ranges != null && own != null && (range == null || own.byteSize() <= range.byteSize())) {
-            return takePending(ranges, own, rounded);
+        PoolRanges ranges = freed.get(stream);
+        PoolRanges.Range own = ranges == null ? null : ranges.bestFit(rounded);
+        if (ranges != null && own != null) {
+            return takeHead(ranges, own, rounded);
         }
-        if (range != null) {
-            takeIdle(range.address(), rounded);
-            return range.address();
-        }
-        return followEvents ? reuseOrdered(rounded, stream, hostClock) : 0;
+        long address = idle.take(rounded);
+        return address != 0 ? address : reuseOfOthers(rounded, stream, hostClock);
     }
 
-    private long reuseOrdered(long rounded, StreamQueue stream, StreamClock hostClock) {
-        for (Map.Entry<StreamQueue, PendingRanges> entry : pending.entrySet()) {
+    private long reuseOfOthers(long rounded, StreamQueue stream, StreamClock hostClock) {
+        for (Map.Entry<StreamQueue, PoolRanges> entry : freed.entrySet()) {
             StreamQueue owner = entry.getKey();
-            PendingRanges.Range found = entry.getValue()
+            PoolRanges.Range found = entry.getValue()
                     .bestFit(
                             rounded,
-                            sequence -> stream.clock().covers(owner, sequence) || hostClock.covers(owner, sequence));
+                            sequence -> (opportunistic && sequence <= owner.completed())
+                                    || (followEvents
+                                            && (stream.clock().covers(owner, sequence)
+                                                    || hostClock.covers(owner, sequence))));
             if (found != null) {
-                return takePending(entry.getValue(), found, rounded);
+                return takeHead(entry.getValue(), found, rounded);
             }
         }
         return 0;
     }
 
     private long reuseWithWait(long rounded, StreamQueue stream, Consumer<Work> waitFor) {
-        for (Map.Entry<StreamQueue, PendingRanges> entry : pending.entrySet()) {
-            PendingRanges.Range found = entry.getValue().bestFit(rounded);
+        for (Map.Entry<StreamQueue, PoolRanges> entry : freed.entrySet()) {
+            PoolRanges.Range found = entry.getValue().bestFit(rounded);
             if (found != null) {
                 Work last = entry.getKey().workAt(found.sequence());
                 if (last != null) {
                     waitFor.accept(last);
                 }
                 stream.clock().include(entry.getKey(), found.sequence());
-                return takePending(entry.getValue(), found, rounded);
+                return takeHead(entry.getValue(), found, rounded);
             }
         }
         return 0;
     }
 
-    /// Places a block at the lowest address where backed idle memory and pages yet to be backed make room for it.
+    private long takeHead(PoolRanges ranges, PoolRanges.Range range, long rounded) {
+        ranges.remove(range);
+        if (range.byteSize() > rounded) {
+            ranges.add(range.behind(rounded, idle.nextOrder()));
+        }
+        return range.address();
+    }
+
     private long grow(long rounded) {
-        FreeRanges.Range range = vacant.firstFit(rounded);
-        if (range == null) {
-            return 0;
+        if (opportunistic) {
+            settle((owner, sequence) -> sequence <= owner.completed());
         }
-        long address = range.address();
-        long missing = 0;
-        for (long page = PoolGrowth.pageOf(address); page < address + rounded; page += PoolGrowth.PAGE_BYTES) {
-            missing += backed.containsKey(page) ? 0 : PoolGrowth.PAGE_BYTES;
+        long address = idle.take(rounded);
+        if (address == 0) {
+            address = idle.takeWithPages(rounded, limitBytes);
+            reservedHigh = Math.max(reservedHigh, reserved());
         }
-        if (reserved() + missing > limitBytes || !back(address, rounded)) {
-            return 0;
-        }
-        reservedHigh = Math.max(reservedHigh, reserved());
-        takeIdle(address, rounded);
         return address;
-    }
-
-    /// Backs all pages of a range, or none.
-    private boolean back(long address, long rounded) {
-        java.util.List<Long> made = new java.util.ArrayList<>();
-        for (long page = PoolGrowth.pageOf(address); page < address + rounded; page += PoolGrowth.PAGE_BYTES) {
-            if (backed.containsKey(page)) {
-                continue;
-            }
-            try {
-                pages.map(this, page);
-            } catch (DriverFailure outOfMemory) {
-                made.forEach(this::unback);
-                return false;
-            }
-            backed.put(page, new Page());
-            idle.put(page, PoolGrowth.PAGE_BYTES);
-            made.add(page);
-        }
-        return true;
-    }
-
-    private void unback(long page) {
-        pages.unmap(page);
-        backed.remove(page);
-        idle.take(page, PoolGrowth.PAGE_BYTES);
     }
 
     /// What a synchronisation of the host does: frees it covers are settled, pages over the threshold go back.
@@ -230,40 +190,11 @@ final class PoolSimulation {
 
     /// Gives idle pages back, highest first, while more than `keepBytes` would still be reserved.
     int releaseDownTo(long keepBytes) {
-        int released = 0;
-        Map.Entry<Long, Page> entry = Long.compareUnsigned(reserved(), keepBytes) <= 0 ? null : backed.lastEntry();
-        while (entry != null && Long.compareUnsigned(reserved() - PoolGrowth.PAGE_BYTES, keepBytes) >= 0) {
-            if (entry.getValue().busyBytes == 0) {
-                unback(entry.getKey());
-                released++;
-            }
-            entry = backed.lowerEntry(entry.getKey());
-        }
-        return released;
-    }
-
-    private long takePending(PendingRanges ranges, PendingRanges.Range range, long rounded) {
-        ranges.takeHead(range, rounded);
-        touch(range.address(), rounded, -1);
-        return range.address();
-    }
-
-    private void takeIdle(long address, long rounded) {
-        idle.take(address, rounded);
-        vacant.take(address, rounded);
-    }
-
-    /// Counts bytes of live or pending blocks in or out of the pages they lie in.
-    private void touch(long address, long byteSize, int sign) {
-        for (long at = address; at < address + byteSize; ) {
-            long upTo = Math.min(address + byteSize, PoolGrowth.pageOf(at) + PoolGrowth.PAGE_BYTES);
-            Objects.requireNonNull(backed.get(PoolGrowth.pageOf(at))).busyBytes += sign * (upTo - at);
-            at = upTo;
-        }
+        return idle.releaseDownTo(keepBytes);
     }
 
     long reserved() {
-        return backed.size() * PoolGrowth.PAGE_BYTES;
+        return idle.reservedBytes();
     }
 
     long used() {
@@ -305,7 +236,7 @@ final class PoolSimulation {
 
     /// Whether nothing is left of a destroyed pool.
     boolean gone() {
-        return destroyed && live == 0 && backed.isEmpty();
+        return destroyed && live == 0 && reserved() == 0;
     }
 
     AccessRights rights(MemoryLocation accessor) {
@@ -350,11 +281,6 @@ final class PoolSimulation {
     }
 
     boolean invariantHolds() {
-        return idle.invariantHolds() && vacant.invariantHolds() && used >= 0 && reserved() >= idle.totalBytes();
-    }
-
-    /// A backed page and how many of its bytes are live or pending.
-    private static final class Page {
-        private long busyBytes;
+        return idle.invariantHolds() && used >= 0 && freed.values().stream().allMatch(PoolRanges::invariantHolds);
     }
 }

@@ -11,8 +11,8 @@ import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Who gets freed memory of a pool: the same stream always, another one by the three reuse policies, each tried
-/// alone. Reuse shows in the reserved bytes: they stay where memory was reused, and grow by a block where it was
+/// Who gets freed memory of a pool: the same stream always and first, another one by the three reuse policies, each
+/// tried alone. Reuse shows in the reserved bytes: they stay where memory was reused, and grow by a block where it was
 /// not.
 abstract class PoolReuseChapter extends DriverChapter {
     private static final long BLOCK = 64 * MIB;
@@ -191,6 +191,51 @@ abstract class PoolReuseChapter extends DriverChapter {
         afterwards(() -> driver.pools().destroy(DEVICE, small));
         driver.pools().setAttribute(DEVICE, small, PoolAttribute.RELEASE_THRESHOLD, UNLIMITED);
         pool = small;
+    }
+
+    private long allocate(long byteSize, long stream) {
+        long address = driver.pools().allocateFrom(DEVICE, pool, byteSize, stream);
+        afterwards(() -> driver.pools().free(DEVICE, address, stream));
+        return address;
+    }
+
+    private long allocateAndFreeLater(long byteSize, long stream) {
+        long address = driver.pools().allocateFrom(DEVICE, pool, byteSize, stream);
+        allocate(MIB, stream); // What is freed does not merge with what follows.
+        return address;
+    }
+
+    @Test
+    void aStreamTakesWhatItFreedLastBeforeIdleMemory() {
+        long exact = allocateAndFreeLater(BLOCK, first);
+        long larger = allocateAndFreeLater(2 * BLOCK, first);
+        driver.pools().free(DEVICE, exact, first);
+        synchronize(first);
+        latch.hold(first);
+        driver.pools().free(DEVICE, larger, first);
+        assertThat(allocate(BLOCK, first)).isEqualTo(larger);
+    }
+
+    @Test
+    void idleMemoryIsTakenBeforeWhatAnotherStreamFreed() {
+        long idle = allocateAndFreeLater(BLOCK, first);
+        long freed = allocateAndFreeLater(BLOCK, first);
+        driver.pools().free(DEVICE, idle, first);
+        synchronize(first);
+        driver.pools().free(DEVICE, freed, first);
+        assertThat(allocate(BLOCK, second)).isEqualTo(idle);
+        assertThat(allocate(BLOCK, second)).isEqualTo(freed);
+    }
+
+    @Test
+    void idlePagesMoveUnderABlockThatFitsNowhere() {
+        long idle = allocateAndFreeLater(BLOCK, first);
+        driver.pools().free(DEVICE, idle, first);
+        synchronize(first);
+        long before = driver.pools().attribute(DEVICE, pool, PoolAttribute.RESERVED_CURRENT);
+        allocate(BLOCK + BLOCK / 2, first);
+        long after = driver.pools().attribute(DEVICE, pool, PoolAttribute.RESERVED_CURRENT);
+        assertThat(after - before).isEqualTo(BLOCK / 2);
     }
 
     @Test
