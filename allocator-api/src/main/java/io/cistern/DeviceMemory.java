@@ -42,11 +42,13 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         notices = new PressureNotices(driver(), router);
     }
 
-    /// The process's own device memory: on the best driver there is (a simulated GPU where there is no other),
-    /// with the allocators that the loader finds. Opened at the first call; if that fails, each call fails alike.
+    /// The process's own device memory: on the driver that the setting `cistern.driver` names, else on the real one
+    /// or, with a warning where that can't be used, a simulated one, with the allocators that the loader finds.
+    /// Opened at the first call; if that fails, each call fails alike.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    /// @throws IllegalStateException if there is no driver that can be used
+    /// @throws IllegalArgumentException if the setting names no driver
+    /// @throws IllegalStateException if there is no driver that can be used, or the one that is named or set up can't
     /// @throws ConfigurationException if there is no loader, or something is set that can't be followed
     public static DeviceMemory system() {
         return SystemDeviceMemory.get();
@@ -336,5 +338,11 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         failures.gather(orderOfUses::close);
         failures.gather(pinned::close);
         failures.rethrow();
+    }
+
+    /// The driver and the allocators that are open, for people and logs.
+    @Override
+    public String toString() {
+        return "DeviceMemory[" + driver().description() + "; open: " + allocators() + "]";
     }
 }

@@ -96,7 +96,7 @@ public final class MemoryPoolBuilder {
     }
 
     /// Memory to obtain at once, so that a first block of this size on that stream, or smaller ones that it is
-    /// cut for, need no growth.
+    /// cut for, need no growth. At most [#limitBytes].
     ///
     /// @throws IllegalArgumentException if it is negative
     public MemoryPoolBuilder initialBytes(long byteSize, int device, long stream) {
@@ -117,9 +117,15 @@ public final class MemoryPoolBuilder {
     ///
     /// @throws ConfigurationException if there is no such allocator or source, if it can't run here, or if it
     ///     lacks what was asked for: lending, splitting, alignment, a source
-    /// @throws DeviceOutOfMemoryException if there are no such [initial bytes][#initialBytes]
+    /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes] than the
+    ///     [limit][#limitBytes]
+    /// @throws DeviceOutOfMemoryException if there are no such initial bytes
     /// @throws IndexOutOfBoundsException if there is no such device for them
     public MemoryPool open() {
+        if (limitBytes >= 0 && initialBytes > limitBytes) {
+            throw new IllegalArgumentException(
+                    "initialBytes is " + initialBytes + ", more than limitBytes, which is " + limitBytes);
+        }
         return MemoryPool.open(this);
     }
 

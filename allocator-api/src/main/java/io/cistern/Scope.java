@@ -63,4 +63,10 @@ public final class Scope implements AutoCloseable {
         router.enter(outer);
         whenClosed.run();
     }
+
+    /// What it is, for people and logs.
+    @Override
+    public String toString() {
+        return "Scope[" + allocator + ", thread " + owner.getName() + (closed ? ", closed" : "") + "]";
+    }
 }

@@ -64,14 +64,20 @@ record CachingOptions(
     ///
     /// @throws ConfigurationException for a value that is not legal, or two that contradict each other
     static CachingOptions read(AllocatorContext context) {
-        OptionReader reader = new OptionReader(context.options());
+        return read(new OptionReader(context.options()), context.devices());
+    }
+
+    /// Reads them where a reader is there.
+    ///
+    /// @throws ConfigurationException as the other
+    static CachingOptions read(OptionReader reader, DeviceEnvironment devices) {
         Boolean expandable = reader.value(CachingOption.EXPANDABLE_SEGMENTS);
         boolean splits = reader.value(CachingOption.SPLITS, true);
         checkPages(reader, expandable, splits);
         long large = readLargeSegment(reader);
         long alignment = readAlignment(reader);
         return new CachingOptions(
-                reader.value(CachingOption.SOURCE, usualSource(context.devices(), expandable)),
+                reader.value(CachingOption.SOURCE, usualSource(devices, expandable)),
                 splits ? expandable : Boolean.FALSE,
                 readAsksForPages(reader, expandable),
                 readPages(reader, large),

@@ -40,7 +40,13 @@ public final class CachingProvider implements AllocatorProvider {
 
     @Override
     public DeviceAllocator open(AllocatorContext context) {
-        CachingOptions options = CachingOptions.read(context);
+        OptionReader reader = new OptionReader(context.options());
+        return reader.choosesDriverPool()
+                ? DriverPoolAllocator.open(reader, context)
+                : open(CachingOptions.read(reader, context.devices()), context);
+    }
+
+    private static DeviceAllocator open(CachingOptions options, AllocatorContext context) {
         CudaDriver driver = CachingAllocator.driver(context);
         return switch (options.check()) {
             case OFF -> new CachingAllocator(context, options);

@@ -8,27 +8,20 @@ import org.jspecify.annotations.Nullable;
 
 /// Reads options from a spec, and those of PyTorch also from a PyTorch string inside it.
 final class OptionReader {
-    /// PyTorch's name of its other allocator.
-    private static final String DRIVER_POOL = "cudaMallocAsync";
-
     private final AllocatorOptions own;
-    private final @Nullable AllocatorOptions pytorch;
+    private final @Nullable PyTorchString pytorch;
 
     /// Reads from a spec's options.
     ///
-    /// @throws ConfigurationException if a PyTorch string in it does not follow the grammar, or asks for another
-    ///     allocator
+    /// @throws ConfigurationException if a PyTorch string in it does not follow the grammar
     OptionReader(AllocatorOptions options) {
         this.own = options;
-        this.pytorch = options.nested(CachingOption.PYTORCH_STRING).orElse(null);
-        if (pytorch != null) {
-            String backend =
-                    pytorch.choice("backend", List.of("native", DRIVER_POOL)).orElse("native");
-            if (backend.equals(DRIVER_POOL)) {
-                throw new ConfigurationException("option 'backend' of 'pytorch': " + DRIVER_POOL
-                        + " is the driver's pool, the allocator 'async'; legal for 'caching': native");
-            }
-        }
+        this.pytorch = PyTorchString.of(options).orElse(null);
+    }
+
+    /// Whether a PyTorch string asks for the driver's pool.
+    boolean choosesDriverPool() {
+        return pytorch != null && pytorch.choosesDriverPool();
     }
 
     /// The value of an option, or what holds without one.
@@ -55,7 +48,7 @@ final class OptionReader {
         if (pytorch == null || !CachingOption.PYTORCH.contains(option)) {
             return given.orElse(null);
         }
-        Optional<T> inner = option.read(pytorch);
+        Optional<T> inner = option.read(pytorch.options());
         if (given.isPresent() && inner.isPresent()) {
             throw new ConfigurationException(
                     "caching: option '" + option + "' is given by itself and in the PyTorch string; give it once");

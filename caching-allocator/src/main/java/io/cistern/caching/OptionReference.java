@@ -18,8 +18,11 @@ final class OptionReference {
 
             ## As in PyTorch
 
-            These have PyTorch's names and meaning. A whole string for `PYTORCH_ALLOC_CONF` is taken too, `backend:native`
-            included: `caching:pytorch="max_split_size_mb:128,expandable_segments:True"`.
+            These have PyTorch's names and meaning. A whole string for `PYTORCH_ALLOC_CONF` is taken too:
+            `caching:pytorch="max_split_size_mb:128,expandable_segments:True"`. In it `backend:cudaMallocAsync` gives the
+            allocator `async` (memory of graphs stays that of `caching`), and PyTorch's keys that are not in this table
+            (`pinned_…`, `release_lock_on_cudamalloc`, `graph_capture_record_stream_reuse`, `expandable_segments_reserve…`)
+            are warned of and change nothing.
 
             """;
 

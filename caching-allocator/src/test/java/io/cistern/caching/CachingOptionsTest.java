@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.AllocatorSpec;
 import io.cistern.DeviceOutOfMemoryException;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -26,6 +28,27 @@ class CachingOptionsTest extends PoolFixture {
             assertThat(reservedFor(caching, 84 * MIB)).isEqualTo(88 * MIB);
             assertThat(reservedFor(caching, 400 * MIB)).isEqualTo(512 * MIB);
         }
+    }
+
+    @Test
+    void keysOfPyTorchsThatMeanNothingHereAreWarnedOfOnce() {
+        String spec = "caching:pytorch=\"release_lock_on_cudamalloc:True,pinned_num_register_threads:8,"
+                + "graph_capture_record_stream_reuse:False,roundup_power2_divisions:[64:8,>:1]\"";
+        List<String> told = new ArrayList<>();
+        Logger logger = Logger.getLogger(PyTorchString.class.getName());
+        logger.setUseParentHandlers(false);
+        logger.setFilter(line -> told.add(line.getMessage()));
+        for (int i = 0; i < 2; i++) {
+            try (Allocator caching = memory.open(spec)) {
+                assertThat(reservedFor(caching, 84 * MIB)).isEqualTo(88 * MIB);
+            }
+        }
+        logger.setFilter(null);
+        logger.setUseParentHandlers(true);
+
+        assertThat(told)
+                .containsExactly("caching: in the PyTorch string, without effect here: release_lock_on_cudamalloc,"
+                        + " pinned_num_register_threads, graph_capture_record_stream_reuse");
     }
 
     @Test

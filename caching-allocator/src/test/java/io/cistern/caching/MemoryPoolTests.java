@@ -245,6 +245,19 @@ class MemoryPoolTests extends PoolFixture {
     }
 
     @Test
+    void moreInitialMemoryThanTheLimitAllowsIsRefused() {
+        assertThatThrownBy(() -> builder()
+                        .functions(functions, functions)
+                        .initialBytes(3 * MIB + 1, DEVICE, stream)
+                        .limitBytes(3 * MIB)
+                        .open())
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("initialBytes is 3145729, more than limitBytes, which is 3145728");
+        assertThat(functions.made).isEmpty();
+        assertThat(memory.pools()).isEmpty();
+    }
+
+    @Test
     void aLimitIsExact() {
         MemoryPool pool = builder().tag("kv cache").limitBytes(3 * MIB).open();
         long first = pool.allocate(2 * MIB, DEVICE, stream);

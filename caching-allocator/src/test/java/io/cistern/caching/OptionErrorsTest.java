@@ -170,6 +170,9 @@ class OptionErrorsTest extends PoolFixture {
                 "max_split_size_mb=32,large_segment_size_mb=64 | max_split_size_mb | large_segment_size_mb=64 | legal",
                 "throw_on_cudamalloc_oom=true | throw_on_cudamalloc_oom | per_process_memory_fraction | legal",
                 "max_split_size_mb=64,pytorch=\"max_split_size_mb:64\" | max_split_size_mb | PyTorch string | give it once",
+                "fit=tight,pytorch=\"backend:cudaMallocAsync\" | fit | backend:cudaMallocAsync | 'async'",
+                "pytorch=\"backend:cudaMallocAsync,per_process_memory_fraction:0.5\" | per_process_memory_fraction"
+                        + " | backend:cudaMallocAsync | cistern.limit",
             })
     void aContradictionNamesBothAndTheWayOut(String options, String one, String other, String wayOut) {
         assertRefused("caching:" + options, one, other, wayOut);
@@ -181,7 +184,9 @@ class OptionErrorsTest extends PoolFixture {
             value = {
                 "caching:max_split_size=64                  | 'max_split_size'  | nearest first: max_split_size_mb",
                 "caching:pytorch=\"max_split_size:64\"      | 'max_split_size'  | nearest first: max_split_size_mb",
-                "caching:pytorch=\"backend:cudaMallocAsync\" | 'backend'         | the allocator 'async'",
+                "caching:pytorch=\"pined_num_register_threads:8\" | 'pined_num_register_threads' | nearest first: ",
+                "caching:pytorch=\"backend:cuda\"          | 'backend'         | nearest first: native",
+                "caching:pytorch=\"backend:cudaMallocAsync\" | 'async'         | caching",
                 "caching:source=page                        | segment source is named 'page' | nearest first: pages",
             })
     void anUnknownNameTellsThoseThatThereAre(String spec, String name, String known) {

@@ -66,6 +66,7 @@ final class BenchCommand implements Callable<Integer> {
                 DeviceChoice.open(options.device(), OptionalLong.empty())) { // Closed before others need it.
             specs = specs(gpu);
             label = gpu.label();
+            gpu.notice().ifPresent(options::tell);
         }
         List<BenchResult> results = measureAll(specs, label);
         if (options.format() == OutputFormat.TEXT && !results.isEmpty()) {

@@ -41,7 +41,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "and CISTERN_JAVA_OPTS may hold options for the JVM.",
             "",
             "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation",
-            "failed; 4 contents of a block were lost; 141 nobody reads the output."
+            "failed; 4 contents of a block were lost; 5 doctor --strict found a problem;",
+            "141 nobody reads the output."
         })
 public final class CisternCommand implements Runnable {
     @CommandLine.Spec

@@ -9,6 +9,7 @@ import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.Support;
+import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.names.SettingProblems;
@@ -29,6 +30,7 @@ import java.util.stream.IntStream;
 /// @param nativeAccess whether the driver binding may call native code without a warning
 /// @param drivers the ways to a GPU, the preferred first
 /// @param driver the driver in use, for people
+/// @param driverNotice what to know of it, for people; empty for a real one
 /// @param simulated whether its devices are simulated
 /// @param capabilities what driver and devices can do
 /// @param pools the pools of each device
@@ -36,13 +38,15 @@ import java.util.stream.IntStream;
 /// @param current the allocator that is current without a program's choice, or why there is none
 /// @param currentReason why that one
 /// @param settings all that can be set, with what holds
-/// @param settingProblems what is set and can't be followed
+/// @param problems what a program here would stumble over: settings that can't be followed, a driver that was set up
+///     wrongly, a simulation that nobody asked for, plug-ins that can't be used, no current allocator
 record Diagnosis(
         String jdk,
         String jdkHome,
         Support nativeAccess,
         List<Driver> drivers,
         String driver,
+        Optional<String> driverNotice,
         boolean simulated,
         DriverCapabilities capabilities,
         List<PoolDiagnosis> pools,
@@ -50,7 +54,7 @@ record Diagnosis(
         Optional<String> current,
         String currentReason,
         List<Settled> settings,
-        List<String> settingProblems) {
+        List<String> problems) {
     /// A way to a GPU.
     ///
     /// @param name `cuda`, `simulated`
@@ -86,13 +90,14 @@ record Diagnosis(
 
     /// Looks at everything.
     static Diagnosis make() {
-        List<Driver> drivers = new ArrayList<>(
-                CudaDrivers.providers().stream().map(Diagnosis::driver).toList());
-        try (ReplayDevice gpu = open(drivers)) {
+        List<Driver> drivers =
+                CudaDrivers.providers().stream().map(Diagnosis::driver).toList();
+        List<String> problems = new ArrayList<>(SettingProblems.of(Settings.ofProcess()));
+        try (ReplayDevice gpu = open(problems)) {
             CudaDriver driver = gpu.driver();
             Catalog catalog = Plugins.catalogWhateverIsSet();
             try (DeviceMemory memory = gpu.open(driver, catalog)) {
-                return of(drivers, driver, catalog, memory.environment());
+                return of(drivers, gpu.notice(), driver, catalog, memory.environment(), problems);
             } finally {
                 gpu.release(driver);
             }
@@ -100,8 +105,14 @@ record Diagnosis(
     }
 
     private static Diagnosis of(
-            List<Driver> drivers, CudaDriver driver, Catalog catalog, DeviceEnvironment environment) {
-        Settings settings = Settings.ofProcess();
+            List<Driver> drivers,
+            Optional<String> driverNotice,
+            CudaDriver driver,
+            Catalog catalog,
+            DeviceEnvironment environment,
+            List<String> problems) {
+        catalog.entries()
+                .forEach(entry -> entry.problem().ifPresent(problem -> problems.add(entry.name() + ": " + problem)));
         Optional<String> current = Optional.empty();
         String reason;
         try {
@@ -110,6 +121,7 @@ record Diagnosis(
             reason = choice.reason();
         } catch (ConfigurationException e) {
             reason = String.valueOf(e.getMessage());
+            problems.add("no allocator is current: " + reason);
         }
         return new Diagnosis(
                 System.getProperty("java.vm.name") + " " + Runtime.version(),
@@ -117,6 +129,7 @@ record Diagnosis(
                 mayCallNatively(),
                 drivers,
                 driver.description(),
+                driverNotice,
                 driver.simulated(),
                 driver.capabilities(),
                 IntStream.range(0, driver.capabilities().devices().size())
@@ -127,8 +140,8 @@ record Diagnosis(
                         .toList(),
                 current,
                 reason,
-                Settled.all(settings),
-                SettingProblems.of(settings));
+                Settled.all(Settings.ofProcess()),
+                List.copyOf(problems));
     }
 
     private static Driver driver(CudaDriverProvider provider) {
@@ -136,13 +149,17 @@ record Diagnosis(
                 provider.name(), provider.unavailableBecause().map(Support::no).orElse(Support.yes()));
     }
 
-    /// The GPU if there is one that opens, otherwise the simulated one.
-    private static ReplayDevice open(List<Driver> drivers) {
+    /// What a program gets that names no driver; where that is an error, the simulated GPU.
+    private static ReplayDevice open(List<String> problems) {
         try {
-            return DeviceChoice.open("auto", OptionalLong.empty());
-        } catch (UsageException e) {
-            drivers.add(new Driver("cuda", Support.no(String.valueOf(e.getMessage()))));
-            return DeviceChoice.open("simulated", OptionalLong.empty());
+            ReplayDevice gpu = DeviceChoice.open("auto", OptionalLong.empty());
+            if (gpu instanceof ReplayDevice.Simulated simulated && !simulated.asked()) {
+                problems.add("nobody asked for a simulated GPU, but no real one can be used: " + simulated.why());
+            }
+            return gpu;
+        } catch (UsageException | IllegalSettingException e) {
+            problems.add(String.valueOf(e.getMessage()));
+            return new ReplayDevice.Simulated(OptionalLong.empty(), false, String.valueOf(e.getMessage()));
         }
     }
 

@@ -37,7 +37,7 @@ final class DiagnosisJson {
                         diagnosis.settings().stream()
                                 .map(one -> object("key", one.key(), "value", one.value(), "source", one.source()))
                                 .toList(),
-                "settingProblems", diagnosis.settingProblems(),
+                "problems", diagnosis.problems(),
                 "current", object("allocator", diagnosis.current().orElse(null), "reason", diagnosis.currentReason())));
     }
 
@@ -52,6 +52,7 @@ final class DiagnosisJson {
         return object(
                 "description", diagnosis.driver(),
                 "simulated", diagnosis.simulated(),
+                "notice", diagnosis.driverNotice().orElse(null),
                 "version", diagnosis.capabilities().version(),
                 "environment", diagnosis.capabilities().environment());
     }

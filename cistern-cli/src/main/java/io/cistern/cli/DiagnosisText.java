@@ -25,6 +25,7 @@ final class DiagnosisText {
         all.providers("Segment sources", Catalog.Kind.SOURCE, diagnosis.providers());
         all.settings(diagnosis);
         all.current(diagnosis);
+        all.problems(diagnosis);
         return all.text.toString();
     }
 
@@ -38,6 +39,7 @@ final class DiagnosisText {
         heading("Driver");
         diagnosis.drivers().forEach(driver -> answer(driver.name(), 16, driver.support()));
         line("in use: " + diagnosis.driver());
+        diagnosis.driverNotice().ifPresent(this::line);
         diagnosis.capabilities().environment().forEach(this::line);
     }
 
@@ -74,12 +76,18 @@ final class DiagnosisText {
             line(one.key() + " ".repeat(Math.max(1, 28 - one.key().length())) + one.value() + "  (" + one.source()
                     + ")");
         }
-        diagnosis.settingProblems().forEach(problem -> line("wrong: " + problem));
     }
 
     private void current(Diagnosis diagnosis) {
         heading("Current allocator");
         line(diagnosis.current().orElse("none") + ": " + diagnosis.currentReason());
+    }
+
+    private void problems(Diagnosis diagnosis) {
+        if (!diagnosis.problems().isEmpty()) {
+            heading("Problems");
+            diagnosis.problems().forEach(this::line);
+        }
     }
 
     private void heading(String heading) {

@@ -23,6 +23,13 @@ final class DoctorCommand implements Callable<Integer> {
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
     private OutputFormat format = OutputFormat.TEXT;
 
+    @Option(
+            names = "--strict",
+            description = "Ends with exit code 5 if there are problems: a setting that can't be followed, a driver that"
+                    + " was set up wrongly, a simulated GPU that nobody asked for, a plug-in that can't be used, no"
+                    + " current allocator.")
+    private boolean strict;
+
     @Override
     public Integer call() throws IOException {
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
@@ -32,6 +39,6 @@ final class DoctorCommand implements Callable<Integer> {
             case JSON -> out.println(DiagnosisJson.format(diagnosis, Version.number()));
         }
         out.flush();
-        return ExitCode.OK;
+        return strict && !diagnosis.problems().isEmpty() ? ExitCode.PROBLEM : ExitCode.OK;
     }
 }

@@ -12,6 +12,8 @@ final class ExitCode {
     static final int ALLOCATION_FAILED = 3;
     /// A block's contents changed while it was live.
     static final int CONTENTS_LOST = 4;
+    /// `doctor --strict` found a problem.
+    static final int PROBLEM = 5;
     /// Whoever read the results read no further: what a program that a broken pipe ended would have, 128 and the
     /// signal's number.
     static final int UNREAD = 141;

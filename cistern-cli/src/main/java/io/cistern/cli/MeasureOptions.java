@@ -26,7 +26,9 @@ final class MeasureOptions {
             names = "--device",
             paramLabel = "DEVICE",
             defaultValue = "auto",
-            description = "auto, simulated or cuda:N. auto: the GPU if there is one.")
+            description =
+                    "auto, simulated or cuda:N. auto: what the setting cistern.driver names, else the GPU if there is"
+                            + " one, else a simulated one.")
     private String device = "auto";
 
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
@@ -48,6 +50,11 @@ final class MeasureOptions {
     /// For results.
     PrintWriter out() {
         return Objects.requireNonNull(command).commandLine().getOut();
+    }
+
+    /// Tells people something that is no result.
+    void tell(String line) {
+        err().println("cistern: " + line);
     }
 
     /// For all else.

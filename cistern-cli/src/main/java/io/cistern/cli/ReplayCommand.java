@@ -119,8 +119,8 @@ final class ReplayCommand implements Callable<Integer> {
                         : OptionalLong.of(capacity.bytes()))) {
             Catalog catalog = Plugins.catalog();
             List<String> specs = new AllocatorChoice(gpu, catalog, work).specs(options.allocators());
-            AllocatorChoice.leftOut(catalog, options.allocators())
-                    .ifPresent(names -> options.err().println("cistern: " + names));
+            AllocatorChoice.leftOut(catalog, options.allocators()).ifPresent(options::tell);
+            gpu.notice().ifPresent(options::tell);
             return report(replayAll(traces, specs, gpu, catalog));
         } catch (IOException e) {
             throw new UsageException("--series " + series + " can't be written: " + why(e));

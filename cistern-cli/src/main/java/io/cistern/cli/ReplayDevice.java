@@ -5,12 +5,18 @@ import io.cistern.DeviceMemoryBuilder;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /// The GPU that replays run on. Each replay gets memory of its own from it, as if it were the first.
 sealed interface ReplayDevice extends AutoCloseable {
     /// How the command line names it: `simulated`, `cuda:0`.
     String label();
+
+    /// What the reader of results must know of the device; empty for a real one.
+    default Optional<String> notice() {
+        return Optional.empty();
+    }
 
     /// The device's ordinal.
     int ordinal();
@@ -35,7 +41,19 @@ sealed interface ReplayDevice extends AutoCloseable {
     /// A simulated GPU, made anew for each replay.
     ///
     /// @param capacityBytes its memory; empty for an H200's
-    record Simulated(OptionalLong capacityBytes) implements ReplayDevice {
+    /// @param asked whether somebody asked for a simulation
+    /// @param why who asked for it, or why there is no real one, for people
+    record Simulated(OptionalLong capacityBytes, boolean asked, String why) implements ReplayDevice {
+        /// One that the line asks for.
+        Simulated(OptionalLong capacityBytes) {
+            this(capacityBytes, true, "--device simulated");
+        }
+
+        @Override
+        public Optional<String> notice() {
+            return Optional.of("on a simulated GPU (" + (asked ? why : "no real one can be used: " + why) + ")");
+        }
+
         @Override
         public String label() {
             return "simulated";
@@ -55,7 +73,7 @@ sealed interface ReplayDevice extends AutoCloseable {
 
         @Override
         public ReplayDevice withCapacity(long byteSize) {
-            return new Simulated(OptionalLong.of(byteSize));
+            return new Simulated(OptionalLong.of(byteSize), asked, why);
         }
 
         @Override

@@ -32,6 +32,7 @@ final class BenchCommandTests {
 
         assertThat(run.err().lines())
                 .satisfiesExactly(
+                        line -> assertThat(line).isEqualTo(ProgramRun.SIMULATED_NOTICE),
                         line -> assertThat(line)
                                 .matches("cistern: bench 1 of 2: caching, mixed exchange, 1 thread, up to 1.00 MiB,"
                                         + " 64 blocks alive: [0-9.,]+ ns a pair"),

@@ -16,6 +16,9 @@ import picocli.CommandLine;
 
 /// One run of the program: its exit code and what it wrote.
 record ProgramRun(int exitCode, String out, String err) {
+    /// All that a replay on the simulated GPU that went well says beside its results.
+    static final String SIMULATED_NOTICE = "cistern: on a simulated GPU (--device simulated)";
+
     /// JARs and class folders of the program itself, among all that the tests have.
     private static final String PROGRAM_PARTS =
             ".*/((cuda-driver|simulated-gpu|allocator-api|allocator-adaptors|memory-pressure|caching-allocator|async-allocator|nccl-allocator|pluggable-loader"
@@ -31,7 +34,7 @@ record ProgramRun(int exitCode, String out, String err) {
         return new ProgramRun(program.execute(arguments), out.toString(), err.toString());
     }
 
-    /// Through a script, in a JVM of its own.
+    /// Through a script, in a JVM of its own, on the simulated GPU unless the environment says otherwise.
     static ProgramRun of(Path script, Path folder, Map<String, String> environment, String... arguments)
             throws IOException, InterruptedException {
         Path out = Files.createTempFile("cistern", ".out");
@@ -42,6 +45,7 @@ record ProgramRun(int exitCode, String out, String err) {
                 .redirectOutput(out.toFile())
                 .redirectError(err.toFile());
         builder.environment().keySet().removeIf(name -> name.startsWith("CISTERN"));
+        builder.environment().put("CISTERN_DRIVER", "simulated");
         builder.environment().putAll(environment);
         Process process = builder.start();
         if (!process.waitFor(2, TimeUnit.MINUTES)) {

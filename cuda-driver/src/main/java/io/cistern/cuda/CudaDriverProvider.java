@@ -14,6 +14,13 @@ public interface CudaDriverProvider {
     /// library, an old driver and a driver without devices are reasons, each with what to do about it.
     Optional<String> unavailableBecause();
 
+    /// Why this driver can't be used although somebody set it up: for example the library that a setting names can't
+    /// be loaded. This is then also what [#unavailableBecause()] says. Where nobody chose a driver by its name, no
+    /// other driver takes the place of one that was set up wrongly. Empty by default; never throws.
+    default Optional<String> misconfiguredBecause() {
+        return Optional.empty();
+    }
+
     /// Opens the driver.
     ///
     /// @throws CudaException if the driver refuses

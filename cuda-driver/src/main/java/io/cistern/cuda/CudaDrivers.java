@@ -1,12 +1,19 @@
 package io.cistern.cuda;
 
+import io.cistern.cuda.settings.IllegalSettingException;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.ServiceLoader;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /// The drivers that this program can reach, found by [ServiceLoader]. Any thread may call.
 public final class CudaDrivers {
+    private static final String AUTO = "auto";
+    private static final AtomicBoolean WARNED = new AtomicBoolean();
+
     private CudaDrivers() {}
 
     /// Every provider found, the highest priority first.
@@ -26,26 +33,89 @@ public final class CudaDrivers {
         return highestFirst != 0 ? highestFirst : one.name().compareTo(other.name());
     }
 
-    /// Opens the driver of the highest priority that is available; the caller closes it.
+    /// Opens the driver that [#choose()] chooses; the caller closes it. If that is a simulation that nobody asked
+    /// for, a warning says so and why, once in the life of the JVM.
     ///
-    /// @throws IllegalStateException if none is, with each one's reason
+    /// @throws IllegalArgumentException if the setting `cistern.driver` names no driver
+    /// @throws IllegalStateException if no driver can be used, or the one that is asked for or set up can't
     /// @throws CudaException if the chosen driver refuses
     public static CudaDriver openBest() {
-        return openBest(providers());
+        DriverChoice choice = choose();
+        CudaDriver driver = choice.provider().open();
+        if (driver.simulated() && !choice.asked() && WARNED.compareAndSet(false, true)) {
+            System.getLogger(CudaDrivers.class.getName()).log(System.Logger.Level.WARNING, warning(choice.reason()));
+        }
+        return driver;
     }
 
-    static CudaDriver openBest(List<CudaDriverProvider> providers) {
+    private static String warning(String reason) {
+        return "SIMULATED GPU: no GPU is used, since no driver can be (" + reason + "). To simulate without this"
+                + " warning set " + Setting.DRIVER.key() + "=simulated; to make it an error set " + Setting.DRIVER.key()
+                + "=cuda.";
+    }
+
+    /// Chooses the driver that the setting `cistern.driver` names. Where it says `auto`, or nothing, that is the
+    /// driver of the highest priority that is available; but one that was set up wrongly is never passed over.
+    ///
+    /// @throws IllegalArgumentException if the setting names no driver
+    /// @throws IllegalStateException if no driver can be used, or the one that is asked for can't, with
+    ///     the reasons and what to do about them
+    public static DriverChoice choose() {
+        return choose(providers(), Settings.ofProcess());
+    }
+
+    static DriverChoice choose(List<CudaDriverProvider> providers, Settings settings) {
+        Optional<Settings.Value> set = settings.get(Setting.DRIVER);
+        if (set.isPresent() && !set.get().text().equals(AUTO)) {
+            return named(set.get(), providers);
+        }
+        if (find("cuda", providers).isEmpty()) {
+            throw new IllegalStateException(DriverServiceFile.notFound("cuda"));
+        }
+        return best(providers);
+    }
+
+    private static DriverChoice named(Settings.Value set, List<CudaDriverProvider> providers) {
+        Optional<CudaDriverProvider> provider = find(set.text(), providers);
+        if (provider.isEmpty()) {
+            throw new IllegalSettingException(set, DriverServiceFile.notFound(set.text()));
+        }
+        Optional<String> reason = provider.get().unavailableBecause();
+        if (reason.isPresent()) {
+            throw new IllegalStateException(
+                    set.source() + ": the driver " + set.text() + " can't be used: " + reason.get());
+        }
+        return new DriverChoice(provider.get(), true, set.source());
+    }
+
+    private static Optional<CudaDriverProvider> find(String name, List<CudaDriverProvider> providers) {
+        for (CudaDriverProvider provider : providers) {
+            if (provider.name().equals(name)) {
+                return Optional.of(provider);
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static DriverChoice best(List<CudaDriverProvider> providers) {
         List<String> reasons = new ArrayList<>();
         for (CudaDriverProvider provider : providers) {
             Optional<String> reason = provider.unavailableBecause();
             if (reason.isEmpty()) {
-                return provider.open();
+                return new DriverChoice(provider, false, String.join("; ", reasons));
             }
+            requireNotMisconfigured(provider);
             reasons.add(provider.name() + ": " + reason.get());
         }
-        throw new IllegalStateException((reasons.isEmpty()
-                        ? "no CUDA driver: no CudaDriverProvider on the class path or module path"
-                        : "no CUDA driver can be used: " + String.join("; ", reasons))
+        throw new IllegalStateException("no CUDA driver can be used: " + String.join("; ", reasons)
                 + "; to do without a GPU, add simulated-gpu");
+    }
+
+    private static void requireNotMisconfigured(CudaDriverProvider provider) {
+        Optional<String> mistake = provider.misconfiguredBecause();
+        if (mistake.isPresent()) {
+            throw new IllegalStateException("the driver " + provider.name() + " can't be used: " + mistake.get()
+                    + "; to do without a GPU, set " + Setting.DRIVER.key() + "=simulated");
+        }
     }
 }

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/// A Java program in a JVM of its own, of the Java that runs the test, without what the environment says of
-/// Cistern.
+/// A Java program in a JVM of its own, of the Java that runs the test, on the driver that the test runs on, without
+/// what the environment says of Cistern.
 ///
 /// @param mainClass the name of its main class
 /// @param options for the JVM, paths included
@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 public record JavaProgram(
         String mainClass, List<String> options, List<String> arguments, Map<String, String> variables) {
     private static final String ENVIRONMENT = "CISTERN_";
+    private static final String DRIVER = "cistern.driver";
 
     /// A program without arguments or variables.
     public JavaProgram(String mainClass, List<String> options) {
@@ -61,6 +62,9 @@ public record JavaProgram(
     private List<String> line() {
         List<String> line = new ArrayList<>();
         line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        if (System.getProperty(DRIVER) != null) {
+            line.add("-D" + DRIVER + "=" + System.getProperty(DRIVER)); // before the options, which overrule it
+        }
         line.addAll(options);
         line.add(mainClass);
         line.addAll(arguments);

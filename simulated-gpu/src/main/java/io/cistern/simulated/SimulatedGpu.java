@@ -247,6 +247,14 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
+    /// What it is, for people and logs.
+    @Override
+    public String toString() {
+        List<DeviceCapabilities> all = capabilities.devices();
+        String size = all.isEmpty() ? "" : " of " + all.getFirst().totalBytes() + " bytes";
+        return "SimulatedGpu[" + all.size() + (all.size() == 1 ? " device" : " devices") + size + "]";
+    }
+
     /// Describes a machine.
     public static final class Builder {
         /// An H200: `cuDeviceTotalMem` says 150,109,880,320 with the memory that ECC takes; 143771 MiB are

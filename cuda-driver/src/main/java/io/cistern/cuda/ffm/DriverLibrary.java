@@ -12,6 +12,7 @@ import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /// The loaded driver library and the addresses of its functions. Once loaded it stays: a driver can't be unloaded
@@ -95,12 +96,18 @@ final class DriverLibrary {
         this.name = name;
     }
 
-    /// Loads the library that the settings name, or the system's.
+    /// Loads the library that the settings name, or the system's. A library that is named and is no driver is a
+    /// mistake; that the system has none is not.
     static DriverLibrary load() throws UnavailableException {
-        return load(Settings.ofProcess()
-                .get(Setting.CUDA_LIBRARY)
-                .map(Settings.Value::text)
-                .orElse(NAME));
+        Optional<Settings.Value> named = Settings.ofProcess().get(Setting.CUDA_LIBRARY);
+        if (named.isEmpty()) {
+            return load(NAME);
+        }
+        try {
+            return load(named.get().text());
+        } catch (UnavailableException e) {
+            throw UnavailableException.misconfigured(named.get().source() + ": " + e.reason());
+        }
     }
 
     static DriverLibrary load(String name) throws UnavailableException {
@@ -124,7 +131,7 @@ final class DriverLibrary {
                     ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
                     : SymbolLookup.libraryLookup(name, Arena.global());
         } catch (IllegalCallerException e) {
-            throw new UnavailableException(
+            throw UnavailableException.misconfigured(
                     "native access is denied to Cistern; start java with --enable-native-access=" + nativeAccessName());
         } catch (IllegalArgumentException e) {
             throw new UnavailableException(

@@ -24,13 +24,22 @@ public final class NativeDriverProvider implements CudaDriverProvider {
 
     @Override
     public Optional<String> unavailableBecause() {
+        return problem().map(UnavailableException::reason);
+    }
+
+    @Override
+    public Optional<String> misconfiguredBecause() {
+        return problem().filter(UnavailableException::isMisconfigured).map(UnavailableException::reason);
+    }
+
+    private static Optional<UnavailableException> problem() {
         try {
             Startup.of(DriverLibrary.load());
             return Optional.empty();
         } catch (UnavailableException e) {
-            return Optional.of(e.reason());
+            return Optional.of(e);
         } catch (RuntimeException | LinkageError e) {
-            return Optional.of("the driver's library can't be called: " + e);
+            return Optional.of(new UnavailableException("the driver's library can't be called: " + e));
         }
     }
 

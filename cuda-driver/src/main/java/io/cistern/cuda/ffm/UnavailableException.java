@@ -8,13 +8,28 @@ final class UnavailableException extends Exception {
     private static final long serialVersionUID = 1L;
 
     private final String reason;
+    private final boolean misconfigured;
 
     UnavailableException(String reason) {
+        this(reason, false);
+    }
+
+    private UnavailableException(String reason, boolean misconfigured) {
         super(reason, null, false, false);
         this.reason = reason;
+        this.misconfigured = misconfigured;
+    }
+
+    /// Tells that somebody set the driver up, but wrongly.
+    static UnavailableException misconfigured(String reason) {
+        return new UnavailableException(reason, true);
     }
 
     String reason() {
         return reason;
+    }
+
+    boolean isMisconfigured() {
+        return misconfigured;
     }
 }

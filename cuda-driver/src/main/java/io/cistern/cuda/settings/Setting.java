@@ -74,6 +74,13 @@ public enum Setting {
             "`false`",
             "whether the driver reads arrays of less than 8 MiB where they are: faster, but only for programs in which"
                     + " no GPU waits for Java code (docs/buffers.md)"),
+    /// Which driver is opened.
+    DRIVER(
+            "cistern.driver",
+            "`auto`, or the name of a driver: `cuda`, `simulated`",
+            "`auto`",
+            "the real GPU (`cuda`) or the simulated one; `auto` takes the simulated one, with a warning, only where there"
+                    + " is no real one"),
     /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
     /// The run-time compiler's library.

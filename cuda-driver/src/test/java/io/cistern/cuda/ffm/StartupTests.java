@@ -84,6 +84,20 @@ final class StartupTests {
                 .contains("update the NVIDIA driver");
     }
 
+    @Test
+    void aNamedLibraryThatIsNoDriverIsAMistake() {
+        System.setProperty(DriverLibrary.PROPERTY, "libc.so.6");
+        assertThat(provider.misconfiguredBecause()).isEqualTo(provider.unavailableBecause());
+        assertThat(provider.misconfiguredBecause().orElseThrow())
+                .startsWith("property cistern.cuda.library: libc.so.6 has no symbol");
+    }
+
+    @Test
+    void aMachineWithoutDevicesIsNoMistake() {
+        assertThat(reasonWith("-DDEVICES=0")).isPresent();
+        assertThat(provider.misconfiguredBecause()).isEmpty();
+    }
+
     @ParameterizedTest
     @CsvSource({
         "100, CUDA_ERROR_NO_DEVICE (100), CUDA_VISIBLE_DEVICES",

@@ -1,0 +1,38 @@
+package io.cistern.cuda;
+
+import java.util.Map;
+
+/// Tells why a driver's provider was not found: its JAR is missing, or a fat JAR has its class and lost its entry.
+final class DriverServiceFile {
+    private static final Map<String, String> CLASS_NAMES = Map.of(
+            "cuda", "io.cistern.cuda.ffm.NativeDriverProvider",
+            "simulated", "io.cistern.simulated.SimulatedDriverProvider");
+
+    private DriverServiceFile() {}
+
+    /// Why there is no driver of that name, and what to do.
+    static String notFound(String name) {
+        String className = CLASS_NAMES.get(name);
+        if (className == null) {
+            return "there is no driver '" + name + "'; legal are auto, cuda, simulated and the names of other drivers"
+                    + " on the class path";
+        }
+        if (!isHere(className)) {
+            return "there is no driver '" + name + "': add " + (name.equals("cuda") ? "cuda-driver" : "simulated-gpu")
+                    + " to the class path or module path";
+        }
+        return "the class of the driver '" + name + "' is here, but " + "META-INF/services/"
+                + CudaDriverProvider.class.getName() + " does not name " + className
+                + ". In a fat JAR the files in META-INF/services must be merged: with ServicesResourceTransformer in"
+                + " Maven's shade plug-in, with mergeServiceFiles() in Gradle's shadow plug-in";
+    }
+
+    private static boolean isHere(String className) {
+        try {
+            Class.forName(className, false, DriverServiceFile.class.getClassLoader());
+            return true;
+        } catch (ClassNotFoundException | LinkageError e) {
+            return false;
+        }
+    }
+}
