@@ -319,9 +319,19 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.
+    ///
+    /// @throws IllegalStateException if it is closed; while this runs its memory does not go back
     void reserve(long byteSize, int device, long stream) {
         route(device);
-        maker.free(maker.allocate(byteSize, device, stream), byteSize, device, stream);
+        synchronized (limited) {
+            refuseIfClosed();
+            undrained.incrementAndGet();
+        }
+        try {
+            maker.free(maker.allocate(byteSize, device, stream), byteSize, device, stream);
+        } finally {
+            drained();
+        }
     }
 
     /// Refuses allocations until [#wake], and waits for those under way in other threads.

@@ -14,7 +14,9 @@ import io.cistern.internal.direct.PageSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -284,5 +286,32 @@ class DeviceMemoryTests {
         try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, 0, 0, stream)) {
             assertThat(buffer.address()).isZero();
         }
+    }
+
+    @Test
+    void whatIsReservedHoldsOffTheEndOfTheAllocator() {
+        List<String> log = new ArrayList<>();
+        AtomicReference<Allocator> opened = new AtomicReference<>();
+        opened.set(memory.open("closed meanwhile", new DeviceAllocator() {
+            @Override
+            public long allocate(long byteSize, int device, long onStream) {
+                opened.get().close();
+                log.add("allocate");
+                return 256;
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long onStream) {
+                log.add("free");
+            }
+
+            @Override
+            public void close() {
+                log.add("close");
+            }
+        }));
+        opened.get().reserve(1, 0, stream);
+        assertThat(log).containsExactly("allocate", "free", "close");
+        assertThatIllegalStateException().isThrownBy(() -> opened.get().reserve(1, 0, stream));
     }
 }

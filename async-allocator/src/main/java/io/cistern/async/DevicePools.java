@@ -7,7 +7,6 @@ import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
 /// The driver's pools that serve one device: one, opened when the device is first used; or one a stream; or one for
@@ -36,8 +35,15 @@ final class DevicePools {
     /// Finds the pools' thresholds; null if they are fixed.
     private final @Nullable AdaptiveRelease adaptive;
 
-    private final List<DriverPool> open = new CopyOnWriteArrayList<>();
+    /// Replaced when a pool is opened, and when all are closed; never changed.
+    private volatile List<DriverPool> open = List.of();
+
+    /// Guarded by this.
+    private boolean closed;
+
     private final StreamPools byStream = new StreamPools();
+
+    /// Pools that serve no stream now. Guarded by this.
     private final List<Long> spare = new ArrayList<>();
 
     /// Devices that all pools are open to. Guarded by this.
@@ -68,32 +74,43 @@ final class DevicePools {
         return pool != NO_POOL ? pool : assign(key, stream);
     }
 
+    /// @throws IllegalStateException if the allocator is closed
     private synchronized long assign(long key, long stream) {
+        if (closed) {
+            throw new IllegalStateException("the allocator is closed");
+        }
         long pool = byStream.find(key);
         if (pool == NO_POOL) {
-            pool = spare.isEmpty() ? open(key, stream) : spare.removeLast();
+            if (spare.isEmpty()) {
+                open(key, stream);
+            }
+            pool = spare.getLast();
             byStream.put(key, pool);
+            spare.removeLast();
             only = key == ALL ? pool : NO_POOL;
         }
         return pool;
     }
 
-    private long open(long key, long stream) {
+    /// Opens a pool that serves nobody yet.
+    private void open(long key, long stream) {
         DriverPool pool = DriverPool.open(driver, device, options);
         try {
             peers.forEach(pool::openTo);
             if (options.initialBytes() > 0 && key != SMALL) {
                 pool.prime(driver, options.initialBytes(), stream);
             }
+            List<DriverPool> more = new ArrayList<>(open);
+            more.add(pool);
+            if (adaptive != null) {
+                adaptive.watch(pool);
+            }
+            spare.add(pool.bareHandle());
+            open = more;
         } catch (RuntimeException | Error failure) {
             pool.close();
             throw failure;
         }
-        open.add(pool);
-        if (adaptive != null) {
-            adaptive.watch(pool);
-        }
-        return pool.handle;
     }
 
     /// Opens all pools to another device, those that are opened later too.
@@ -103,12 +120,13 @@ final class DevicePools {
         if (peers.contains(peer)) {
             return;
         }
+        peers.add(peer);
         try {
             open.forEach(pool -> pool.openTo(peer));
-            peers.add(peer);
-        } catch (CudaException refusal) {
-            open.forEach(pool -> pool.closeTo(peer, refusal));
-            throw refusal;
+        } catch (RuntimeException | Error failure) {
+            peers.removeLast();
+            open.forEach(pool -> pool.closeTo(peer, failure));
+            throw failure;
         }
     }
 
@@ -144,13 +162,19 @@ final class DevicePools {
 
     /// Keeps the pool of a stream that ends for the next one.
     synchronized void streamClosing(long stream) {
-        long pool = byStream.remove(stream);
+        long pool = byStream.find(stream);
         if (pool != NO_POOL) {
             spare.add(pool);
+            try {
+                byStream.remove(stream);
+            } catch (Error failure) {
+                spare.removeLast(); // it still serves that handle
+                throw failure;
+            }
         }
     }
 
-    /// Those that are open.
+    /// Those that are open now.
     List<DriverPool> all() {
         return open;
     }
@@ -179,11 +203,19 @@ final class DevicePools {
 
     /// Ends own pools, and sets others back, whatever of that fails. A context that died took its pools with it.
     void close() {
-        only = NO_POOL;
         Failures failures = new Failures();
-        open.forEach(pool -> failures.gather(() -> close(pool)));
-        open.clear();
+        closing().forEach(pool -> failures.gather(() -> close(pool)));
         failures.rethrow();
+    }
+
+    /// Opens no pool any more, and gives those that are open to whoever closes them.
+    private synchronized List<DriverPool> closing() {
+        List<DriverPool> all = open;
+        closed = true;
+        open = List.of();
+        only = NO_POOL;
+        byStream.clear();
+        return all;
     }
 
     private static void close(DriverPool pool) {

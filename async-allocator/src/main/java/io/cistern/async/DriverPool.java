@@ -1,6 +1,7 @@
 package io.cistern.async;
 
 import io.cistern.ConfigurationException;
+import io.cistern.async.internal.PoolHandle;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
@@ -15,13 +16,13 @@ import java.util.Map;
 /// Of somebody else's only the attributes that options name are set. When it closes each goes back to what it was,
 /// unless another value than ours is there by then: then somebody else has set it meanwhile, and wins.
 ///
-/// **Threads.** Opened and closed once; all else by any thread at any time.
+/// **Threads.** Opened and closed once; all else by any thread at any time, also while it closes and after.
 final class DriverPool {
     /// What the driver gives back at a time on an H200. It leaves at least what it is told to keep, and so up to a
     /// page more: to leave at most that it is told a page less, but for a byte.
     private static final long PAGE_BYTES = 32L << 20;
 
-    final long handle;
+    private final PoolHandle handle;
     private final MemoryPools pools;
     private final int device;
     private final boolean own;
@@ -32,8 +33,13 @@ final class DriverPool {
     private DriverPool(MemoryPools pools, int device, long handle, boolean own) {
         this.pools = pools;
         this.device = device;
-        this.handle = handle;
+        this.handle = new PoolHandle(pools, device, handle);
         this.own = own;
+    }
+
+    /// For allocations alone.
+    long bareHandle() {
+        return handle.bare();
     }
 
     /// Makes or looks up the pool of a device.
@@ -64,7 +70,7 @@ final class DriverPool {
         options.threshold()
                 .ifPresent(threshold -> set(PoolAttribute.RELEASE_THRESHOLD, threshold.initialBytes(driver, device)));
         if (!options.location().onDevice()) {
-            pools.setAccess(device, handle, device, AccessRights.READ_WRITE);
+            openTo(device);
         }
     }
 
@@ -73,44 +79,44 @@ final class DriverPool {
         if (!own) {
             changes.put(attribute, new Change(attribute(attribute), value));
         }
-        pools.setAttribute(device, handle, attribute, value);
+        handle.setAttribute(attribute, value);
     }
 
     /// Has the pool obtain memory: allocates and frees it under a threshold that keeps everything, so that the
     /// synchronisation, without which only this stream could use it, leaves it there.
     void prime(CudaDriver driver, long byteSize, long stream) {
         long threshold = attribute(PoolAttribute.RELEASE_THRESHOLD);
-        pools.setAttribute(device, handle, PoolAttribute.RELEASE_THRESHOLD, Long.MAX_VALUE);
+        handle.setAttribute(PoolAttribute.RELEASE_THRESHOLD, Long.MAX_VALUE);
         try {
-            pools.free(device, pools.allocateFrom(device, handle, byteSize, stream), stream);
+            pools.free(device, pools.allocateFrom(device, bareHandle(), byteSize, stream), stream);
             driver.streams().synchronize(device, stream);
         } finally {
-            pools.setAttribute(device, handle, PoolAttribute.RELEASE_THRESHOLD, threshold);
+            handle.setAttribute(PoolAttribute.RELEASE_THRESHOLD, threshold);
         }
     }
 
     /// Lets another device use the memory.
     void openTo(int peer) {
-        pools.setAccess(device, handle, peer, AccessRights.READ_WRITE);
+        handle.setAccess(peer, AccessRights.READ_WRITE);
     }
 
     /// Takes that back, after a failure.
-    void closeTo(int peer, CudaException because) {
+    void closeTo(int peer, Throwable because) {
         try {
-            pools.setAccess(device, handle, peer, AccessRights.NONE);
+            handle.setAccess(peer, AccessRights.NONE);
         } catch (CudaException second) {
             because.addSuppressed(second);
         }
     }
 
     long attribute(PoolAttribute attribute) {
-        return pools.attribute(device, handle, attribute);
+        return handle.attribute(attribute);
     }
 
     /// Lets a high-water mark begin at the present value. Those of somebody else's pool are left alone.
     void resetMark(PoolAttribute high) {
         if (own) {
-            pools.setAttribute(device, handle, high, 0);
+            handle.setAttribute(high, 0);
         }
     }
 
@@ -123,13 +129,14 @@ final class DriverPool {
             return 0;
         }
         long before = attribute(PoolAttribute.RESERVED_CURRENT);
-        pools.trimTo(device, handle, Math.max(0, before - excessBytes - PAGE_BYTES + 1));
+        handle.trimTo(Math.max(0, before - excessBytes - PAGE_BYTES + 1));
         return Math.max(0, before - attribute(PoolAttribute.RESERVED_CURRENT));
     }
 
     /// Ends an own pool; memory alive in it stays valid. Sets back what was changed of another one, whatever of that
-    /// fails.
+    /// fails. No call reaches either afterwards.
     void close() {
+        handle.end();
         if (own) {
             destroy();
         } else {
@@ -142,10 +149,10 @@ final class DriverPool {
     /// A pool that the driver refuses to destroy keeps nothing that is idle.
     private void destroy() {
         try {
-            pools.destroy(device, handle);
+            handle.destroy();
         } catch (CudaException refused) {
             try {
-                pools.trimTo(device, handle, 0);
+                pools.trimTo(device, handle.bare(), 0);
             } catch (CudaException second) {
                 refused.addSuppressed(second);
             }
@@ -154,8 +161,8 @@ final class DriverPool {
     }
 
     private void takeBack(PoolAttribute attribute, Change change) {
-        if (attribute(attribute) == change.to) {
-            pools.setAttribute(device, handle, attribute, change.from);
+        if (pools.attribute(device, handle.bare(), attribute) == change.to) {
+            pools.setAttribute(device, handle.bare(), attribute, change.from);
         }
     }
 }

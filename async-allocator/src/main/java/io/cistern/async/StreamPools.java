@@ -8,6 +8,8 @@ import java.util.Arrays;
 /// table   stream | pool | stream | pool | …      open addressing, a power of two of entries, half of them empty
 /// ```
 ///
+/// What fails for lack of Java heap has changed nothing.
+///
 /// **Threads.** [#find] by any; the others one at a time.
 final class StreamPools {
     private static final long NONE = 0;
@@ -15,7 +17,11 @@ final class StreamPools {
     /// 2^64 divided by the golden ratio: handles are addresses, equal in their low bits.
     private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
 
-    private volatile long[] table = new long[2 * FEWEST];
+    private static final long[] EMPTY = new long[2 * FEWEST];
+
+    /// Never written once it stands here.
+    private volatile long[] table = EMPTY;
+
     private int count;
 
     /// The handle of a stream's pool, or 0 if it has none.
@@ -38,12 +44,11 @@ final class StreamPools {
 
     /// Gives a stream without a pool one.
     void put(long stream, long pool) {
-        long[] entries = Arrays.copyOf(table, table.length);
-        if (++count > entries.length / 4) {
-            entries = rebuilt(2 * entries.length, NONE);
-        }
+        boolean full = count >= table.length / 4;
+        long[] entries = full ? rebuilt(2 * table.length, NONE) : Arrays.copyOf(table, table.length);
         put(entries, stream, pool);
         table = entries;
+        count++;
     }
 
     private static void put(long[] entries, long stream, long pool) {
@@ -61,10 +66,16 @@ final class StreamPools {
     long remove(long stream) {
         long pool = find(stream);
         if (pool != NONE) {
-            count--;
             table = rebuilt(table.length, pool);
+            count--;
         }
         return pool;
+    }
+
+    /// Forgets all.
+    void clear() {
+        count = 0;
+        table = EMPTY;
     }
 
     private long[] rebuilt(int length, long without) {

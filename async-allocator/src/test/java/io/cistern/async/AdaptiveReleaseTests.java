@@ -229,7 +229,7 @@ final class AdaptiveReleaseTests {
     }
 
     private void use(DriverPool pool, long byteSize) {
-        gpu.pools().free(DEVICE, gpu.pools().allocateFrom(DEVICE, pool.handle, byteSize, stream), stream);
+        gpu.pools().free(DEVICE, gpu.pools().allocateFrom(DEVICE, pool.bareHandle(), byteSize, stream), stream);
     }
 
     @Test

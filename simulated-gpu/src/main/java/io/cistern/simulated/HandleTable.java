@@ -8,10 +8,13 @@ import java.util.Objects;
 
 /// The live objects of a machine by the handles that programs have for them. Guarded by the machine's lock.
 final class HandleTable {
+    private static final long FIRST = 0x5500_0000_0000L;
+    private static final long STEP = 64;
+
     private final HazardTracker hazards;
     private final Map<Long, Object> objects = new HashMap<>();
     private final Map<PhysicalBlock, Long> blockHandles = new HashMap<>();
-    private long lastHandle = 0x5500_0000_0000L;
+    private long lastHandle = FIRST;
 
     HandleTable(HazardTracker hazards) {
         this.hazards = hazards;
@@ -19,7 +22,7 @@ final class HandleTable {
 
     /// A handle that nobody ever had, for [#put].
     long next() {
-        lastHandle += 64;
+        lastHandle += STEP;
         return lastHandle;
     }
 
@@ -47,11 +50,17 @@ final class HandleTable {
     <T> T find(Class<T> type, long handle, CudaResult otherwise, DriverCall call, int device) {
         Object found = objects.get(handle);
         if (!type.isInstance(found)) {
-            String description = "0x" + Long.toHexString(handle) + " is no live handle of that kind";
+            boolean destroyed = found == null && wasGiven(handle);
+            String description = "0x" + Long.toHexString(handle)
+                    + (destroyed ? " was destroyed" : " is no live handle of that kind");
             hazards.report(Misuse.Kind.FOREIGN_HANDLE, call, device, 0, description);
             throw new DriverFailure(otherwise);
         }
         return type.cast(found);
+    }
+
+    private boolean wasGiven(long handle) {
+        return handle > FIRST && handle <= lastHandle && (handle - FIRST) % STEP == 0;
     }
 
     /// The handle of physical memory that has one.

@@ -2,6 +2,7 @@ package io.cistern.async.sharing;
 
 import io.cistern.SharingException;
 import io.cistern.SharingException.Reason;
+import io.cistern.async.internal.PoolHandle;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -44,7 +45,7 @@ public final class ExportedPool implements AutoCloseable {
 
     private final CudaDriver driver;
     private final int device;
-    private final long pool;
+    private final PoolHandle pool;
     private final boolean own;
     private final Duration patience;
     private final Publications publications = new Publications();
@@ -58,13 +59,13 @@ public final class ExportedPool implements AutoCloseable {
         device = builder.device;
         patience = builder.patience;
         own = builder.pool == 0;
-        pool = own ? builder.createPool() : builder.pool;
+        pool = new PoolHandle(driver.pools(), device, own ? builder.createPool() : builder.pool);
         try {
             server = serverAt(path, builder);
             thread = startServing(builder.threads);
         } catch (RuntimeException | Error failure) {
             if (own) {
-                driver.pools().destroy(device, pool);
+                pool.destroy();
             }
             throw failure;
         }
@@ -85,7 +86,7 @@ public final class ExportedPool implements AutoCloseable {
         Descriptor exported = export(builder.handleType);
         try {
             DriverHandle fabric = builder.handleType == HandleType.FABRIC
-                    ? new DriverHandle(driver.sharing().exportPoolToFabric(device, pool))
+                    ? new DriverHandle(driver.sharing().exportPoolToFabric(device, pool.bare()))
                     : DriverHandle.NONE;
             Message.Pool description = new Message.Pool(
                     driver.devices().uuid(device), builder.handleType.bit(), exported.number(), fabric);
@@ -105,7 +106,7 @@ public final class ExportedPool implements AutoCloseable {
         try {
             return type == HandleType.FABRIC
                     ? Descriptor.ofMemory("cistern-no-pool")
-                    : new Descriptor(driver.sharing().exportPool(device, pool));
+                    : new Descriptor(driver.sharing().exportPool(device, pool.bare()));
         } catch (CudaException refused) {
             if (refused.result() == CudaResult.INVALID_VALUE) {
                 throw new SharingException(
@@ -129,7 +130,7 @@ public final class ExportedPool implements AutoCloseable {
 
     /// The driver's handle of the pool: to allocate from it.
     public long handle() {
-        return pool;
+        return pool.bare();
     }
 
     /// The device that it is on.
@@ -169,7 +170,7 @@ public final class ExportedPool implements AutoCloseable {
     }
 
     private void checkAllocation(long address, long byteSize) {
-        if (driver.memory().attribute(device, PointerAttribute.MEMPOOL_HANDLE, address) != pool) {
+        if (driver.memory().attribute(device, PointerAttribute.MEMPOOL_HANDLE, address) != pool.bare()) {
             throw new SharingException(
                     Reason.NOT_SHAREABLE,
                     "0x" + Long.toHexString(address) + " is no memory of this pool: allocate from its handle()");
@@ -217,7 +218,7 @@ public final class ExportedPool implements AutoCloseable {
         stopServing();
         publications.endAll();
         if (own) {
-            driver.pools().destroy(device, pool);
+            pool.destroy();
         }
     }
 
@@ -239,6 +240,6 @@ public final class ExportedPool implements AutoCloseable {
 
     @Override
     public String toString() {
-        return "exported pool 0x" + Long.toHexString(pool) + " of device " + device;
+        return "exported pool 0x" + Long.toHexString(pool.bare()) + " of device " + device;
     }
 }

@@ -2,6 +2,7 @@ package io.cistern.async.sharing;
 
 import io.cistern.SharingException;
 import io.cistern.SharingException.Reason;
+import io.cistern.async.internal.PoolHandle;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
@@ -10,6 +11,7 @@ import io.cistern.cuda.process.Descriptor;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -34,7 +36,7 @@ public final class ImportedPool implements AutoCloseable {
     private final CudaDriver driver;
     private final ExporterLink link;
     private final int device;
-    private final long pool;
+    private final PoolHandle pool;
 
     /// What is mapped. Guarded by this.
     private final List<ImportedBuffer> buffers = new ArrayList<>();
@@ -49,14 +51,15 @@ public final class ImportedPool implements AutoCloseable {
         try {
             Message.Pool description = answer.message();
             device = deviceOf(description.uuid());
-            pool = importPool(description, answer.attached().orElse(null));
+            long handle = importPool(description, answer.attached().orElse(null));
+            pool = new PoolHandle(driver.pools(), device, handle);
         } finally {
             answer.attached().ifPresent(Descriptor::close);
         }
         try {
             openToItsOwnDevice();
         } catch (RuntimeException | Error failure) {
-            driver.pools().destroy(device, pool);
+            pool.destroy();
             throw failure;
         }
     }
@@ -89,8 +92,8 @@ public final class ImportedPool implements AutoCloseable {
 
     /// Drivers differ in whether an imported pool is.
     private void openToItsOwnDevice() {
-        if (driver.pools().access(device, pool, device) != AccessRights.READ_WRITE) {
-            driver.pools().setAccess(device, pool, device, AccessRights.READ_WRITE);
+        if (!pool.access(device).equals(Optional.of(AccessRights.READ_WRITE))) {
+            pool.setAccess(device, AccessRights.READ_WRITE);
         }
     }
 
@@ -163,7 +166,7 @@ public final class ImportedPool implements AutoCloseable {
     }
 
     long handle() {
-        return pool;
+        return pool.bare();
     }
 
     /// Closes what is still mapped, each on its stream, and the connection. Closing twice does nothing.
@@ -185,7 +188,7 @@ public final class ImportedPool implements AutoCloseable {
 
     private void destroy() {
         if (!destroyed) {
-            driver.pools().destroy(device, pool);
+            pool.destroy();
             destroyed = true;
         }
     }
