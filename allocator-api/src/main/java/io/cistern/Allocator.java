@@ -101,15 +101,25 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
         Route route = route(device);
+        long address;
         try {
-            long address = router.allocate(route, byteSize, stream);
-            if (address == Router.REFUSED) {
-                throw new IllegalStateException("allocator " + spec + " is closed");
-            }
-            return address;
+            address = router.allocate(route, byteSize, stream);
         } catch (DeviceOutOfMemoryException failure) {
-            return memory.ladder.climb(route, null, byteSize, stream, failure);
+            return memory.ladder.climb(
+                    new MemoryLadder.Request(route, null, byteSize, stream, this::refuseClosed), failure);
         }
+        if (address == Router.REFUSED) {
+            throw closed();
+        }
+        return address;
+    }
+
+    private Route refuseClosed(Route route) {
+        throw closed();
+    }
+
+    private IllegalStateException closed() {
+        return new IllegalStateException("allocator " + spec + " is closed");
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams.
@@ -178,7 +188,7 @@ public final class Allocator implements AutoCloseable {
 
     private void refuseIfClosed() {
         if (isClosed()) {
-            throw new IllegalStateException("allocator " + spec + " is closed");
+            throw closed();
         }
     }
 

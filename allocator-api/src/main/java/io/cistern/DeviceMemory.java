@@ -222,8 +222,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// As the other, in a step of the listener's choice.
     ///
     /// @param step [LadderStep#CALLBACKS] for what the program can spare; [LadderStep#SPILL] for what is only
-    ///     put elsewhere and will be wanted again: asked when idle memory of all others did not do, by one
-    ///     thread a device at a time
+    ///     put elsewhere and will be wanted again: asked when idle memory of all others did not do
     /// @return ends that
     /// @throws IllegalArgumentException for another step
     public Runnable onMemoryPressure(LadderStep step, MemoryPressureListener listener) {

@@ -97,7 +97,8 @@ public final class Route {
         setEntrance();
     }
 
-    boolean isOpen() {
+    /// Whether it was not closed.
+    public boolean isOpen() {
         return !closed;
     }
 
