@@ -345,7 +345,9 @@ final class Climb {
         long address = 0;
         long pause = PAUSE_NANOS;
         long seen = frees();
-        while (address == 0 && System.nanoTime() - deadline < 0 && !Thread.currentThread().isInterrupted()) {
+        while (address == 0
+                && System.nanoTime() - deadline < 0
+                && !Thread.currentThread().isInterrupted()) {
             LockSupport.parkNanos(pause);
             long now = frees();
             if (now == seen) {

@@ -322,10 +322,13 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// From then on nothing is opened and nothing allocated: each attempt is an [IllegalStateException]. What is
     /// alive is freed as ever, and ends of streams are announced.
     ///
+    /// @throws IllegalStateException in the middle of an allocation or a free, as [Allocator#close]; then nothing
+    ///     is closed
     /// @throws RuntimeException the first failure, of the driver or a plug-in, with the others suppressed in it;
     ///     everything else is closed then
     @Override
     public void close() {
+        allocators.forEach(Allocator::requireOutside);
         refuseOpening();
         Failures failures = new Failures();
         failures.gather(notices::close);

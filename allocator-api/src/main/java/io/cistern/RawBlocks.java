@@ -72,8 +72,7 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
 
     private long climb(Route refusing, long byteSize, long stream, DeviceOutOfMemoryException failure) {
         MemoryLimit limit = limit(router.region(), refusing.device(), stream);
-        var request =
-                new MemoryLadder.Request(refusing, limit, byteSize, stream, closed -> nextRoute(closed, stream));
+        var request = new MemoryLadder.Request(refusing, limit, byteSize, stream, closed -> nextRoute(closed, stream));
         return ladder.climb(request, failure);
     }
 

@@ -18,8 +18,8 @@ final class ReclaimTurn {
     /// Begins a turn.
     ///
     /// @param nanos how long to wait for the end of another thread's turn
-    /// @return false if that did not end in time, if the calling thread is interrupted, or if it has the turn already:
-    ///     then there is nothing to [end][#end]
+    /// @return false if that did not end in time, if the calling thread is interrupted, or if it has the turn
+    ///     already: then there is nothing to [end][#end]
     boolean begin(long nanos) {
         Thread caller = Thread.currentThread();
         if (caller.equals(owner) || !(free.tryAcquire() || awaitEnd(nanos))) {

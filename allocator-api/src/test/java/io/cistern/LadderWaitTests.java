@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 
 /// A thread that ran out of memory waits for work, or for a listener, that another thread has to let go on; that one
 /// runs out of memory too.
-@Timeout(60)
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class LadderWaitTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
@@ -167,8 +167,9 @@ final class LadderWaitTests {
         Allocator full = memory.open("full", new Full(0));
         assertThatThrownBy(() -> full.allocate(512, 0, 0))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
-                .satisfies(failure ->
-                        assertThat(failure.getSuppressed()).extracting(Throwable::getMessage).contains("in a test"));
+                .satisfies(failure -> assertThat(failure.getSuppressed())
+                        .extracting(Throwable::getMessage)
+                        .contains("in a test"));
         assertThat(waits.getCount()).isZero();
     }
 
