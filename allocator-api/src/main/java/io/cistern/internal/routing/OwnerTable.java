@@ -354,9 +354,8 @@ abstract class OwnerTable {
 
     /// Not 0 if there is a fine chunk in the addresses of a coarse one.
     private long smallIn(long number) {
-        for (long fineNumber = number << COARSE_SHIFT - FINE_SHIFT;
-                fineNumber >>> COARSE_SHIFT - FINE_SHIFT == number;
-                fineNumber++) {
+        long first = number << (COARSE_SHIFT - FINE_SHIFT);
+        for (long fineNumber = first; fineNumber < first + (1 << (COARSE_SHIFT - FINE_SHIFT)); fineNumber++) {
             if (find(fine, fineNumber) != null) {
                 return 1;
             }
