@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.names.Failures;
 import io.cistern.internal.routing.Devices;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.ReservedBytes;
@@ -13,6 +14,7 @@ import io.cistern.spi.DetailedStatistics;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -68,12 +70,30 @@ public final class Allocator implements AutoCloseable {
         this.routes = new Route[memory.environment().deviceCount()];
         this.undrained = new AtomicInteger(routes.length);
         this.atReset = new AtomicReferenceArray<>(routes.length);
-        for (int device = 0; device < routes.length; device++) {
-            routes[device] =
-                    router.open(spec.text(), device, maker, reserved, memory.budgets(device, limit), this::drained);
-            atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
+        try {
+            for (int device = 0; device < routes.length; device++) {
+                routes[device] =
+                        router.open(spec.text(), device, maker, reserved, memory.budgets(device, limit), this::drained);
+                atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
+            }
+        } catch (Throwable failure) {
+            giveUp(failure);
+            throw failure;
         }
         this.limited = new LimitedRoutes(router, maker, routes, device -> memory.budgets(device, limit), this::drained);
+    }
+
+    /// Closes what was opened in vain.
+    private void giveUp(Throwable why) {
+        Failures failures = new Failures();
+        for (Route route : routes) {
+            failures.gather(route != null ? () -> router.close(route) : this::drained);
+        }
+        try {
+            failures.rethrow();
+        } catch (RuntimeException | Error second) {
+            why.addSuppressed(second);
+        }
     }
 
     /// The provider's name.
@@ -101,15 +121,25 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
         Route route = route(device);
+        long address;
         try {
-            long address = router.allocate(route, byteSize, stream);
-            if (address == Router.REFUSED) {
-                throw new IllegalStateException("allocator " + spec + " is closed");
-            }
-            return address;
+            address = router.allocate(route, byteSize, stream);
         } catch (DeviceOutOfMemoryException failure) {
-            return memory.ladder.climb(route, null, byteSize, stream, failure);
+            return memory.ladder.climb(
+                    new MemoryLadder.Request(route, null, byteSize, stream, this::refuseClosed), failure);
         }
+        if (address == Router.REFUSED) {
+            throw closed();
+        }
+        return address;
+    }
+
+    private Route refuseClosed(Route route) {
+        throw closed();
+    }
+
+    private IllegalStateException closed() {
+        return new IllegalStateException("allocator " + spec + " is closed");
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams.
@@ -178,7 +208,7 @@ public final class Allocator implements AutoCloseable {
 
     private void refuseIfClosed() {
         if (isClosed()) {
-            throw new IllegalStateException("allocator " + spec + " is closed");
+            throw closed();
         }
     }
 
@@ -350,20 +380,42 @@ public final class Allocator implements AutoCloseable {
 
     /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the driver
     /// when the last live block has been freed, which may be now. Closing twice does nothing.
+    ///
+    /// @throws IllegalStateException in the middle of an allocation or a free of this allocator: in code that it
+    ///     calls, or in a [listener][DeviceMemory#onMemoryPressure] that makes room for it; then it stays open
+    /// @throws RuntimeException what the driver or the plug-in throws; the allocator is closed then
     @Override
     public void close() {
-        List<Route> beside;
+        requireOutside();
+        List<Route> all;
         synchronized (limited) {
             if (!closing.compareAndSet(false, true)) {
                 return;
             }
-            beside = limited.all();
+            all = allRoutes();
         }
-        for (Route route : routes) {
-            router.close(route);
-        }
-        beside.forEach(router::close);
+        Failures failures = new Failures();
+        all.forEach(route -> failures.gather(() -> router.close(route)));
         leaks.closing(this, this::isMine);
+        failures.rethrow();
+    }
+
+    private List<Route> allRoutes() {
+        List<Route> all = new ArrayList<>(List.of(routes));
+        all.addAll(limited.all());
+        return all;
+    }
+
+    /// Throws where this allocator can't be closed: closing waits for the calls that are under way.
+    ///
+    /// @throws IllegalStateException if it is open and the calling thread is in one of its calls, or looks for
+    ///     memory for it
+    void requireOutside() {
+        if (!isClosed() && (memory.ladder.isClimbingFor(this) || router.isInside(allRoutes()))) {
+            throw new IllegalStateException("allocator " + spec + " can't be closed here, in the middle of an"
+                    + " allocation or a free of its own, or of a listener that makes room for one: close it after that"
+                    + " call, or on another thread that the call doesn't wait for");
+        }
     }
 
     /// The blocks of this allocator that are alive: see [DeviceMemory#leaks].
@@ -382,8 +434,15 @@ public final class Allocator implements AutoCloseable {
 
     /// Opens one more way to this allocator, whose blocks are charged to no limit.
     Route openBeside(int device) {
-        undrained.incrementAndGet();
-        return router.openBeside(routes[device], maker, null, this::drained);
+        if (undrained.getAndUpdate(routes -> routes == 0 ? 0 : routes + 1) == 0) {
+            throw closed();
+        }
+        try {
+            return router.openBeside(routes[device], maker, null, this::drained);
+        } catch (Throwable failure) {
+            drained();
+            throw failure;
+        }
     }
 
     /// What was opened, also once its routes have drained.
@@ -433,11 +492,10 @@ public final class Allocator implements AutoCloseable {
     private void drained() {
         if (undrained.decrementAndGet() == 0) {
             outsideCaptures.accept(() -> {
-                try {
-                    maker.close();
-                } finally {
-                    whenClosed.run();
-                }
+                Failures failures = new Failures();
+                failures.gather(maker::close);
+                failures.gather(whenClosed);
+                failures.rethrow();
             });
         }
     }

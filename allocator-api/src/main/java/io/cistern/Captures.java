@@ -280,8 +280,11 @@ final class Captures implements CaptureRoutes {
     void whenNoneIsUnderWay(Runnable action) {
         if (underWay.isEmpty()) {
             action.run();
-        } else {
-            later.add(action);
+            return;
+        }
+        later.add(action);
+        if (underWay.isEmpty()) { // the last one has ended meanwhile, and may not have seen it
+            collect();
         }
     }
 
@@ -311,7 +314,7 @@ final class Captures implements CaptureRoutes {
     private static void orLog(Runnable action) {
         try {
             action.run();
-        } catch (RuntimeException failure) {
+        } catch (Throwable failure) {
             System.getLogger(Captures.class.getName())
                     .log(Level.WARNING, "what had to wait for the end of a capture failed", failure);
         }

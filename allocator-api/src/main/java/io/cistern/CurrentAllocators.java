@@ -88,6 +88,17 @@ final class CurrentAllocators {
         return Arrays.asList(chosen).contains(allocator);
     }
 
+    /// Those that are current on any device.
+    synchronized Set<Allocator> all() {
+        Set<Allocator> all = new LinkedHashSet<>();
+        for (Allocator present : chosen) {
+            if (present != null) {
+                all.add(present);
+            }
+        }
+        return all;
+    }
+
     synchronized void set(int device, Allocator next) {
         chosen[Devices.check(device, chosen.length)] = next;
         byConfiguration[device] = false;

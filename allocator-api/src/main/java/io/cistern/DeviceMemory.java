@@ -224,8 +224,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// As the other, in a step of the listener's choice.
     ///
     /// @param step [LadderStep#CALLBACKS] for what the program can spare; [LadderStep#SPILL] for what is only
-    ///     put elsewhere and will be wanted again: asked when idle memory of all others did not do, by one
-    ///     thread a device at a time
+    ///     put elsewhere and will be wanted again: asked when idle memory of all others did not do
     /// @return ends that
     /// @throws IllegalArgumentException for another step
     public Runnable onMemoryPressure(LadderStep step, MemoryPressureListener listener) {
@@ -325,10 +324,13 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// From then on nothing is opened and nothing allocated: each attempt is an [IllegalStateException]. What is
     /// alive is freed as ever, and ends of streams are announced.
     ///
+    /// @throws IllegalStateException in the middle of an allocation or a free, as [Allocator#close]; then nothing
+    ///     is closed
     /// @throws RuntimeException the first failure, of the driver or a plug-in, with the others suppressed in it;
     ///     everything else is closed then
     @Override
     public void close() {
+        allocators.forEach(Allocator::requireOutside);
         refuseOpening();
         Failures failures = new Failures();
         failures.gather(notices::close);

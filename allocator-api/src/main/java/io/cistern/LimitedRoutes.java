@@ -69,7 +69,8 @@ final class LimitedRoutes {
 
     /// The routes for a limit.
     ///
-    /// @param whenOpening runs before each route that has to be opened
+    /// @param whenOpening runs before each route that has to be opened; if that fails, `whenDrained` runs
+    /// @throws IllegalStateException if there are too many routes
     synchronized Route[] of(MemoryLimit limit, Runnable whenOpening) {
         Use use = inUse.get(limit);
         if (use == null) {
@@ -114,13 +115,27 @@ final class LimitedRoutes {
     }
 
     private Route[] opened(MemoryLimit limit, Runnable whenOpening) {
-        Route[] routes = new Route[unlimited.length];
-        for (int device = 0; device < routes.length; device++) {
-            whenOpening.run();
-            routes[device] = router.openBeside(unlimited[device], maker, charged(device, limit), whenDrained);
-            all.add(routes[device]);
+        List<Route> routes = new ArrayList<>();
+        try {
+            for (Route beside : unlimited) {
+                routes.add(opened(beside, limit, whenOpening));
+            }
+        } catch (Throwable failure) {
+            routes.forEach(router::close); // which are of no use without the others
+            throw failure;
         }
-        return routes;
+        all.addAll(routes);
+        return routes.toArray(Route[]::new);
+    }
+
+    private Route opened(Route beside, MemoryLimit limit, Runnable whenOpening) {
+        whenOpening.run();
+        try {
+            return router.openBeside(beside, maker, charged(beside.device(), limit), whenDrained);
+        } catch (Throwable failure) {
+            whenDrained.run();
+            throw failure;
+        }
     }
 
     private @Nullable Budgets charged(int device, MemoryLimit limit) {

@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.internal.names.Failures;
 import io.cistern.spi.PeerAccess;
 import java.util.List;
 import java.util.Optional;
@@ -10,6 +11,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 
 /// A private set of device memory: segments of its own from a source of its own, with its own statistics, limit and
 /// lifetime. Code allocates from it directly, or in a [Scope].
@@ -332,8 +334,12 @@ public final class MemoryPool implements AutoCloseable {
 
     /// Ends the program's own use, and so the pool, unless a scope still uses it: that serves on until it ends.
     /// [#liveBlocks] says what is alive. The pool lends to nobody any more. Closing twice does nothing.
+    ///
+    /// @throws IllegalStateException in the middle of an allocation or a free, as [Allocator#close]; then nothing
+    ///     changes
     @Override
     public void close() {
+        allocator.requireOutside();
         if (closed.compareAndSet(false, true)) {
             endUse();
         }
@@ -352,13 +358,11 @@ public final class MemoryPool implements AutoCloseable {
 
     void endUse() {
         if (uses.decrementAndGet() == 0) {
-            try {
-                for (int device = 0; device < memory.environment().deviceCount(); device++) {
-                    giveBackIdle(device);
-                }
-            } finally {
-                allocator.close();
-            }
+            Failures failures = new Failures();
+            IntStream.range(0, memory.environment().deviceCount())
+                    .forEach(device -> failures.gather(() -> giveBackIdle(device)));
+            failures.gather(allocator::close);
+            failures.rethrow();
         }
     }
 

@@ -3,6 +3,7 @@ package io.cistern;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.context.DriverEnvironment;
 import io.cistern.internal.context.OpenContext;
+import io.cistern.internal.names.Failures;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
@@ -15,8 +16,10 @@ import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
 import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
@@ -148,9 +151,11 @@ abstract sealed class OpenAllocators permits RawBlocks {
         }
         AllocatorSpec named = new AllocatorSpec(pool.spec().name(), pool.spec().options(), pool.toString());
         return open(named, maker, context.reserved(), limit, () -> {
+            Failures failures = new Failures();
             pools.remove(pool);
-            context.close();
-            ownSource.values().forEach(SegmentSource::close);
+            failures.gather(context::close);
+            ownSource.values().forEach(source -> failures.gather(source::close));
+            failures.rethrow();
         });
     }
 
@@ -278,11 +283,21 @@ abstract sealed class OpenAllocators permits RawBlocks {
     /// fails because of the swap.
     ///
     /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
-    /// @throws IllegalStateException if this device memory is closed
+    /// @throws IllegalStateException if this device memory is closed, or in the middle of an allocation or a free
+    ///     of the current allocator, as [Allocator#close]: it stays then
+    /// @throws RuntimeException the first failure of a former allocator that closes, with the others suppressed in
+    ///     it; all of them are closed then, and the new one is current
     public Allocator swap(String spec) {
+        currents.all().forEach(Allocator::requireOutside);
         Allocator next = open(spec);
-        currents.setAll(next).forEach(Allocator::close);
+        closeAll(currents.setAll(next));
         return next;
+    }
+
+    private static void closeAll(Set<Allocator> former) {
+        Failures failures = new Failures();
+        former.forEach(allocator -> failures.gather(allocator::close));
+        failures.rethrow();
     }
 
     /// Looks for plug-ins again, reads the configuration again, and where it had chosen what is current, opens
@@ -293,19 +308,21 @@ abstract sealed class OpenAllocators permits RawBlocks {
     ///
     /// @return what was exchanged, a line for each device: `device 0: caching -> async`
     /// @throws ConfigurationException if what is named can't be opened: then everything is as before
-    /// @throws IllegalStateException if this device memory is closed
+    /// @throws IllegalStateException if this device memory is closed, or in the middle of an allocation or a free,
+    ///     as [#swap]: then too
+    /// @throws RuntimeException as [#swap]
     public List<String> reload() {
         SortedMap<Integer, Allocator> former;
         SortedMap<Integer, Allocator> changed;
         synchronized (currents) {
             former = currents.configured();
+            former.values().forEach(Allocator::requireOutside);
             changed = configured.reload(former);
             changed.forEach(currents::configure);
         }
-        former.values().stream()
-                .distinct()
-                .filter(allocator -> !currents.isCurrent(allocator))
-                .forEach(Allocator::close);
+        Set<Allocator> left = new LinkedHashSet<>(former.values());
+        left.removeIf(currents::isCurrent);
+        closeAll(left);
         return ConfiguredAllocators.told(former, changed);
     }
 

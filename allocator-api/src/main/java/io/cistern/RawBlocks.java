@@ -61,12 +61,19 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
         if (route == null) {
             route = currentRoute(device, stream);
         }
+        long address;
         try {
-            long address = router.allocate(lane, route, byteSize, stream);
-            return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
+            address = router.allocate(lane, route, byteSize, stream);
         } catch (DeviceOutOfMemoryException failure) {
-            return ladder.climb(route, limit(region, device, stream), byteSize, stream, failure);
+            return climb(route, byteSize, stream, failure);
         }
+        return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, stream);
+    }
+
+    private long climb(Route refusing, long byteSize, long stream, DeviceOutOfMemoryException failure) {
+        MemoryLimit limit = limit(router.region(), refusing.device(), stream);
+        var request = new MemoryLadder.Request(refusing, limit, byteSize, stream, closed -> nextRoute(closed, stream));
+        return ladder.climb(request, failure);
     }
 
     private static @Nullable MemoryLimit limit(@Nullable Region region, int device, long stream) {
@@ -85,18 +92,35 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
         return current(device).route(device);
     }
 
-    /// Goes to the allocator that became current while the former one closed.
-    private long allocateFromNext(Route refusing, long byteSize, int device, long stream) {
+    /// Goes to the allocator that became current while the former one closed. Ends, since each turn needs one more
+    /// swap.
+    private long allocateFromNext(Route refusing, long byteSize, long stream) {
+        Route route = refusing;
+        long address = Router.REFUSED;
+        try {
+            while (address == Router.REFUSED) {
+                route = nextRoute(route, stream);
+                address = router.allocate(route, byteSize, stream);
+            }
+            return address;
+        } catch (DeviceOutOfMemoryException failure) {
+            return climb(route, byteSize, stream, failure);
+        }
+    }
+
+    /// The route of a request instead of one that is closed.
+    ///
+    /// @throws IllegalStateException if it is the same
+    private Route nextRoute(Route closed, long stream) {
         Region region = router.region();
-        Route route = region == null ? null : region.route(device, stream);
+        Route route = region == null ? null : region.route(closed.device(), stream);
         if (route == null) {
-            route = currentRoute(device, stream);
+            route = currentRoute(closed.device(), stream);
         }
-        if (route == refusing) {
-            throw new IllegalStateException("allocator " + refusing + " is closed");
+        if (route == closed) {
+            throw new IllegalStateException("allocator " + closed + " is closed");
         }
-        long address = router.allocate(route, byteSize, stream);
-        return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, device, stream);
+        return route;
     }
 
     /// Frees a block from any allocator of this device memory; it goes to the one that made it.

@@ -6,6 +6,11 @@ package io.cistern;
 /// @param byteSize bytes that it set free or gave back to the driver, as far as it can tell
 /// @param nanos how long it took, on the driver's clock
 public record TriedStep(LadderStep step, long byteSize, long nanos) {
+    /// Both as one.
+    TriedStep plus(TriedStep more) {
+        return new TriedStep(step, byteSize + more.byteSize, nanos + more.nanos);
+    }
+
     @Override
     public String toString() {
         return step.text() + ": " + byteSize + " bytes in " + nanos / 1000 + " µs";

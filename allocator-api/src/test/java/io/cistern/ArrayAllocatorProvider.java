@@ -28,6 +28,9 @@ final class ArrayAllocatorProvider implements AllocatorProvider {
     /// What happens in the meantime.
     Runnable whileOpening = () -> {};
 
+    /// What the next allocation does first.
+    Runnable inAllocate = () -> {};
+
     ArrayAllocatorProvider(String name) {
         this.name = name;
     }
@@ -55,6 +58,9 @@ final class ArrayAllocatorProvider implements AllocatorProvider {
             @Override
             public long allocate(long byteSize, int device, long stream) {
                 throwIfSet(failureOfAllocate);
+                Runnable now = inAllocate;
+                inAllocate = () -> {};
+                now.run();
                 Segment segment = source.acquire(byteSize, 256, device);
                 live.put(segment.address(), segment);
                 return segment.address();

@@ -18,6 +18,8 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -52,6 +54,34 @@ class CaptureRefusalTests {
                 .isEqualTo(gpu.calls().of(DriverCall.EVENT_DESTROY));
         assertThat(gpu.misuses()).isEmpty();
         gpu.close();
+    }
+
+    /// A thread that closes an allocator sees a capture, which ends before the close is left to its end.
+    @Test
+    void aCloseWaitsForNoCaptureThatHasEnded() throws InterruptedException {
+        for (int round = 0; round < 2000; round++) {
+            Allocator closing = memory.open("closing", new Maker());
+            memory.captureBegins(DEVICE, captured);
+            CyclicBarrier together = new CyclicBarrier(2);
+            Thread thread = Thread.ofPlatform().start(() -> {
+                await(together);
+                closing.close();
+            });
+            await(together);
+            memory.captureEnds(DEVICE, captured, 0);
+            thread.join();
+            assertThat(closing.isDrained()).isTrue();
+            assertThat(memory.allocators()).as("round %d", round).containsExactly(allocator);
+        }
+        memory.free(block, stream);
+    }
+
+    private static void await(CyclicBarrier barrier) {
+        try {
+            barrier.await();
+        } catch (InterruptedException | BrokenBarrierException e) {
+            throw new AssertionError(e);
+        }
     }
 
     private void beginCapture() {

@@ -48,6 +48,15 @@ class CloseRefusalTests {
     }
 
     @Test
+    void aSwapClosesAllFormerAllocatorsThoughOneFails() {
+        memory.setCurrent(0, memory.open("first", new Maker("first", true)));
+        memory.setCurrent(1, memory.open("second", new Maker("second", false)));
+        assertThatThrownBy(() -> memory.swap("upstream")).hasMessage("first");
+        assertThat(closed).containsExactly("first", "second");
+        assertThat(memory.current(1).name()).isEqualTo("upstream");
+    }
+
+    @Test
     void whatWaitedForACaptureIsClosedThoughTheFirstFails() {
         long captured = gpu.streams().create(0);
         memory.captureBegins(0, captured);

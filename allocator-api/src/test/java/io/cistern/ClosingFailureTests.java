@@ -2,6 +2,7 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.internal.routing.Route;
@@ -9,6 +10,7 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -25,9 +27,10 @@ final class ClosingFailureTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
     private final long stream = gpu.streams().create(0);
+    private @Nullable Error error;
     private final Allocator broken = memory.open("broken", new BrokenInClosing());
 
-    private static final class BrokenInClosing implements DeviceAllocator {
+    private final class BrokenInClosing implements DeviceAllocator {
         @Override
         public long allocate(long byteSize, int device, long stream) {
             return 256;
@@ -38,6 +41,9 @@ final class ClosingFailureTests {
 
         @Override
         public void close() {
+            if (error != null) {
+                throw error;
+            }
             throw new IllegalStateException("in a test");
         }
     }
@@ -61,6 +67,24 @@ final class ClosingFailureTests {
         broken.close();
         memory.free(block, stream);
         assertThat(frees.messages()).containsExactly("allocator broken failed to close when its last block was freed");
+    }
+
+    @Test
+    void theFreeOfItsLastBlockSucceedsThoughAnErrorIsThrown() {
+        error = new LinkageError("in a test");
+        theFreeOfItsLastBlockSucceeds();
+    }
+
+    @Test
+    void whoClosesItIsToldOfAnError() {
+        error = new LinkageError("in a test");
+        assertThatThrownBy(broken::close).isSameAs(error);
+    }
+
+    @Test
+    void aCaptureEndsThoughAnErrorIsThrown() {
+        error = new LinkageError("in a test");
+        aCaptureThatItHadToWaitForEndsWithAGraph();
     }
 
     @Test

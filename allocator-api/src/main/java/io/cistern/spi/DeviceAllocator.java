@@ -26,13 +26,15 @@ import java.util.OptionalLong;
 /// are the business of allocators that [can][RecordsUse] wait for them, else of the framework; so is a free after an
 /// event, which comes as a free on a stream that waits for it.
 ///
-/// **Threads.** Any thread may call any method at any time, also several at once for one device and stream.
+/// **Threads.** Any thread may call any method at any time, also several at once for one device and stream. Closing an
+/// [allocator][io.cistern.Allocator] waits for its calls that are under way: an allocator that closes itself in
+/// [#allocate] or [#free] gets an [IllegalStateException].
 public interface DeviceAllocator extends AutoCloseable {
     /// Allocates memory.
     ///
     /// @implSpec The address is a multiple of 256, not 0, below 2^49, and no other live block of any allocator
     ///     overlaps `[address, address + byteSize)`. Anything thrown leaves nothing allocated.
-    /// @param byteSize bytes wanted, at least 1 (the framework answers 0 bytes itself)
+    /// @param byteSize bytes wanted, at least 1 and less than 2^48 (the framework answers all others itself)
     /// @param device the device's ordinal
     /// @param stream the stream on which it is used first
     /// @throws DeviceOutOfMemoryException when there is no memory; the only failure after which a retry makes

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.PinnedMemory;
 import io.cistern.SleepMode;
 import io.cistern.TrimResult;
+import io.cistern.internal.names.Failures;
 import io.cistern.spi.Availability;
 import io.cistern.spi.Sleeps;
 import java.util.ArrayList;
@@ -126,8 +127,10 @@ final class CacheSleep implements Sleeps {
     /// Ends the allocator, awake or asleep.
     void close(Runnable closing) {
         exclude(() -> {
-            closing.run();
-            devices.forEach(PageSleep::close);
+            Failures failures = new Failures();
+            failures.gather(closing);
+            devices.forEach(device -> failures.gather(device::close));
+            failures.rethrow();
         });
     }
 }

@@ -6,6 +6,7 @@ import io.cistern.LadderStep;
 import io.cistern.TrimMode;
 import io.cistern.TrimResult;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.names.Failures;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DescribesMemory;
@@ -376,12 +377,14 @@ final class CachingAllocator extends LaneTable
     }
 
     private void closeCaches() {
+        Failures failures = new Failures();
         for (int device = 0; device < caches.length(); device++) {
             DeviceCache cache = caches.get(device);
             if (cache != null) {
-                cache.close();
+                failures.gather(cache::close);
             }
         }
+        failures.rethrow();
     }
 
     /// Bytes of a device's blocks that lanes hold: reserved, but not allocated.

@@ -132,7 +132,7 @@ final class LadderContentionTests extends LadderFixture {
             }
             second.start();
             long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
-            while (second.getState() != Thread.State.WAITING && System.nanoTime() < deadline) {
+            while (second.getState() != Thread.State.TIMED_WAITING && System.nanoTime() < deadline) {
                 LockSupport.parkNanos(100_000);
             }
             gpu.memory().free(device, idle);

@@ -109,6 +109,17 @@ final class ManyDevicesTests {
         }
     }
 
+    @Test
+    void theOtherDevicesAreEmptyWhenOneRefusesToClose() {
+        Allocator allocator = memory.open("caching");
+        for (int device = 0; device < DEVICES; device++) {
+            memory.free(allocator.allocate(8 * MIB, device, streams[device]), streams[device]);
+        }
+        gpu.faults().failOn(BAD, DriverCall.CONTEXT_SYNCHRONIZE, 0, 1, CudaResult.STREAM_CAPTURE_UNSUPPORTED);
+        assertThatThrownBy(allocator::close).isInstanceOf(CudaException.class);
+        IntStream.range(0, DEVICES).filter(device -> device != BAD).forEach(this::assertAllIsBack);
+    }
+
     /// Allocates, frees and trims on one device, on two streams.
     ///
     /// @return how often that failed

@@ -136,6 +136,16 @@ final class Lanes {
         }
     }
 
+    /// Whether a virtual thread allocates through a route.
+    boolean isAllocatingShared(Route route) {
+        for (Lane lane : shared) {
+            if (lane.isAllocating(route)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     static void pause() {
         LockSupport.parkNanos(20_000);
     }

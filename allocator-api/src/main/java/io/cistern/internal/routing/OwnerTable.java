@@ -16,18 +16,18 @@ import org.jspecify.annotations.Nullable;
 ///           48 … 17        16 …  8           fine:    a slot 256 B,    chunks of 128 KiB
 ///           chunk number   slot (512)
 ///
-/// chunk     number + 1 | unused … | record 0 | record 1 | … | record 511 | unused …      longs
+/// chunk     number + 1 | mixed | unused … | record 0 | record 1 | … | record 511 | unused …      longs
 /// record    address | state     byteSize << 16 | route
 /// ```
 ///
 /// The chunks of a table stand in a hash directory, by number. They are made where blocks were seen to begin, and
 /// stay: the driver gives the same addresses again. At worst that is 8 KiB for each 128 KiB of addresses.
 ///
-/// **Steps.** Insert: find the slot by size and address, check that it is empty, write the owner, then the key
-/// (release). Remove: look for the key in both tables, swing its state from live to freeing (compare-and-set, so
-/// that one of two frees loses), read the owner, clear the key. Drain: swing the live records of a route to
-/// draining, so that their frees are counted. A record of either kind may bear the mark *used* besides, which sends
-/// its free the same slow way: see [BlockUses].
+/// **Steps.** Insert: find the slot by size and address, check that it is empty and that the other table has no
+/// block of that address, write the owner, then the key (release). Remove: look for the key in both tables, swing
+/// its state from live to freeing (compare-and-set, so that one of two frees loses), read the owner, clear the key.
+/// Drain: swing the live records of a route to draining, so that their frees are counted. A record of either kind
+/// may bear the mark *used* besides, which sends its free the same slow way: see [BlockUses].
 ///
 /// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else; the
 /// thread that removes owns the record from the compare-and-set to the clearing. Chunks are added under a lock and
@@ -44,8 +44,10 @@ abstract class OwnerTable {
 
     static final int MAX_ROUTES = 1 << 16;
 
-    /// Larger blocks than the address space are none.
-    static final int SIZE_BITS = 48;
+    private static final int SIZE_BITS = 48;
+
+    /// The most bytes of a block.
+    static final long MAX_SIZE = (1L << SIZE_BITS) - 1;
 
     /// No owner: its size would be beyond the address space.
     static final long NONE = -1;
@@ -60,6 +62,11 @@ abstract class OwnerTable {
     /// Longs before the first record: with the array's own header two cache lines, so that whoever writes the
     /// first records does not disturb those who only look which chunk it is.
     private static final int HEADER = 14;
+
+    /// In the header, not 0 once the other table has to be looked at too before a record is written: in a fine chunk
+    /// when large blocks began in its addresses, in a coarse one when there is a fine one for some of its
+    /// addresses.
+    private static final int MIXED = 1;
 
     /// Longs behind the last record, 0 for ever: with the header of the next object a cache line, which may be
     /// that of another chunk.
@@ -92,8 +99,8 @@ abstract class OwnerTable {
 
     /// Records a block.
     ///
-    /// @return false if a live block begins in the same slot, which only an allocator that broke its contract can
-    ///     cause
+    /// @return false if a live block begins in the same slot, or in the other table at the same address, which only
+    ///     an allocator that broke its contract can cause
     final boolean insert(long address, long byteSize, int route) {
         if (byteSize < 1L << COARSE_SHIFT) {
             long[] chunk = find(fine, address >>> (FINE_SHIFT + SLOT_BITS));
@@ -103,14 +110,28 @@ abstract class OwnerTable {
         return write(chunk != null ? chunk : add(COARSE_SHIFT, address), COARSE_SHIFT, address, byteSize, route);
     }
 
-    private static boolean write(long[] chunk, int shift, long address, long byteSize, int route) {
+    private boolean write(long[] chunk, int shift, long address, long byteSize, int route) {
         int at = slotOf(address, shift);
-        if (chunk[at] != 0) {
+        if (chunk[at] != 0 || (chunk[MIXED] != 0 && isInOther(shift, address))) {
             return false;
         }
         chunk[at + 1] = (byteSize << ROUTE_BITS) | route;
         KEY.setRelease(chunk, at, address | LIVE);
         return true;
+    }
+
+    /// Whether the other table than that of a shift has a block that begins at an address. A fine chunk hears
+    /// that large blocks begin in its addresses.
+    private boolean isInOther(int shift, long address) {
+        int other = shift == FINE_SHIFT ? COARSE_SHIFT : FINE_SHIFT;
+        long[] chunk = find(directory(other), address >>> (other + SLOT_BITS));
+        if (chunk == null) {
+            return false;
+        }
+        if (chunk[MIXED] == 0) {
+            chunk[MIXED] = 1;
+        }
+        return holds(chunk, slotOf(address, other), address);
     }
 
     /// Finds the record of a block and has it freed by [#free].
@@ -315,8 +336,31 @@ abstract class OwnerTable {
         }
         long[] chunk = new long[HEADER + SLOTS * RECORD + TRAILER];
         chunk[0] = number + 1;
+        chunk[MIXED] = shift == FINE_SHIFT ? largeIn(number) : smallIn(number);
         put(shift, chunk);
         return chunk;
+    }
+
+    /// Not 0 if large blocks begin in the addresses of a fine chunk. The coarse chunk hears that there is a fine one.
+    private long largeIn(long number) {
+        long address = number << (FINE_SHIFT + SLOT_BITS);
+        long[] chunk = find(coarse, address >>> (COARSE_SHIFT + SLOT_BITS));
+        if (chunk == null) {
+            return 0;
+        }
+        chunk[MIXED] = 1;
+        return chunk[slotOf(address, COARSE_SHIFT)] | chunk[slotOf(address + (1 << COARSE_SHIFT), COARSE_SHIFT)];
+    }
+
+    /// Not 0 if there is a fine chunk in the addresses of a coarse one.
+    private long smallIn(long number) {
+        long first = number << (COARSE_SHIFT - FINE_SHIFT);
+        for (long fineNumber = first; fineNumber < first + (1 << (COARSE_SHIFT - FINE_SHIFT)); fineNumber++) {
+            if (find(fine, fineNumber) != null) {
+                return 1;
+            }
+        }
+        return 0;
     }
 
     /// Keeps a directory at most half full, so that most chunks are found at home.

@@ -17,8 +17,14 @@ final class Returned {
 
     /// Gives back a block that could not be recorded, for want of heap most likely; one that must not be recorded
     /// was dealt with before.
-    static void giveBack(Route route, long address, long byteSize, long stream, Throwable failure) {
-        if (address != 0 && !(failure instanceof AllocatorContractException)) {
+    static void giveBackUnrecorded(Route route, long address, long byteSize, long stream, Throwable failure) {
+        if (!(failure instanceof AllocatorContractException)) {
+            giveBack(route, address, byteSize, stream, failure);
+        }
+    }
+
+    private static void giveBack(Route route, long address, long byteSize, long stream, Throwable failure) {
+        if (address != 0) {
             try {
                 route.maker.free(address, byteSize, route.device, stream);
             } catch (Throwable second) {
@@ -30,13 +36,14 @@ final class Returned {
     /// What the caller gets for a block that can't be one; it goes back, unless that would free another's.
     static AllocatorContractException illegal(Route route, long address, long byteSize, long stream) {
         boolean wellFormed = isLegal(address);
-        if (!wellFormed && address != 0) {
-            route.maker.free(address, byteSize, route.device, stream);
-        }
         String fault = wellFormed
                 ? "where a live block begins already"
                 : "which is not a multiple of 256 between 256 and 2^" + OwnerTable.ADDRESS_BITS;
-        return new AllocatorContractException("allocator " + route.name + " returned 0x" + Long.toHexString(address)
-                + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
+        var broken = new AllocatorContractException("allocator " + route.name + " returned 0x"
+                + Long.toHexString(address) + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
+        if (!wellFormed) {
+            giveBack(route, address, byteSize, stream, broken);
+        }
+        return broken;
     }
 }

@@ -97,7 +97,8 @@ public final class Route {
         setEntrance();
     }
 
-    boolean isOpen() {
+    /// Whether it was not closed.
+    public boolean isOpen() {
         return !closed;
     }
 
@@ -195,7 +196,7 @@ public final class Route {
     void drainedByFree() {
         try {
             drained();
-        } catch (RuntimeException failure) {
+        } catch (Throwable failure) {
             String what = "allocator " + name + " failed to close when its last block was freed";
             System.getLogger(Route.class.getName()).log(Level.WARNING, what, failure);
         }

@@ -51,7 +51,7 @@ public final class Router extends Routes {
 
     /// As the other, for a caller that has its [#lane] already.
     public long allocate(@Nullable Lane lane, Route route, long byteSize, long stream) {
-        if (((byteSize - 1) >>> SIZE_BITS) != 0) {
+        if (Long.compareUnsigned(byteSize - 1, MAX_SIZE) >= 0) {
             return zeroOrTooLarge(route, byteSize);
         }
         if (lane == null) {
@@ -75,7 +75,7 @@ public final class Router extends Routes {
                 throw Returned.illegal(route, address, byteSize, stream);
             }
         } catch (Throwable failure) {
-            Returned.giveBack(route, address, byteSize, stream, failure);
+            Returned.giveBackUnrecorded(route, address, byteSize, stream, failure);
             throw undone(route, tally, byteSize, failure);
         }
         tally.allocated(byteSize);
@@ -162,7 +162,7 @@ public final class Router extends Routes {
     /// @return the address, or 0 if it has none, is closed, or can't tell
     public long lend(Route route, long byteSize, long stream) {
         Lends lends = route.maker.extension(Lends.class).orElse(null);
-        if (lends == null) {
+        if (lends == null || byteSize > MAX_SIZE) {
             return 0;
         }
         try {
@@ -223,7 +223,7 @@ public final class Router extends Routes {
             }
             return address;
         } catch (Throwable failure) {
-            Returned.giveBack(route, address, byteSize, stream, failure);
+            Returned.giveBackUnrecorded(route, address, byteSize, stream, failure);
             if (budgets != null) {
                 budgets.giveBack(byteSize);
             }

@@ -43,6 +43,7 @@ abstract class Routes extends OwnerTable {
     /// @param reserved what the allocator tells of the memory that it holds
     /// @param budgets what blocks are charged to, or null
     /// @param whenDrained runs once, after [#close] and when no block of the route is left
+    /// @throws IllegalStateException if there are as many routes as owner records can name
     public Route open(
             String name,
             int device,
@@ -50,7 +51,13 @@ abstract class Routes extends OwnerTable {
             ReservedBytes reserved,
             @Nullable Budgets budgets,
             Runnable whenDrained) {
-        return open(name, device, allocator, meter(device, reserved), budgets, whenDrained);
+        Meter meter = meter(device, reserved);
+        try {
+            return open(name, device, allocator, meter, budgets, whenDrained);
+        } catch (Throwable failure) {
+            thresholds.drained(meter);
+            throw failure;
+        }
     }
 
     private Meter meter(int device, ReservedBytes reserved) {
@@ -138,7 +145,7 @@ abstract class Routes extends OwnerTable {
     /// block has its record. 3. The records are marked, if there are any: that looks at the whole owner table,
     /// so an idle route is spared it. A free that finds a mark counts. 4. Frees that took a record before it
     /// was marked have ended: as many blocks are counted alive as are marked. Then nobody is inside the
-    /// allocator but frees that count.
+    /// allocator but frees that count. The calling thread must not be [inside][#isInside] it.
     public void close(Route route) {
         route.refuse();
         lanes.awaitAllocations(route);
@@ -147,6 +154,13 @@ abstract class Routes extends OwnerTable {
             Lanes.pause();
         }
         route.expectDraining(marked);
+    }
+
+    /// Whether the calling thread is in a call of an allocator, so that it can't wait for those under way.
+    ///
+    /// @param ways routes to that allocator: all of those which may have blocks
+    public boolean isInside(List<Route> ways) {
+        return CallsUnderWay.includeCaller(lanes, ways);
     }
 
     /// Refuses allocations through a route and all beside it, until [#wake], and waits for those under way.

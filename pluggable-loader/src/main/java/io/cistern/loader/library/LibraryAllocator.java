@@ -2,6 +2,7 @@ package io.cistern.loader.library;
 
 import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.names.Failures;
 import io.cistern.spi.BaseRange;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.RecordsUse;
@@ -163,10 +164,12 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
     /// Ends the library's pool, if this has one. The library stays loaded, for the next to open it.
     @Override
     public void close() {
+        Failures failures = new Failures();
         for (int each = 0; pool != 0 && each < driver.devices().count(); each++) {
             int device = each;
-            inContext(
-                    device, () -> LibraryCalls.Rare.pool(functions.hook(LibraryFunctions.RELEASE_POOL), device, pool));
+            failures.gather(() -> inContext(
+                    device, () -> LibraryCalls.Rare.pool(functions.hook(LibraryFunctions.RELEASE_POOL), device, pool)));
         }
+        failures.rethrow();
     }
 }

@@ -1,0 +1,217 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/// An allocator is to be closed in the middle of one of its own calls, whose end it would have to wait for: that is
+/// refused, and it goes on as if nothing had been asked.
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class CloseInsideTests {
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
+    private final ArrayAllocatorProvider other = new ArrayAllocatorProvider("other");
+    private final DeviceMemory memory =
+            DeviceMemory.open(gpu, Catalog.of(List.of(other), List.of(new LinearSourceProvider())));
+    private long next = 1 << 20;
+    private final Plugin plugin = new Plugin();
+    private final Allocator allocator = memory.open("plug-in", plugin);
+
+    CloseInsideTests() {
+        memory.setCurrent(allocator);
+    }
+
+    @AfterEach
+    void itIsClosedLater() {
+        memory.close();
+        assertThat(plugin.closed).isTrue();
+        gpu.close();
+    }
+
+    /// Does what it is told in the middle of its calls, once.
+    private final class Plugin implements DeviceAllocator {
+        private Runnable inAllocate = () -> {};
+        private Runnable inFree = () -> {};
+        private boolean full;
+        private boolean closed;
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            Runnable now = inAllocate;
+            inAllocate = () -> {};
+            now.run();
+            if (full) {
+                throw new DeviceOutOfMemoryException(byteSize, device, "");
+            }
+            return next += 4096;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            Runnable now = inFree;
+            inFree = () -> {};
+            now.run();
+        }
+
+        @Override
+        public void close() {
+            closed = true;
+        }
+    }
+
+    private void assertRefused(Runnable call) {
+        assertThatIllegalStateException()
+                .isThrownBy(call::run)
+                .withMessageContaining("allocator plug-in can't be closed here");
+        assertItWorks();
+    }
+
+    private void assertItWorks() {
+        assertThat(plugin.closed).isFalse();
+        memory.free(memory.allocate(100, 0, 0), 0);
+        assertThat(allocator.statistics(0).liveBlocks()).isZero();
+        assertThat(memory.current(0)).isSameAs(allocator);
+    }
+
+    private static void onVirtualThread(Runnable call) {
+        FutureTask<Void> task = new FutureTask<>(call, null);
+        Thread.ofVirtual().start(task);
+        try {
+            task.get();
+        } catch (ExecutionException e) {
+            throw (RuntimeException) e.getCause();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Test
+    void inItsAllocate() {
+        plugin.inAllocate = allocator::close;
+        assertRefused(() -> memory.allocate(100, 0, 0));
+    }
+
+    @Test
+    void inItsAllocateOnAVirtualThread() {
+        plugin.inAllocate = allocator::close;
+        assertRefused(() -> onVirtualThread(() -> memory.allocate(100, 0, 0)));
+    }
+
+    @Test
+    void inItsFree() {
+        long block = memory.allocate(100, 0, 0);
+        plugin.inFree = allocator::close;
+        assertRefused(() -> memory.free(block, 0));
+    }
+
+    @Test
+    void inItsFreeOnAVirtualThread() {
+        long block = memory.allocate(100, 0, 0);
+        plugin.inFree = allocator::close;
+        assertRefused(() -> onVirtualThread(() -> memory.free(block, 0)));
+    }
+
+    @Test
+    void inAFreeOfABlockThatIsChargedToALimit() {
+        long block;
+        try (Scope _ = allocator.enter(MemoryLimit.of("limit", 1000))) {
+            block = memory.allocate(100, 0, 0);
+        }
+        plugin.inFree = allocator::close;
+        assertRefused(() -> memory.free(block, 0));
+    }
+
+    @Test
+    void togetherWithTheDeviceMemory() {
+        plugin.inAllocate = memory::close;
+        assertRefused(() -> memory.allocate(100, 0, 0));
+        memory.open("other").close();
+    }
+
+    @Test
+    void byASwap() {
+        plugin.inAllocate = () -> memory.swap("other");
+        assertRefused(() -> memory.allocate(100, 0, 0));
+        assertThat(other.log).isEmpty();
+    }
+
+    @Test
+    void inAListenerThatMakesRoomForIt() {
+        for (LadderStep step : List.of(LadderStep.CALLBACKS, LadderStep.SPILL)) {
+            plugin.full = true;
+            Runnable end = memory.onMemoryPressure(step, (_, _) -> {
+                plugin.full = false;
+                memory.swap("other");
+                return 100;
+            });
+            assertRefused(() -> memory.allocate(100, 0, 0));
+            end.run();
+        }
+    }
+
+    @Test
+    void ofAPool() {
+        try (MemoryPool pool = MemoryPool.builder(memory).spec("other").open()) {
+            other.inAllocate = pool::close;
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> pool.allocate(100, 0, 0))
+                    .withMessageContaining("can't be closed here");
+            memory.free(pool.allocate(100, 0, 0), 0);
+        }
+        assertThat(other.log).contains("other closed");
+    }
+
+    @Test
+    void aListenerMayCloseAnotherAllocator() {
+        Plugin spare = new Plugin();
+        Allocator idle = memory.open("spare", spare);
+        plugin.full = true;
+        memory.onMemoryPressure((_, _) -> {
+            plugin.full = false;
+            idle.close();
+            return 100;
+        });
+        memory.free(memory.allocate(100, 0, 0), 0);
+        assertThat(spare.closed).isTrue();
+    }
+
+    @Test
+    void anAllocationMayCloseAnotherAllocatorThatIsInUse() {
+        Plugin spare = new Plugin();
+        Allocator used = memory.open("spare", spare);
+        long block = used.allocate(100, 0, 0);
+        plugin.inAllocate = used::close;
+        memory.free(memory.allocate(100, 0, 0), 0);
+        memory.free(block, 0);
+        assertThat(spare.closed).isTrue();
+    }
+
+    @Test
+    void aFreeMayCloseWhatIsIdle() {
+        Plugin spare = new Plugin();
+        Allocator idle = memory.open("spare", spare);
+        long block = memory.allocate(100, 0, 0);
+        plugin.inFree = idle::close;
+        memory.free(block, 0);
+        assertThat(spare.closed).isTrue();
+    }
+
+    @Test
+    void theSecondCloseDoesNothingThere() {
+        long block = memory.allocate(100, 0, 0);
+        plugin.inFree = allocator::close;
+        allocator.close();
+        memory.free(block, 0);
+        assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(() -> memory.free(block, 0));
+    }
+}

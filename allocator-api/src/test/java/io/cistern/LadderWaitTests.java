@@ -1,0 +1,195 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.ReportingTrim;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/// A thread that ran out of memory waits for work, or for a listener, that another thread has to let go on; that one
+/// runs out of memory too.
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class LadderWaitTests {
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
+    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
+    private final CountDownLatch waits = new CountDownLatch(1);
+    private final CountDownLatch goesOn = new CountDownLatch(1);
+
+    @AfterEach
+    void close() {
+        goesOn.countDown();
+        memory.close();
+        gpu.close();
+    }
+
+    /// Has no memory, or some after a trim.
+    private static final class Full implements DeviceAllocator {
+        private final long idle;
+        private boolean trimmed;
+
+        Full(long idle) {
+            this.idle = idle;
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            if (!trimmed) {
+                throw new DeviceOutOfMemoryException(byteSize, device, "");
+            }
+            return 1 << 20;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
+
+        @Override
+        public long trim(int device, long keepBytes) {
+            trimmed = idle > 0;
+            return idle;
+        }
+    }
+
+    /// Has memory that is idle after work which another thread has to let go on.
+    private final class Busy implements DeviceAllocator, ReportingTrim {
+        final AtomicInteger waiting = new AtomicInteger();
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            throw new AssertionError("nobody asks it");
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
+
+        @Override
+        public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+            if (mode == TrimMode.SYNCHRONIZE) {
+                waiting.incrementAndGet();
+                waits.countDown();
+                await(goesOn);
+            }
+            return new TrimResult(0, OptionalLong.empty(), List.of());
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private FutureTask<Long> refused() {
+        return started(memory.open("full", new Full(0)));
+    }
+
+    private static FutureTask<Long> started(Allocator allocator) {
+        FutureTask<Long> task = new FutureTask<>(() -> allocator.allocate(512, 0, 0));
+        Thread.ofPlatform().daemon().start(task);
+        return task;
+    }
+
+    private void assertRefused(FutureTask<Long> task) {
+        assertThatThrownBy(() -> task.get(30, TimeUnit.SECONDS)).hasCauseInstanceOf(DeviceOutOfMemoryException.class);
+    }
+
+    @Test
+    void memoryIsTakenWhileAnotherThreadWaitsForWork() throws InterruptedException {
+        memory.open("busy", new Busy());
+        FutureTask<Long> first = refused();
+        waits.await();
+        Allocator idle = memory.open("idle", new Full(512));
+        memory.free(idle.allocate(512, 0, 0), 0);
+        goesOn.countDown();
+        assertRefused(first);
+    }
+
+    @Test
+    void aThreadThatAnotherOneWaitsForIsRefusedInTheEnd() throws InterruptedException {
+        Busy busy = new Busy();
+        memory.open("busy", busy);
+        FutureTask<Long> first = refused();
+        waits.await();
+        assertRefused(refused());
+        assertThat(busy.waiting).hasValue(1);
+        goesOn.countDown();
+        assertRefused(first);
+    }
+
+    @Test
+    void storesAreAskedWithoutALock() throws InterruptedException {
+        memory.onMemoryPressure(LadderStep.SPILL, (_, _) -> {
+            if (waits.getCount() > 0) {
+                waits.countDown();
+                await(goesOn);
+            }
+            return 0;
+        });
+        FutureTask<Long> first = refused();
+        waits.await();
+        assertRefused(refused());
+        goesOn.countDown();
+        assertRefused(first);
+    }
+
+    @Test
+    void anAllocatorThatCannotBeTrimmedIsNoReasonToFail() {
+        memory.open("broken", new DeviceAllocator() {
+            @Override
+            public long allocate(long byteSize, int device, long stream) {
+                throw new AssertionError("nobody asks it");
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long stream) {}
+
+            @Override
+            public long trim(int device, long keepBytes) {
+                throw new IllegalStateException("in a test");
+            }
+        });
+        memory.onMemoryPressure(LadderStep.SPILL, (_, _) -> {
+            waits.countDown();
+            return 0;
+        });
+        Allocator full = memory.open("full", new Full(0));
+        assertThatThrownBy(() -> full.allocate(512, 0, 0))
+                .isInstanceOf(DeviceOutOfMemoryException.class)
+                .satisfies(failure -> assertThat(failure.getSuppressed())
+                        .extracting(Throwable::getMessage)
+                        .contains("in a test"));
+        assertThat(waits.getCount()).isZero();
+    }
+
+    @Test
+    void aTurnIsWaitedForWithABound() throws Exception {
+        ReclaimTurn turn = new ReclaimTurn();
+        assertThat(turn.begin(0)).isTrue();
+        assertThat(turn.begin(Long.MAX_VALUE)).as("again by the same thread").isFalse();
+        FutureTask<Boolean> impatient = new FutureTask<>(() -> turn.begin(1));
+        FutureTask<Boolean> interrupted = new FutureTask<>(() -> {
+            Thread.currentThread().interrupt();
+            return !turn.begin(Long.MAX_VALUE) && Thread.currentThread().isInterrupted();
+        });
+        Thread.ofPlatform().start(impatient);
+        Thread.ofVirtual().start(interrupted);
+        assertThat(impatient.get()).isFalse();
+        assertThat(interrupted.get()).isTrue();
+        turn.end();
+        FutureTask<Boolean> next = new FutureTask<>(() -> turn.begin(Long.MAX_VALUE));
+        Thread.ofPlatform().start(next);
+        assertThat(next.get()).isTrue();
+    }
+}

@@ -1,0 +1,85 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/// So many limits are in use that no more routes can be opened: what fails for that leaves nothing behind.
+final class RoutesRunOutTests {
+    private static final int ROUTES = 1 << 16;
+    private static final int DEVICES = 31;
+
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(DEVICES).build();
+    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
+    private final List<MemoryLimit> limits = new ArrayList<>();
+    private final Plugin plugin = new Plugin();
+    private final Allocator allocator = memory.open("plug-in", plugin);
+
+    private static final class Plugin implements DeviceAllocator {
+        private int closed;
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return 1 << 20;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
+
+        @Override
+        public void close() {
+            closed++;
+        }
+    }
+
+    /// 65,536 is two more than a multiple of 31.
+    @BeforeEach
+    void useAllButTwo() {
+        for (int used = DEVICES; used + DEVICES <= ROUTES; used += DEVICES) {
+            enter();
+        }
+    }
+
+    private void enter() {
+        MemoryLimit limit = MemoryLimit.of("limit " + limits.size(), 1000);
+        limits.add(limit);
+        allocator.enter(limit).close();
+    }
+
+    private void assertThatNoneIsLeft(Runnable opening) {
+        assertThatIllegalStateException().isThrownBy(opening::run).withMessageStartingWith("more than 65536");
+    }
+
+    @AfterEach
+    void theAllocatorDrains() {
+        assertThat(limits.size()).isEqualTo(ROUTES / DEVICES - 1); // which keeps them in use
+        allocator.close();
+        assertThat(allocator.isDrained()).isTrue();
+        assertThat(plugin.closed).isOne();
+        memory.close();
+        gpu.close();
+    }
+
+    @Test
+    void anotherLimitIsRefused() {
+        MemoryLimit another = MemoryLimit.of("another", 1000);
+        assertThatNoneIsLeft(() -> allocator.enter(another));
+        assertThatNoneIsLeft(() -> allocator.enter(another));
+    }
+
+    @Test
+    void anotherAllocatorIsRefusedAndClosed() {
+        Plugin another = new Plugin();
+        assertThatNoneIsLeft(() -> memory.open("another", another));
+        assertThat(another.closed).isOne();
+        assertThat(memory.allocators()).containsExactly(allocator);
+    }
+}
