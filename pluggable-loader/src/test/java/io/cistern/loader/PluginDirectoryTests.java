@@ -90,7 +90,7 @@ class PluginDirectoryTests {
 
     @Test
     void aFolderOfJarsIsOnePlugin() throws IOException {
-        Path one = Files.createDirectories(plugins.path.resolve("acme"));
+        Path one = PluginFolder.directory(plugins.path.resolve("acme"));
         String source = Sources.provider("acme.Good", "lib.Names.MINE", "SPI_VERSION", "");
         PluginJar whole = PluginJar.allocator("acme.Good", source)
                 .source(
@@ -163,13 +163,13 @@ class PluginDirectoryTests {
         Path jar = plugins.drop("good.jar", "acme.Good", Sources.provider("acme.Good", "good"));
         Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-rw-rw-"));
         assertThat(PluginFolder.problems(plugins.discover()))
-                .containsExactly(Map.entry("good.jar", "good.jar can be written by everybody; chmod o-w it"));
+                .containsExactly(Map.entry("good.jar", "good.jar can be written by everybody; chmod go-w it"));
 
         Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-r--r--"));
         Files.setPosixFilePermissions(plugins.path, PosixFilePermissions.fromString("rwxrwxrwx"));
         assertThat(PluginFolder.problems(plugins.discover()))
                 .containsExactly(Map.entry(
-                        "plugins", "(property cistern.plugins) plugins can be written by everybody; chmod o-w it"));
+                        "plugins", "(property cistern.plugins) plugins can be written by everybody; chmod go-w it"));
     }
 
     @Test

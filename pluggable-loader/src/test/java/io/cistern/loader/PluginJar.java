@@ -11,6 +11,7 @@ import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -72,7 +73,7 @@ final class PluginJar {
             Path classes = Files.createTempDirectory(jar.toAbsolutePath().getParent(), "classes");
             compile(classes, paths);
             pack(classes, jar);
-            return jar;
+            return Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-r--r--"));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
