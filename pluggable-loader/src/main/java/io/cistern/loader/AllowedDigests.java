@@ -1,9 +1,10 @@
 package io.cistern.loader;
 
+import io.cistern.cuda.settings.RefusedFileException;
 import io.cistern.cuda.settings.Settings;
-import io.cistern.cuda.settings.WritableByOthers;
+import io.cistern.cuda.settings.TrustedFiles;
 import java.io.IOException;
-import java.nio.file.Files;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -12,6 +13,7 @@ import java.util.HexFormat;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -23,6 +25,9 @@ import org.jspecify.annotations.Nullable;
 /// @param digests in lower-case hexadecimal; null allows all
 /// @param problem why the list can't be used
 record AllowedDigests(String source, @Nullable Set<String> digests, Optional<String> problem) {
+    /// More than ten thousand plug-ins.
+    private static final int MAX_LIST_BYTES = 1 << 20;
+
     private static final String LINE = "\\\\?([0-9a-fA-F]{64})(\\s.*)?";
 
     static AllowedDigests all() {
@@ -32,9 +37,10 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
     static AllowedDigests read(Settings.Value set) {
         String source = set.source() + " (" + set.text() + ")";
         try {
-            Path file = Path.of(set.text());
-            Optional<String> open = WritableByOthers.check(file);
-            return open.isPresent() ? none(source, open.get()) : parse(source, file);
+            Path file = new TrustedFiles().requireFile(Path.of(set.text()));
+            return parse(source, new String(TrustedFiles.read(file, MAX_LIST_BYTES), StandardCharsets.UTF_8));
+        } catch (RefusedFileException e) {
+            return none(source, String.valueOf(e.getMessage()));
         } catch (IOException | IllegalArgumentException e) {
             return none(source, "can't be read: " + e);
         }
@@ -44,10 +50,10 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
         return new AllowedDigests(source, Set.of(), Optional.of(source + " " + problem));
     }
 
-    private static AllowedDigests parse(String source, Path file) throws IOException {
+    private static AllowedDigests parse(String source, String list) {
         Set<String> digests = new HashSet<>();
         Pattern pattern = Pattern.compile(LINE);
-        for (String line : Files.readAllLines(file)) {
+        for (String line : list.lines().toList()) {
             Matcher form = pattern.matcher(line.strip());
             if (form.matches()) {
                 digests.add(form.group(1).toLowerCase(Locale.ROOT));
@@ -59,11 +65,13 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
     }
 
     /// Why contents are refused, if they are.
-    Optional<String> refuses(byte[] contents) {
+    ///
+    /// @param contents works out their digest, where a list has to be asked
+    Optional<String> refuses(Supplier<String> contents) {
         if (problem.isPresent() || digests == null) {
             return problem;
         }
-        String digest = of(contents);
+        String digest = contents.get();
         return digests.contains(digest)
                 ? Optional.empty()
                 : Optional.of("is not allowed: its SHA-256 is " + digest + ", which is not in " + source);

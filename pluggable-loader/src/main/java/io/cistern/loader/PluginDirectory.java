@@ -1,16 +1,21 @@
 package io.cistern.loader;
 
+import io.cistern.cuda.settings.RefusedFileException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
-import io.cistern.cuda.settings.WritableByOthers;
+import io.cistern.cuda.settings.TrustedFiles;
+import io.cistern.loader.library.LibraryFile;
 import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /// Reads a directory of plug-ins:
 ///
@@ -21,13 +26,17 @@ import java.util.Optional;
 /// | `libacme.so`, `acme.so` | a shared library, the allocator `acme` |
 /// | all else | nothing |
 ///
-/// Refused, each by itself and with its reason: what everybody may write to, contents that are
-/// [not allowed][AllowedDigests], a JAR that is none or only half of one, modules that lack others. Used once, by one
-/// thread.
+/// Refused, each by itself and with its reason: what [others can change][TrustedFiles], what is no regular file,
+/// contents that are [not allowed][AllowedDigests], a JAR that is none or only half of one, modules that lack others.
+/// JARs are kept in memory, packed and unpacked, and all together take a bounded share of the Java heap; those that
+/// would exceed it are refused. Used once, by one thread.
 final class PluginDirectory {
     private static final String JAR = ".jar";
 
     private static final String LIBRARY = ".so";
+
+    /// The share of the Java heap that JARs may take: while they are read again for a reload they are there twice.
+    private static final int HEAP_SHARE = 8;
 
     /// A shared library that lies in the directory.
     ///
@@ -43,7 +52,10 @@ final class PluginDirectory {
     record Refused(Path place, String problem) {}
 
     private final AllowedDigests allowed;
+    private final TrustedFiles trusted = new TrustedFiles();
     private final List<Plugin> known;
+    private int heapBytesLeft =
+            (int) Math.min(Integer.MAX_VALUE / 2, Runtime.getRuntime().maxMemory() / HEAP_SHARE);
     private final List<Plugin> plugins = new ArrayList<>();
     private final List<Library> libraries = new ArrayList<>();
     private final List<Refused> refused = new ArrayList<>();
@@ -72,43 +84,59 @@ final class PluginDirectory {
 
     private void read(Settings.Value set) {
         Path directory = Path.of(set.text()).toAbsolutePath().normalize();
+        String by = "(" + set.source() + ") ";
         try {
-            requireOwn(directory);
+            trusted.requireDirectory(directory);
             for (Path place : children(directory)) {
                 readOne(place);
             }
+        } catch (RefusedFileException e) {
+            refuse(directory, by + directory.getFileName() + " " + e.getMessage());
+        } catch (NoSuchFileException e) {
+            refuse(directory, by + "is not there; make it, or name the directory that the plug-ins lie in");
         } catch (IOException e) {
-            refuse(directory, "(" + set.source() + ") can't be read: " + e);
-        } catch (Refusal e) {
-            refuse(directory, "(" + set.source() + ") " + e.problem);
-        }
-    }
-
-    /// The allocator's name is what stands between `lib`, if that is there, and `.so`.
-    private void readLibrary(Path place) throws IOException, Refusal {
-        String file = place.getFileName().toString();
-        String name = file.substring(file.startsWith("lib") ? 3 : 0, file.length() - LIBRARY.length());
-        if (Names.isLegal(name)) {
-            libraries.add(new Library(name, place, AllowedDigests.of(checked(place))));
+            refuse(directory, by + "can't be read: " + e);
         }
     }
 
     private void readOne(Path place) {
         try {
             if (Files.isDirectory(place)) {
-                requireOwn(place);
-                load(
-                        place,
-                        children(place).stream().filter(PluginDirectory::isJar).toList());
+                readFolder(place);
             } else if (isJar(place)) {
                 load(place, List.of(place));
             } else if (place.getFileName().toString().endsWith(LIBRARY)) {
                 readLibrary(place);
             }
+        } catch (RefusedFileException e) {
+            refuse(place, String.valueOf(e.getMessage()));
         } catch (IOException e) {
             refuse(place, "can't be read: " + e);
-        } catch (Refusal e) {
-            refuse(place, e.problem);
+        }
+    }
+
+    private void readFolder(Path folder) throws IOException {
+        try {
+            trusted.requireDirectory(folder);
+        } catch (RefusedFileException e) {
+            throw about(folder, e.getMessage());
+        }
+        load(folder, children(folder).stream().filter(PluginDirectory::isJar).toList());
+    }
+
+    /// The allocator's name is what stands between `lib`, if that is there, and `.so`.
+    private void readLibrary(Path place) throws IOException {
+        String file = place.getFileName().toString();
+        String name = file.substring(file.startsWith("lib") ? 3 : 0, file.length() - LIBRARY.length());
+        if (!Names.isLegal(name)) {
+            return;
+        }
+        try {
+            String digest = LibraryFile.sha256(trusted.requireFile(place));
+            requireAllowed(() -> digest);
+            libraries.add(new Library(name, place, digest));
+        } catch (RefusedFileException e) {
+            throw about(place, e.getMessage());
         }
     }
 
@@ -117,7 +145,7 @@ final class PluginDirectory {
     }
 
     private static boolean isJar(Path file) {
-        return file.getFileName().toString().endsWith(JAR) && Files.isRegularFile(file);
+        return file.getFileName().toString().endsWith(JAR) && !Files.isDirectory(file);
     }
 
     private static List<Path> children(Path directory) throws IOException {
@@ -131,17 +159,21 @@ final class PluginDirectory {
         return children;
     }
 
-    private void load(Path place, List<Path> jars) throws IOException, Refusal {
+    private void load(Path place, List<Path> jars) throws IOException {
         if (jars.isEmpty()) {
             return;
         }
         List<PluginImage> images = new ArrayList<>();
         List<byte[]> contents = new ArrayList<>();
+        int left = heapBytesLeft;
         for (Path jar : jars) {
-            byte[] bytes = checked(jar);
+            byte[] bytes = contents(jar, left);
+            PluginImage image = image(jar, bytes, left - bytes.length);
+            left -= bytes.length + image.byteSize();
             contents.add(bytes);
-            images.add(image(jar, bytes));
+            images.add(image);
         }
+        heapBytesLeft = left;
         Digest digest = new Digest(contents);
         for (Plugin plugin : known) {
             if (plugin.sameAs(place, digest)) {
@@ -152,52 +184,49 @@ final class PluginDirectory {
         plugins.add(define(place, digest, images));
     }
 
-    private static Plugin define(Path place, Digest digest, List<PluginImage> images) throws Refusal {
+    private static Plugin define(Path place, Digest digest, List<PluginImage> images) throws RefusedFileException {
         PluginClassLoader loader = new PluginClassLoader(place.getFileName().toString(), images);
         try {
             PluginLayer.define(loader, images);
         } catch (RuntimeException | LinkageError e) { // Of the module system: something is missing or twice there.
-            throw new Refusal("can't be a module here: " + e);
+            throw new RefusedFileException("can't be a module here: " + Problem.of(e));
         }
         return new Plugin(place, digest, loader);
     }
 
-    private static PluginImage image(Path jar, byte[] bytes) throws Refusal {
+    private static PluginImage image(Path jar, byte[] bytes, int maxBytes) throws RefusedFileException {
         try {
-            return PluginImage.of(jar, bytes);
+            return PluginImage.of(jar, bytes, maxBytes);
+        } catch (RefusedFileException e) {
+            throw about(jar, e.getMessage());
         } catch (IOException e) {
-            throw new Refusal((jar.getFileName() + " is no JAR, or only half of one: ") + e.getMessage());
+            throw about(jar, "is no JAR, or only half of one: " + e.getMessage());
         }
     }
 
-    /// The contents of a file that may be trusted.
-    private byte[] checked(Path file) throws IOException, Refusal {
-        requireOwn(file);
-        byte[] bytes = Files.readAllBytes(file);
-        Optional<String> why = allowed.refuses(bytes);
+    /// The contents of a JAR that may be trusted.
+    private byte[] contents(Path jar, int maxBytes) throws IOException {
+        try {
+            Path file = trusted.requireFile(jar);
+            if (Files.size(file) > maxBytes) {
+                throw new RefusedFileException("is " + PluginImage.TOO_LARGE);
+            }
+            byte[] bytes = TrustedFiles.read(file, maxBytes);
+            requireAllowed(() -> AllowedDigests.of(bytes));
+            return bytes;
+        } catch (RefusedFileException e) {
+            throw about(jar, e.getMessage());
+        }
+    }
+
+    private void requireAllowed(Supplier<String> digest) throws RefusedFileException {
+        Optional<String> why = allowed.refuses(digest);
         if (why.isPresent()) {
-            throw new Refusal(file.getFileName() + " " + why.get());
-        }
-        return bytes;
-    }
-
-    private static void requireOwn(Path path) throws IOException, Refusal {
-        Optional<String> open = WritableByOthers.check(path);
-        if (open.isPresent()) {
-            throw new Refusal(path.getFileName() + " " + open.get());
+            throw new RefusedFileException(why.get());
         }
     }
 
-    /// Ends the reading of one place.
-    private static final class Refusal extends Exception {
-        @java.io.Serial
-        private static final long serialVersionUID = 1L;
-
-        private final String problem;
-
-        Refusal(String problem) {
-            super(problem);
-            this.problem = problem;
-        }
+    private static RefusedFileException about(Path file, @Nullable String why) {
+        return new RefusedFileException(file.getFileName() + " " + why);
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern.loader;
 
+import io.cistern.cuda.settings.RefusedFileException;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -22,7 +23,17 @@ import java.util.zip.ZipInputStream;
 ///
 /// @param file where it was
 /// @param entries by name
-record PluginImage(Path file, Map<String, byte[]> entries) {
+/// @param byteSize how many bytes they have
+record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
+    /// What is said of a JAR that exceeds what is left of [PluginDirectory]'s share of the Java heap.
+    static final String TOO_LARGE =
+            "larger than what is left of the Java heap's eighth that plug-ins may take; give more with -Xmx";
+
+    private static final String SERVICES = "META-INF/services/";
+
+    /// Of hundreds of providers; the service loader makes objects of each line.
+    private static final int MAX_SERVICES_BYTES = 1 << 16;
+
     private static final String VERSIONS = "META-INF/versions/";
 
     /// `PK\5\6`, the number of entries at 10, the length of the comment at 20, the whole 22 bytes without that.
@@ -33,15 +44,21 @@ record PluginImage(Path file, Map<String, byte[]> entries) {
     private static final int COMMENT_AT = 20;
     private static final int MOST_COMMENT = 0xFFFF;
 
+    /// @param bytes the JAR
+    /// @param maxBytes how many bytes its entries may have once they are unpacked
+    /// @throws RefusedFileException if they have more
     /// @throws IOException if the bytes are no whole JAR
-    static PluginImage of(Path file, byte[] bytes) throws IOException {
+    static PluginImage of(Path file, byte[] bytes, int maxBytes) throws IOException {
         int expected = entryCount(bytes);
         Map<String, byte[]> all = new HashMap<>();
         int read = 0;
+        int left = maxBytes;
         try (ZipInputStream in = new ZipInputStream(new ByteArrayInputStream(bytes))) {
-            for (ZipEntry entry = in.getNextEntry(); entry != null; entry = in.getNextEntry()) {
+            for (ZipEntry entry = in.getNextEntry(); entry != null && read <= expected; entry = in.getNextEntry()) {
                 read++;
-                all.put(entry.getName(), in.readAllBytes());
+                byte[] content = unpacked(entry.getName(), in, left);
+                left -= content.length;
+                all.put(entry.getName(), content);
             }
         } catch (IllegalArgumentException e) { // A name that is no UTF-8.
             throw new IOException(e);
@@ -49,7 +66,18 @@ record PluginImage(Path file, Map<String, byte[]> entries) {
         if (read != expected) {
             throw new IOException(read + " entries where its directory has " + expected);
         }
-        return new PluginImage(file, Map.copyOf(forThisJava(all)));
+        return new PluginImage(file, Map.copyOf(forThisJava(all)), maxBytes - left);
+    }
+
+    private static byte[] unpacked(String name, ZipInputStream in, int left) throws IOException {
+        byte[] content = in.readNBytes(left);
+        if (in.read() >= 0) {
+            throw new RefusedFileException("unpacked is " + TOO_LARGE);
+        }
+        if (name.startsWith(SERVICES) && content.length > MAX_SERVICES_BYTES) {
+            throw new RefusedFileException("has a services file of " + content.length + " bytes");
+        }
+        return content;
     }
 
     private static int entryCount(byte[] bytes) throws IOException {

@@ -5,6 +5,7 @@ import io.cistern.spi.Catalog;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -18,8 +19,19 @@ final class PluginFolder {
     private Patience patience = Patience.USUAL;
 
     PluginFolder(Path folder) throws IOException {
-        path = Files.createDirectories(folder.resolve("plugins"));
+        path = directory(folder.resolve("plugins"));
         properties.put("cistern.plugins", path.toString());
+    }
+
+    /// Makes a directory that its owner alone may write to, whatever the user's umask.
+    static Path directory(Path path) throws IOException {
+        Files.createDirectories(path);
+        return Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwxr-xr-x"));
+    }
+
+    /// Lets the owner alone write to a file, whatever the user's umask.
+    static Path own(Path file) throws IOException {
+        return Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
     }
 
     /// Waits no longer for those that never answer.

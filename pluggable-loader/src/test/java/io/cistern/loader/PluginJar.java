@@ -72,7 +72,7 @@ final class PluginJar {
             Path classes = Files.createTempDirectory(jar.toAbsolutePath().getParent(), "classes");
             compile(classes, paths);
             pack(classes, jar);
-            return jar;
+            return PluginFolder.own(jar);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

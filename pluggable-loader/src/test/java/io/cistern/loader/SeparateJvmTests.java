@@ -120,7 +120,7 @@ class SeparateJvmTests {
 
     @Test
     void aModuleInThePluginDirectoryHasALayerOfItsOwn() throws Exception {
-        Path plugins = Files.createDirectories(folder.resolve("plugins"));
+        Path plugins = PluginFolder.directory(folder.resolve("plugins"));
         Path module = moduleJar(plugins.resolve("acme-module.jar"));
 
         assertThat(run(
@@ -140,7 +140,7 @@ class SeparateJvmTests {
 
     @Test
     void aJarInThePluginDirectoryServesAProgramOfModulesAndOneOfAClassPath() throws Exception {
-        Path plugins = Files.createDirectories(folder.resolve("plugins"));
+        Path plugins = PluginFolder.directory(folder.resolve("plugins"));
         Files.move(acme, plugins.resolve("acme.jar"));
         List<String> chosen = List.of("-Dcistern.plugins=" + plugins, "-Dcistern.allocator=acme");
         List<String> modules = new ArrayList<>(chosen);

@@ -13,8 +13,8 @@ import java.lang.invoke.VarHandle;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/// System calls of Linux that Java has no way to make, by their numbers on x86-64 and on the newer processors.
-/// All go through `syscall(2)`, whose arguments and result have 64 bits whatever the call.
+/// System calls of Linux that Java has no way to make, by their numbers on x86-64, and on arm64 and
+/// RISC-V, which share theirs. All go through `syscall(2)`, whose arguments and result have 64 bits whatever the call.
 enum SystemCall {
     CLOSE(3, 57),
     FCNTL(72, 25),
@@ -39,11 +39,11 @@ enum SystemCall {
     private static final int ARGUMENTS = 5;
 
     private final long onX86;
-    private final long elsewhere;
+    private final long onNewer;
 
-    SystemCall(long onX86, long elsewhere) {
+    SystemCall(long onX86, long onNewer) {
         this.onX86 = onX86;
-        this.elsewhere = elsewhere;
+        this.onNewer = onNewer;
     }
 
     /// Bound at the first call, so that nothing is looked up where no call is made.
@@ -79,7 +79,7 @@ enum SystemCall {
     ///
     /// @throws SystemCallException if it returned -1
     /// @throws IllegalCallerException if native access is denied
-    /// @throws UnsupportedOperationException elsewhere than on Linux
+    /// @throws UnsupportedOperationException elsewhere than on Linux, and on processors of unknown numbers
     long call(long... arguments) throws SystemCallException {
         if (!isLinux()) {
             throw new UnsupportedOperationException(this + " is a call of Linux");
@@ -89,11 +89,12 @@ enum SystemCall {
             throw new IllegalCallerException(
                     "native access is denied to Cistern; start java with --enable-native-access=" + accessName());
         }
+        long number = number(architecture());
         long[] all = java.util.Arrays.copyOf(arguments, ARGUMENTS);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = arena.allocate(Bound.STATE);
             while (true) {
-                long result = (long) syscall.invokeExact(state, number(), all[0], all[1], all[2], all[3], all[4]);
+                long result = (long) syscall.invokeExact(state, number, all[0], all[1], all[2], all[3], all[4]);
                 if (result != -1) {
                     return result;
                 }
@@ -116,19 +117,28 @@ enum SystemCall {
         return module.isNamed() ? module.getName() : "ALL-UNNAMED";
     }
 
-    private long number() {
-        return switch (System.getProperty("os.arch", "")) {
+    /// @param architecture Java's name of the processor
+    /// @throws UnsupportedOperationException if its numbers are unknown: those of another one mean other calls
+    long number(String architecture) {
+        return switch (architecture) {
             case "amd64", "x86_64" -> onX86;
-            default -> elsewhere;
+            case "aarch64", "riscv64" -> onNewer;
+            default ->
+                throw new UnsupportedOperationException(
+                        "the number of " + this + " on " + architecture + " is not known");
         };
     }
 
-    /// Whether the numbers are those of this processor.
+    /// Whether calls can be made on this processor.
     static boolean isNumbered() {
-        return switch (System.getProperty("os.arch", "")) {
+        return switch (architecture()) {
             case "amd64", "x86_64", "aarch64", "riscv64" -> true;
             default -> false;
         };
+    }
+
+    private static String architecture() {
+        return System.getProperty("os.arch", "");
     }
 
     static boolean isLinux() {

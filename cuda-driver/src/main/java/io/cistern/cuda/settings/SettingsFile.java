@@ -1,9 +1,10 @@
 package io.cistern.cuda.settings;
 
 import java.io.IOException;
-import java.io.Reader;
 import java.io.Serial;
-import java.nio.file.Files;
+import java.io.StringReader;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -17,30 +18,33 @@ import java.util.TreeMap;
 /// @param entries keys and values; none if the file can't be used
 /// @param problems what is wrong with it
 record SettingsFile(Map<String, String> entries, List<String> problems) {
+    /// Hundreds of times what all settings take.
+    private static final int MAX_BYTES = 1 << 20;
+
     /// Reads it; whatever is wrong is told and not thrown.
     static SettingsFile read(Settings.Value named) {
-        Path file;
         try {
-            file = Path.of(named.text());
+            return parse(named, text(Path.of(named.text())));
+        } catch (RefusedFileException e) {
+            return bad(named, String.valueOf(e.getMessage()));
         } catch (InvalidPathException e) {
             return bad(named, e.getReason());
-        }
-        try {
-            return WritableByOthers.check(file)
-                    .map(why -> bad(named, why))
-                    .orElseGet(() -> SettingsFile.parse(named, file));
-        } catch (IOException e) {
+        } catch (IOException | IllegalArgumentException e) {
             return bad(named, "can't be read: " + e);
         }
     }
 
-    private static SettingsFile parse(Settings.Value named, Path file) {
+    private static String text(Path file) throws IOException {
+        byte[] bytes = TrustedFiles.read(new TrustedFiles().requireFile(file), MAX_BYTES);
+        return StandardCharsets.UTF_8
+                .newDecoder()
+                .decode(ByteBuffer.wrap(bytes))
+                .toString();
+    }
+
+    private static SettingsFile parse(Settings.Value named, String text) throws IOException {
         OnceProperties properties = new OnceProperties();
-        try (Reader reader = Files.newBufferedReader(file)) {
-            properties.load(reader);
-        } catch (IOException | IllegalArgumentException e) {
-            return bad(named, "can't be read: " + e);
-        }
+        properties.load(new StringReader(text));
         Map<String, String> entries = new TreeMap<>();
         properties.stringPropertyNames().forEach(key -> entries.put(key, properties.getProperty(key, "")));
         return new SettingsFile(

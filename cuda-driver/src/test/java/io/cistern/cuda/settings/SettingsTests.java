@@ -99,11 +99,22 @@ class SettingsTests {
         Path file = file("cistern.allocator=async\n");
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw-rw-"));
         assertThat(settings().problems())
-                .containsExactly("property cistern.config: " + file + " can be written by everybody; chmod o-w it");
+                .containsExactly("property cistern.config: " + file + " can be written by everybody; chmod go-w it");
         assertThat(settings().get(Setting.ALLOCATOR)).isEmpty();
 
         file("cistern.allocator=\\u00zz\n");
         assertThat(settings().problems()).singleElement().asString().contains("Malformed");
+    }
+
+    @Test
+    void whatIsNoFileOfSettingsIsToldAndNotWaitedFor() throws Exception {
+        Path fifo = folder.resolve("fifo");
+        new ProcessBuilder("mkfifo", fifo.toString()).start().waitFor();
+        properties.put("cistern.config", fifo.toString());
+        assertThat(settings().problems()).containsExactly("property cistern.config: " + fifo + " is no regular file");
+
+        file("#".repeat(1 << 20) + "\n");
+        assertThat(settings().problems()).singleElement().asString().endsWith(" is larger than 1MiB");
     }
 
     @Test

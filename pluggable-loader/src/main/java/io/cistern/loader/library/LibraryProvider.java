@@ -24,7 +24,7 @@ import java.util.Optional;
 /// | `fraction` | none | how much of each device the library may use; needs the hook `memory_fraction` |
 /// | `preload` | none | libraries, by name or path, that this one needs and does not find by itself |
 /// | `trial` | `true` | whether it is first loaded in another process, where it may crash; not with `preload` |
-/// | `sha256` | any | the digest that the file must have |
+/// | `sha256` | any | the digest that the file must have; then exactly those bytes are loaded, from a private copy |
 public final class LibraryProvider implements AllocatorProvider {
     static final String NAME = "library";
 

@@ -132,6 +132,9 @@ class LibraryTests {
                 "library " + crash
                         + " crashes when it is loaded: signal 11 in its constructors, in the process that tried it");
         assertRefused(open(exit), "library " + exit + " ends the process that loads it, with status 0");
+        assertRefused(
+                () -> memory.open("library:path=" + exit + ",sha256=" + digest(exit)),
+                "library " + exit + " ends the process that loads it, with status 0");
     }
 
     @Test
@@ -216,12 +219,106 @@ class LibraryTests {
     }
 
     @Test
-    void contentsThatChangedSinceTheyWereFoundAreNotLoaded() {
+    void contentsOfAnotherDigestAreNotLoaded() {
         Path file = plain();
+        String other = "0".repeat(64);
+
+        for (int again = 0; again < 2; again++) {
+            assertRefused(
+                    () -> memory.open("library:path=" + file + ",sha256=" + other),
+                    "library " + file + " has the SHA-256 " + digest(file) + ", and " + other + " is asked for");
+            memory.open("library:path=" + file).close();
+        }
+    }
+
+    @Test
+    void whatWasDigestedRunsWhateverBecomesOfTheFile() {
+        Path later = returning(folder.resolve("later.so"), 512);
+        Path file = folder.resolve("x.so");
+        // The trial exchanges the file, as somebody might in just that moment.
+        CSources.library(file, """
+                #include <stdio.h>
+                #include <sys/types.h>
+                __attribute__((constructor)) static void exchange(void) { rename("%s", "%s"); }
+                void* my_malloc(ssize_t size, int device, void* stream) { return (void*) 256; }
+                void my_free(void* p, ssize_t size, int device, void* stream) {}
+                """.formatted(later, file));
+        String checked = digest(file);
+
+        assertThat(firstAddress("library:path=" + file + ",sha256=" + checked)).isEqualTo(256);
+        assertThat(digest(file)).isNotEqualTo(checked);
+    }
+
+    @Test
+    void aChangedLibraryIsLoadedBesideTheOldOneByItsDigest() {
+        Path file = returning(folder.resolve("x.so"), 256);
+        assertThat(firstAddress("library:path=" + file + ",sha256=" + digest(file)))
+                .isEqualTo(256);
+        returning(file, 512);
+        assertThat(firstAddress("library:path=" + file + ",sha256=" + digest(file)))
+                .isEqualTo(512);
+    }
+
+    @Test
+    void aPathWhoseFileChangedDoesNotGiveTheOldCode() {
+        Path file = returning(folder.resolve("x.so"), 256);
+        assertThat(firstAddress("library:path=" + file)).isEqualTo(256);
+        assertThat(firstAddress("library:path=" + file)).isEqualTo(256);
+        returning(file, 512);
 
         assertRefused(
-                () -> memory.open("library:path=" + file + ",sha256=" + "0".repeat(64)),
-                "library " + file + " has other contents than when it was found");
+                open(file),
+                "library " + file + " has changed since it was loaded, and stays loaded as it was; if its sha256 is"
+                        + " given, the new one is loaded beside it");
+        assertThat(firstAddress("library:path=" + file + ",sha256=" + digest(file)))
+                .isEqualTo(512);
+    }
+
+    @Test
+    void functionsNamedAsThoseOfTheCLibraryServe() {
+        Path file = CSources.library(folder.resolve("named.so"), """
+                #include <sys/types.h>
+                void* malloc(size_t size, int device, void* stream) { return (void*) 256; }
+                void free(void* p, ssize_t size, int device, void* stream) {}
+                """, "-fno-builtin");
+
+        for (String spec : List.of("", ",sha256=" + digest(file))) {
+            assertThat(firstAddress("library:path=" + file + ",malloc=malloc,free=free" + spec))
+                    .isEqualTo(256);
+        }
+    }
+
+    @Test
+    void whatIsNoRegularFileIsNotWaitedFor() throws Exception {
+        Path fifo = folder.resolve("fifo.so");
+        new ProcessBuilder("mkfifo", fifo.toString()).start().waitFor();
+
+        assertRefused(open(fifo), "library " + fifo + " is no regular file");
+    }
+
+    /// A library that always gives the same address.
+    private static Path returning(Path file, long address) {
+        return CSources.library(file, """
+                #include <sys/types.h>
+                void* my_malloc(ssize_t size, int device, void* stream) { return (void*) %dL; }
+                void my_free(void* p, ssize_t size, int device, void* stream) {}
+                """.formatted(address));
+    }
+
+    private static String digest(Path file) {
+        try {
+            return LibraryFile.sha256(file);
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
+    }
+
+    private long firstAddress(String spec) {
+        try (Allocator library = memory.open(spec)) {
+            long address = library.allocate(100, 0, 0);
+            memory.free(address, 0);
+            return address;
+        }
     }
 
     @Test

@@ -1,0 +1,75 @@
+package io.cistern.loader.library;
+
+import io.cistern.cuda.settings.RefusedFileException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+
+/// The file of a shared library, read piece by piece.
+public final class LibraryFile {
+    /// Many times what an allocator has; libraries of whole frameworks are larger, and take seconds to digest.
+    private static final long MAX_BYTES = 1L << 30;
+
+    private static final int PIECE_BYTES = 1 << 16;
+
+    private LibraryFile() {}
+
+    /// The SHA-256 of its contents in lower-case hexadecimal.
+    ///
+    /// @throws RefusedFileException if it is no regular file, or larger than 1 GiB
+    /// @throws IOException if it can't be read
+    public static String sha256(Path file) throws IOException {
+        return copy(file, OutputStream.nullOutputStream());
+    }
+
+    /// Copies the contents.
+    ///
+    /// @return the SHA-256 of what was copied
+    /// @throws IOException as [#sha256]
+    static String copy(Path file, OutputStream to) throws IOException {
+        requireSize(attributes(file).size());
+        MessageDigest digest = sha256();
+        byte[] piece = new byte[PIECE_BYTES];
+        long copied = 0;
+        try (InputStream in = Files.newInputStream(file)) {
+            for (int length = in.read(piece); length >= 0; length = in.read(piece)) {
+                copied += length;
+                requireSize(copied); // Somebody may append for ever.
+                digest.update(piece, 0, length);
+                to.write(piece, 0, length);
+            }
+        }
+        return HexFormat.of().formatHex(digest.digest());
+    }
+
+    /// Looks at a file without opening it: to open a FIFO would wait for somebody who writes to it.
+    ///
+    /// @throws RefusedFileException if it is no regular file
+    static BasicFileAttributes attributes(Path file) throws IOException {
+        BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
+        if (!attributes.isRegularFile()) {
+            throw new RefusedFileException("is no regular file");
+        }
+        return attributes;
+    }
+
+    private static void requireSize(long byteSize) throws RefusedFileException {
+        if (byteSize > MAX_BYTES) {
+            throw new RefusedFileException("is larger than 1GiB, which no allocator's library is");
+        }
+    }
+
+    private static MessageDigest sha256() {
+        try {
+            return MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException(e); // Every Java has it.
+        }
+    }
+}
