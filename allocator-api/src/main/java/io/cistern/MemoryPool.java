@@ -335,6 +335,9 @@ public final class MemoryPool implements AutoCloseable {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
+            if (memory.openScopes != null) {
+                memory.openScopes.closing(this);
+            }
             endUse();
         }
     }
