@@ -4,6 +4,7 @@ import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
+import java.util.concurrent.Callable;
 import java.util.concurrent.StructuredTaskScope;
 import java.util.concurrent.StructuredTaskScope.Joiner;
 import java.util.concurrent.StructuredTaskScope.Subtask;
@@ -25,7 +26,22 @@ public final class ForkInScope {
             forkAndPrint(memory, "virtual", Thread.ofVirtual().factory(), outside, inner);
             forkAndPrint(memory, "platform", Thread.ofPlatform().factory(), outside, inner);
         });
+        try (Scope _ = pool.enter()) {
+            System.out.println("entered: " + forked(() -> serving(memory)));
+            ScopeCarrier here = ScopeCarrier.capture(memory);
+            System.out.println("carried: " + forked(here.wrap((Callable<String>) () -> serving(memory))));
+        }
         forkAndPrint(memory, "afterwards", Thread.ofPlatform().factory(), outside, inner);
+    }
+
+    private static String forked(Callable<String> task) {
+        try (var scope = StructuredTaskScope.open()) {
+            Subtask<String> subtask = scope.fork(task);
+            scope.join();
+            return subtask.get();
+        } catch (InterruptedException stopped) {
+            throw new IllegalStateException(stopped);
+        }
     }
 
     private static void forkAndPrint(

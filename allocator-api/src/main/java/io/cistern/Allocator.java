@@ -177,7 +177,7 @@ public final class Allocator implements AutoCloseable {
 
     Scope enter(Reach reach, Runnable whenClosed) {
         Region outer = router.region();
-        return new Scope(router, this, outer, region(outer, reach), whenClosed);
+        return new Scope(router, this, outer, region(outer, reach), whenClosed, memory.openScopes);
     }
 
     private static void nothing() {}

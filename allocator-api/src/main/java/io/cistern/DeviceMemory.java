@@ -335,6 +335,9 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         Failures failures = new Failures();
         failures.gather(notices::close);
         failures.gather(captures::close);
+        if (openScopes != null) {
+            openScopes.closing();
+        }
         allocators.reversed().forEach(allocator -> failures.gather(allocator::close));
         failures.gather(() -> eventStreams.close(this::streamClosing));
         failures.gather(orderOfUses::close);

@@ -28,7 +28,7 @@ public final class DeviceMemoryBuilder {
     LeakLevel leakLevel = LeakLevel.configured(settings);
     boolean reportPageableCopies = isSet(Setting.COPIES_REPORT);
     boolean copyArraysDirectly = isSet(Setting.COPIES_DIRECT);
-    boolean reportScopelessThreads = isSet(Setting.SCOPES_REPORT);
+    boolean reportScopes = isSet(Setting.SCOPES_REPORT);
 
     DeviceMemoryBuilder(CudaDriver driver) {
         this.driver = driver;
@@ -130,14 +130,18 @@ public final class DeviceMemoryBuilder {
         }
     }
 
-    /// Whether to report a thread that allocates outside every scope while another thread is in one that
-    /// would have served: most likely a worker to which the scope was not carried. Once for each thread,
-    /// as a warning of the logger `io.cistern.scopes`. Without this call the setting
-    /// `cistern.scopes.report` says.
+    /// Whether to report mistakes with scopes, once for each place in the program, as a warning of the logger
+    /// `io.cistern.scopes`:
     ///
-    /// It makes allocations outside scopes slower; off, it costs nothing.
-    public DeviceMemoryBuilder reportScopelessThreads(boolean report) {
-        this.reportScopelessThreads = report;
+    /// - a thread that allocates outside every scope while another thread is in one that would have served, with the
+    ///   place that allocates: most likely a worker to which the scope was not carried;
+    /// - a scope that was forgotten, with the place that entered it: one that was dropped without close; one whose
+    ///   pool closes in the same thread, or after its thread has ended; one that is open when the device memory closes.
+    ///
+    /// Without this call the setting `cistern.scopes.report` says. It makes allocations outside scopes, and entering
+    /// one, about a microsecond slower; off, it costs nothing.
+    public DeviceMemoryBuilder reportScopes(boolean report) {
+        this.reportScopes = report;
         return this;
     }
 

@@ -177,8 +177,8 @@ final class Leaks {
         }
     }
 
-    /// Its thread starts with the first buffer that is watched.
-    private static final class Cleaners {
+    /// Its thread starts with the first buffer or scope that is watched.
+    static final class Cleaners {
         static final Cleaner CLEANER = Cleaner.create();
     }
 

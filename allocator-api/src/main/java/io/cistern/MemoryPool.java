@@ -341,6 +341,9 @@ public final class MemoryPool implements AutoCloseable {
     public void close() {
         allocator.requireOutside();
         if (closed.compareAndSet(false, true)) {
+            if (memory.openScopes != null) {
+                memory.openScopes.closing(this);
+            }
             endUse();
         }
     }

@@ -59,7 +59,7 @@ abstract sealed class OpenAllocators permits RawBlocks {
         budgets = new Budgets[environment.deviceCount()];
         Arrays.setAll(budgets, builder::budgets);
         currentRoutes = new Route[budgets.length];
-        currents = new CurrentAllocators(currentRoutes, !builder.reportScopelessThreads, configured::get);
+        currents = new CurrentAllocators(currentRoutes, !builder.reportScopes, configured::get);
     }
 
     /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It is not current

@@ -37,11 +37,7 @@ final class PageableCopies {
     }
 
     private void report(long byteSize) {
-        StackTraceElement place = StackWalker.getInstance()
-                .walk(frames -> frames.dropWhile(frame -> OwnCode.contains(frame.getClassName()))
-                        .findFirst()
-                        .map(StackWalker.StackFrame::toStackTraceElement)
-                        .orElse(new StackTraceElement("unknown", "unknown", null, -1)));
+        StackTraceElement place = OwnCode.caller();
         if (seen.add(place)) {
             System.getLogger("io.cistern.copies")
                     .log(

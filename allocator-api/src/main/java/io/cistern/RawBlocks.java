@@ -24,6 +24,7 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     final EventStreams eventStreams;
     final Captures captures;
     final MemoryLadder ladder;
+    final @Nullable OpenScopes openScopes;
     private final @Nullable ScopeWatch watch;
 
     RawBlocks(DeviceMemoryBuilder builder) {
@@ -33,7 +34,8 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
         eventStreams = new EventStreams(driver(), environment().deviceCount());
         captures = new Captures((DeviceMemory) this, eventStreams);
         ladder = new MemoryLadder((DeviceMemory) this, builder.ladder, builder.longestWait);
-        watch = builder.reportScopelessThreads ? new ScopeWatch() : null;
+        openScopes = builder.reportScopes ? new OpenScopes() : null;
+        watch = builder.reportScopes ? new ScopeWatch() : null;
         if (watch != null) {
             router.watch(watch);
         }

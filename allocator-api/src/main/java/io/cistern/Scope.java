@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Router;
+import java.lang.ref.Reference;
 import org.jspecify.annotations.Nullable;
 
 /// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()], ended by
@@ -26,14 +27,23 @@ public final class Scope implements AutoCloseable {
     private final Region region;
     private final Runnable whenClosed;
     private final Thread owner = Thread.currentThread();
+    private final OpenScopes.@Nullable Entry entry;
     private boolean closed;
 
-    Scope(Router router, Allocator allocator, @Nullable Region outer, Region region, Runnable whenClosed) {
+    /// @param watch is told that it is open and closed, or null
+    Scope(
+            Router router,
+            Allocator allocator,
+            @Nullable Region outer,
+            Region region,
+            Runnable whenClosed,
+            @Nullable OpenScopes watch) {
         this.router = router;
         this.allocator = allocator;
         this.outer = outer;
         this.region = region;
         this.whenClosed = whenClosed;
+        this.entry = watch == null ? null : watch.entered(this, allocator);
         router.enter(region);
     }
 
@@ -42,10 +52,10 @@ public final class Scope implements AutoCloseable {
         return allocator;
     }
 
-    /// Ends the scope.
+    /// Ends the scope. Closing twice does nothing.
     ///
     /// @throws WrongThreadException if another thread opened it
-    /// @throws IllegalStateException if it is closed already, or is not the innermost: then nothing changes
+    /// @throws IllegalStateException if it is not the innermost: then nothing changes
     @Override
     @SuppressWarnings("ReferenceEquality") // regions that look alike are still different scopes
     public void close() {
@@ -53,13 +63,18 @@ public final class Scope implements AutoCloseable {
             throw new WrongThreadException("the scope of " + allocator + " was opened by " + owner.getName());
         }
         if (closed) {
-            throw new IllegalStateException("the scope of " + allocator + " is closed already");
+            return;
         }
         if (router.region() != region) {
             throw new IllegalStateException(
-                    "the scope of " + allocator + " is not the innermost: scopes opened in it must be closed first");
+                    "the scope of " + allocator + " is not the innermost: first close what was opened in it; innermost is"
+                            + " the scope of " + router.region());
         }
         closed = true;
+        if (entry != null) {
+            entry.closed();
+            Reference.reachabilityFence(this); // until here it counts as dropped
+        }
         router.enter(outer);
         whenClosed.run();
     }

@@ -7,8 +7,11 @@ import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 class ScopeReportTests {
@@ -29,7 +32,7 @@ class ScopeReportTests {
     private DeviceMemory open(boolean report) {
         DeviceMemory memory = DeviceMemory.builder(gpu)
                 .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
-                .reportScopelessThreads(report)
+                .reportScopes(report)
                 .open();
         memory.setCurrent("direct");
         return memory;
@@ -77,12 +80,107 @@ class ScopeReportTests {
     }
 
     @Test
-    void everyThreadIsReported() throws Exception {
+    void eachPlaceIsReportedOnceHoweverManyThreadsPass() throws Exception {
         try (DeviceMemory memory = open(true);
                 Scope _ = memory.open("direct").enter()) {
-            inWorker(() -> pair(memory, 0));
-            Thread.ofVirtual().start(() -> pair(memory, 0)).join();
+            for (int i = 0; i < 3; i++) {
+                inWorker(() -> pair(memory, 0));
+                Thread.ofVirtual().start(() -> pair(memory, 0)).join();
+            }
+            inWorker(() -> memory.free(memory.allocate(100, 0, 0), 0));
             assertThat(log.messages()).hasSize(2);
+            assertThat(log.messages().getFirst()).contains("; at io.cistern.ScopeReportTests.pair(");
+            assertThat(log.messages().getLast()).contains("ScopeReportTests.lambda$");
+        }
+    }
+
+    private static MemoryPool pool(DeviceMemory memory) {
+        return MemoryPool.builder(memory).spec("direct").open();
+    }
+
+    private static Scope forgetful(MemoryPool pool) {
+        return pool.enter();
+    }
+
+    @Test
+    void aPoolThatClosesInItsOwnScopeReportsIt() {
+        try (DeviceMemory memory = open(true)) {
+            MemoryPool pool = pool(memory);
+            Scope scope = forgetful(pool);
+            pool.close();
+            assertThat(log.messages())
+                    .singleElement()
+                    .asString()
+                    .contains("(direct) is open while the pool closes")
+                    .contains("thread " + Thread.currentThread().getName())
+                    .contains("at io.cistern.ScopeReportTests.forgetful(ScopeReportTests.java:");
+            scope.close();
+            assertThat(pool.isDrained()).isTrue();
+        }
+    }
+
+    @Test
+    void aPoolThatClosesReportsScopesOfThreadsThatEnded() throws Exception {
+        try (DeviceMemory memory = open(true)) {
+            Scope[] kept = new Scope[1];
+            MemoryPool pool = pool(memory);
+            inWorker(() -> kept[0] = forgetful(pool));
+            pool.close();
+            assertThat(log.messages()).singleElement().asString().contains("thread worker at", "forgetful(");
+            assertThat(kept[0].allocator()).isNotNull();
+        }
+    }
+
+    @Test
+    void scopesThatOtherThreadsWillCloseAreNotForgotten() throws Exception {
+        try (DeviceMemory memory = open(true)) {
+            MemoryPool pool = pool(memory);
+            CountDownLatch inside = new CountDownLatch(1);
+            CountDownLatch closed = new CountDownLatch(1);
+            Thread worker = Thread.ofPlatform().start(() -> {
+                try (Scope _ = pool.enter()) {
+                    inside.countDown();
+                    closed.await();
+                } catch (InterruptedException stopped) {
+                    throw new AssertionError(stopped);
+                }
+            });
+            inside.await();
+            pool.close();
+            closed.countDown();
+            worker.join();
+            assertThat(pool.isDrained()).isTrue();
+        }
+        assertThat(log.messages()).isEmpty();
+    }
+
+    @Test
+    void scopesThatAreOpenWhenTheirDeviceMemoryClosesAreReported() {
+        Scope kept;
+        try (DeviceMemory memory = open(true)) {
+            kept = memory.open("direct").enter();
+        }
+        assertThat(log.messages()).singleElement().asString().contains("is open while its device memory closes");
+        assertThat(kept.allocator().isClosed()).isTrue();
+    }
+
+    @Test
+    @Timeout(value = 2, unit = TimeUnit.MINUTES)
+    void aScopeThatIsDroppedWithoutCloseIsReported() throws Exception {
+        try (DeviceMemory memory = open(true)) {
+            Allocator allocator = memory.open("direct");
+            for (int i = 0; i < 3; i++) {
+                inWorker(() -> allocator.enter().allocator());
+            }
+            while (log.messages().isEmpty()) {
+                System.gc();
+                Thread.sleep(5);
+            }
+            assertThat(log.messages())
+                    .singleElement()
+                    .asString()
+                    .contains("a scope of direct was dropped without close: entered by thread worker at")
+                    .contains("ScopeReportTests.lambda$");
         }
     }
 

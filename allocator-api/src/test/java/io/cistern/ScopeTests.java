@@ -115,11 +115,22 @@ class ScopeTests {
     void scopesCloseInnermostFirst() {
         Scope outer = pool.enter();
         Scope inner = other.enter();
-        assertThatIllegalStateException().isThrownBy(outer::close).withMessageContaining("not the innermost");
+        assertThatIllegalStateException().isThrownBy(outer::close).withMessageContaining("not the innermost").withMessageContaining("the scope of " + other);
         assertThat(serving()).isSameAs(other);
         inner.close();
         outer.close();
-        assertThatIllegalStateException().isThrownBy(outer::close).withMessageContaining("closed already");
+        assertThat(serving()).isSameAs(current);
+    }
+
+    @Test
+    void closingAScopeTwiceDoesNothing() {
+        Scope scope = pool.enter();
+        scope.close();
+        try (Scope _ = other.enter()) {
+            scope.close();
+            assertThat(serving()).isSameAs(other);
+        }
+        scope.close();
         assertThat(serving()).isSameAs(current);
     }
 

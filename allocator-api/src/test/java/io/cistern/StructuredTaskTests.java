@@ -20,13 +20,15 @@ class StructuredTaskTests {
     private Path folder;
 
     @Test
-    void subtasksAreInTheScopeOfTheTaskThatForksThem() throws Exception {
+    void subtasksAreInTheScopeOfTheWorkThatForksThem() throws Exception {
         compile();
         assertThat(run())
                 .containsExactly(
                         "outside: current inner current+current",
                         "virtual: pool inner current+pool",
                         "platform: pool inner current+pool",
+                        "entered: current",
+                        "carried: pool",
                         "afterwards: current inner current+current");
     }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.Scope;
+import io.cistern.ScopeCarrier;
 import io.micrometer.context.ContextRegistry;
 import io.micrometer.context.ContextSnapshot;
 import io.micrometer.context.ContextSnapshotFactory;
@@ -18,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Hooks;
 import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Scheduler;
 import reactor.core.scheduler.Schedulers;
 
 class ScopeAccessorTests {
@@ -92,6 +94,22 @@ class ScopeAccessorTests {
     }
 
     @Test
+    void reactorByItselfCarriesNothing() {
+        Mono<Allocator> elsewhere = Mono.fromCallable(this::serving);
+        try (Scope _ = pool.enter()) {
+            assertThat(elsewhere.subscribeOn(Schedulers.boundedElastic()).block())
+                    .isSameAs(current);
+            Scheduler carrying =
+                    Schedulers.fromExecutorService(ScopeCarrier.capture().executorService(platform));
+            assertThat(elsewhere.subscribeOn(carrying).block()).isSameAs(pool);
+        }
+        memory.where(pool)
+                .run(() -> assertThat(
+                                elsewhere.subscribeOn(Schedulers.boundedElastic()).block())
+                        .isSameAs(current));
+    }
+
+    @Test
     void reactorCarriesTheScopesToItsSchedulers() {
         Hooks.enableAutomaticContextPropagation();
         try (Scope _ = pool.enter()) {
@@ -106,6 +124,11 @@ class ScopeAccessorTests {
                             .collectList()
                             .block())
                     .containsExactly(pool);
+            memory.where(other)
+                    .run(() -> assertThat(Mono.fromCallable(this::serving)
+                                    .subscribeOn(Schedulers.boundedElastic())
+                                    .block())
+                            .isSameAs(other));
         } finally {
             Hooks.disableAutomaticContextPropagation();
         }

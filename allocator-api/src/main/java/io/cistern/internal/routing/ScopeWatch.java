@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.internal.names.OwnCode;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.Map;
@@ -11,12 +12,11 @@ import org.jspecify.annotations.Nullable;
 /// Reports threads that allocate outside every scope while other threads are in one that would have served: most
 /// likely workers to which the scope was not carried.
 ///
-/// Each thread is reported once, as a warning of the logger `io.cistern.scopes`, and so many threads at most
-/// that a program with a virtual thread for each task is not buried.
+/// Each place in the program that allocates so is reported once, as a warning of the logger `io.cistern.scopes`.
 ///
 /// **Threads.** Any. A thread that ends inside a scope is forgotten at the next report.
 public final class ScopeWatch {
-    /// Enough to see the pattern.
+    /// Enough to see the pattern; after them an allocation pays nothing any more.
     private static final int MOST_REPORTS = 100;
 
     /// Enough to find the place where the scope was opened.
@@ -27,8 +27,8 @@ public final class ScopeWatch {
     /// The innermost region of each thread that is in one.
     private final Map<Thread, Region> open = new ConcurrentHashMap<>();
 
-    /// Ids, which are never given to another thread.
-    private final Set<Long> reported = ConcurrentHashMap.newKeySet();
+    /// The places that allocated outside scopes.
+    private final Set<StackTraceElement> reported = ConcurrentHashMap.newKeySet();
 
     /// Notes that the calling thread is in a region now, or in none.
     void moved(@Nullable Region region) {
@@ -51,20 +51,25 @@ public final class ScopeWatch {
                 .limit(MOST_SCOPES)
                 .map(entry -> entry.getValue() + " in thread " + nameOf(entry.getKey()))
                 .collect(Collectors.joining(", "));
-        if (!scopes.isEmpty() && reported.add(thread.threadId())) {
-            report(nameOf(thread), device, scopes);
+        if (scopes.isEmpty()) {
+            return;
+        }
+        StackTraceElement place = OwnCode.caller();
+        if (reported.add(place)) {
+            report(nameOf(thread), device, scopes, place);
         }
     }
 
-    private static void report(String thread, int device, String scopes) {
+    private static void report(String thread, int device, String scopes, StackTraceElement place) {
         try {
             LOGGER.log(
                     Level.WARNING,
                     "thread {0} allocated on device {1} outside every scope while others are open: {2}; if it works for"
-                            + " one of them, carry the scope to it with ScopeCarrier",
+                            + " one of them, carry the scope to it with ScopeCarrier; at {3}",
                     thread,
                     device,
-                    scopes);
+                    scopes,
+                    place);
         } catch (RuntimeException broken) {
             // A diagnostic must not fail the allocation that it is about.
         }

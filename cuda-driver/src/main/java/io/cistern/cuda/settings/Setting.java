@@ -55,12 +55,13 @@ public enum Setting {
     LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is kept about live blocks"),
     /// How much the caching allocator checks.
     CHECK("cistern.check", "`off`, `checked`, `paranoid`", "`off`", "how much `caching` checks"),
-    /// Threads that allocate outside scopes.
+    /// Scopes that were forgotten or not carried.
     SCOPES_REPORT(
             "cistern.scopes.report",
             "`true`, `false`",
             "`false`",
-            "whether threads are reported that allocate outside every scope while others are in one"),
+            "whether scopes are reported that were forgotten, and threads that allocate outside every scope while others"
+                    + " are in one"),
     /// Copies that can't go on beside other work.
     COPIES_REPORT(
             "cistern.copies.report",
