@@ -61,7 +61,7 @@ final class ScriptTests {
                 "--device=simulated",
                 "--allocator=acme",
                 "--work=check",
-                "--format=json");
+                "--format=jsonl");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out())
@@ -83,7 +83,7 @@ final class ScriptTests {
                 "--scenario=mixed",
                 "--rounds=1",
                 "--round-millis=2",
-                "--format=json");
+                "--format=jsonl");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out().lines()).singleElement().asString().contains("\"allocator\":\"acme\",");
