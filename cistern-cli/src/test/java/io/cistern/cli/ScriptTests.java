@@ -142,6 +142,19 @@ final class ScriptTests {
         assertThat(run.out().lines()).containsExactly("op,id,bytes,stream,device,thread,nanos", "code 141");
     }
 
+    /// Once plug-ins may bring native code, results go another way.
+    @Test
+    void whoReadsNothingOfResultsBesidePlugInsHearsNoComplaint() throws Exception {
+        ProgramRun run = run(
+                Path.of("/bin/bash"),
+                "-c",
+                "'" + script + "' replay --class-path '" + jar + "' '" + trace + "' --device simulated"
+                        + " --allocator direct --format jsonl | true; echo code ${PIPESTATUS[0]}");
+
+        assertThat(run.err().strip()).isEqualTo(ProgramRun.SIMULATED_NOTICE);
+        assertThat(run.out().lines()).containsExactly("code 141");
+    }
+
     @Test
     void aFullDiskIsComplainedOf() throws Exception {
         ProgramRun run = run(Path.of("/bin/bash"), "-c", "'" + script + "' doctor > /dev/full");
