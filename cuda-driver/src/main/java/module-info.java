@@ -14,6 +14,7 @@ module io.cistern.cuda {
             io.cistern.api,
             io.cistern.async,
             io.cistern.caching,
+            io.cistern.cli,
             io.cistern.loader,
             io.cistern.pressure,
             io.cistern.simulated,

@@ -95,13 +95,14 @@ final class BenchCommand implements Callable<Integer> {
                 .mapToLong(scenario -> scenario.cases(processors).size())
                 .sum();
         List<BenchResult> results = new ArrayList<>();
-        try (Progress progress = new Progress("bench", cases * specs.size() * forks, options.err())) {
+        try (ResultWriter writer = options.results();
+                Progress progress = new Progress("bench", cases * specs.size() * forks, options.err())) {
             for (BenchScenario scenario : scenarios) {
                 for (String spec : specs) {
                     progress.message(scenario.label() + " " + spec);
                     List<BenchResult> measured = measure(spec, label, scenario, processors, progress);
                     results.addAll(measured);
-                    print(measured);
+                    measured.forEach(result -> writer.write(result.toJson()));
                 }
             }
         }
@@ -125,12 +126,5 @@ final class BenchCommand implements Callable<Integer> {
         return rows.values().stream()
                 .map(each -> new BenchResult(spec, label, each))
                 .toList();
-    }
-
-    private void print(List<BenchResult> results) {
-        if (options.format() == OutputFormat.JSON) {
-            results.forEach(result -> options.out().println(result.toJson()));
-            options.out().flush();
-        }
     }
 }

@@ -64,4 +64,9 @@ enum BenchScenario {
     String label() {
         return name().toLowerCase(Locale.ROOT);
     }
+
+    @Override
+    public String toString() {
+        return label();
+    }
 }

@@ -29,7 +29,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
             BenchForkCommand.class,
             TraceCommand.class,
             DoctorCommand.class,
-            GenerateCompletion.class
+            GenerateCompletion.class,
+            CommandLine.HelpCommand.class
         },
         footer = {
             "",
@@ -42,7 +43,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "",
             "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation",
             "failed; 4 contents of a block were lost; 5 doctor --strict found a problem;",
-            "141 nobody reads the output."
+            "134 native code of a plug-in ended the process; 141 nobody reads the output."
         })
 public final class CisternCommand implements Runnable {
     @CommandLine.Spec

@@ -20,7 +20,7 @@ final class DoctorCommand implements Callable<Integer> {
     @Spec
     private @Nullable CommandSpec command;
 
-    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
+    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)
     private OutputFormat format = OutputFormat.TEXT;
 
     @Option(
@@ -36,7 +36,7 @@ final class DoctorCommand implements Callable<Integer> {
         Diagnosis diagnosis = Diagnosis.make();
         switch (format) {
             case TEXT -> out.print(DiagnosisText.format(diagnosis));
-            case JSON -> out.println(DiagnosisJson.format(diagnosis, Version.number()));
+            case JSON, JSONL -> out.println(DiagnosisJson.format(diagnosis, Version.number()));
         }
         out.flush();
         return strict && !diagnosis.problems().isEmpty() ? ExitCode.PROBLEM : ExitCode.OK;

@@ -1,9 +1,17 @@
 package io.cistern.cli;
 
+import java.util.Locale;
+
 /// What `--layer` says: what a program holds of a block.
 enum Layer {
     /// Its address.
     RAW,
     /// A [io.cistern.DeviceBuffer].
-    BUFFER
+    BUFFER;
+
+    /// As the command line names it.
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
 }

@@ -17,6 +17,7 @@ final class MeasureOptions {
     @Option(
             names = "--allocator",
             paramLabel = "SPEC",
+            completionCandidates = Candidates.Allocators.class,
             description = "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can"
                     + " run (bench on a simulated GPU: only the one with the highest priority, since the others take"
                     + " as long as the simulation).")
@@ -25,13 +26,14 @@ final class MeasureOptions {
     @Option(
             names = "--device",
             paramLabel = "DEVICE",
+            completionCandidates = Candidates.Devices.class,
             defaultValue = "auto",
             description =
                     "auto, simulated or cuda:N. auto: what the setting cistern.driver names, else the GPU if there is"
                             + " one, else a simulated one.")
     private String device = "auto";
 
-    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = "text or json.")
+    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)
     private OutputFormat format = OutputFormat.TEXT;
 
     /// The specs as given; empty for all that can run.
@@ -45,6 +47,11 @@ final class MeasureOptions {
 
     OutputFormat format() {
         return format;
+    }
+
+    /// For results as programs read them.
+    ResultWriter results() {
+        return new ResultWriter(format, out());
     }
 
     /// For results.

@@ -40,6 +40,7 @@ final class ReplayCommand implements Callable<Integer> {
 
     @Parameters(
             paramLabel = "FILE",
+            completionCandidates = Candidates.Traces.class,
             description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train, resnet_train,"
                     + " llama_generate, gnn_sample, vit_streams (default: these five); or of those that are generated for"
                     + " a device of --capacity (16 GiB if that is not given): long_lived, drifting, short_streams,"
@@ -120,7 +121,6 @@ final class ReplayCommand implements Callable<Integer> {
             Catalog catalog = Plugins.catalog();
             List<String> specs = new AllocatorChoice(gpu, catalog, work).specs(options.allocators());
             AllocatorChoice.leftOut(catalog, options.allocators()).ifPresent(options::tell);
-            gpu.notice().ifPresent(options::tell);
             return report(replayAll(traces, specs, gpu, catalog));
         } catch (IOException e) {
             throw new UsageException("--series " + series + " can't be written: " + why(e));
@@ -188,10 +188,22 @@ final class ReplayCommand implements Callable<Integer> {
 
     private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice device, Catalog catalog)
             throws IOException {
+        try (PrintWriter reserved = openSeries()) {
+            device.notice().ifPresent(options::tell);
+            return replayAll(traces, specs, device, catalog, reserved);
+        }
+    }
+
+    private List<ReplayResult> replayAll(
+            List<Trace> traces,
+            List<String> specs,
+            ReplayDevice device,
+            Catalog catalog,
+            @Nullable PrintWriter reserved) {
         List<ReplayResult> results = new ArrayList<>();
         long sessions = (long) traces.size() * specs.size() * layers.size() * (work == Work.CHECK ? 1 : 2);
-        try (Progress progress = new Progress("replay", sessions * repeat, options.err());
-                PrintWriter reserved = openSeries()) {
+        try (ResultWriter writer = options.results();
+                Progress progress = new Progress("replay", sessions * repeat, options.err())) {
             for (Trace trace : traces) {
                 ReplayDevice gpu = deviceFor(trace, device);
                 for (String spec : specs) {
@@ -208,7 +220,7 @@ final class ReplayCommand implements Callable<Integer> {
                                 e -> failed(trace, spec, e),
                                 reserved));
                         results.add(result);
-                        printIfJson(result);
+                        writer.write(result.toJson());
                     }
                 }
             }
@@ -218,13 +230,6 @@ final class ReplayCommand implements Callable<Integer> {
 
     private ReplayDevice deviceFor(Trace trace, ReplayDevice device) {
         return capacity == null ? device : device.withCapacity(capacity.bytesFor(trace.requestedPeakBytes()));
-    }
-
-    private void printIfJson(ReplayResult result) {
-        if (options.format() == OutputFormat.JSON) {
-            options.out().println(result.toJson());
-            options.out().flush();
-        }
     }
 
     private Routing.Plan plan(Layer layer) {

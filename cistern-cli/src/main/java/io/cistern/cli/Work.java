@@ -1,5 +1,7 @@
 package io.cistern.cli;
 
+import java.util.Locale;
+
 /// What `--work` says: what is done with each block.
 enum Work {
     /// Nothing: the allocator's own cost.
@@ -7,5 +9,11 @@ enum Work {
     /// Each block is written once on its stream right after its allocation, as a kernel would.
     MEMSET,
     /// Each block is filled, and before its free its contents are verified; never timed.
-    CHECK
+    CHECK;
+
+    /// As the command line names it.
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
 }

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 final class BenchCommandTests {
     @Test
     void everyScenarioHasARowForEachCase() {
-        ProgramRun run = bench("--scenario=mixed,handoff", "--allocator=caching", "--format=json");
+        ProgramRun run = bench("--scenario=mixed,handoff", "--allocator=caching", "--format=jsonl");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out().lines()).hasSize(2);
@@ -28,7 +28,7 @@ final class BenchCommandTests {
     /// It takes minutes, and standard error need not be a terminal.
     @Test
     void eachRowIsToldOnStandardErrorOnceItIsMeasured() {
-        ProgramRun run = bench("--scenario=mixed,handoff", "--allocator=caching", "--format=json");
+        ProgramRun run = bench("--scenario=mixed,handoff", "--allocator=caching", "--format=jsonl");
 
         assertThat(run.err().lines())
                 .satisfiesExactly(
@@ -54,7 +54,7 @@ final class BenchCommandTests {
 
     @Test
     void allocatorsAreMeasuredInTheOrderGiven() {
-        ProgramRun run = bench("--scenario=mixed", "--allocator=direct", "--allocator=caching", "--format=json");
+        ProgramRun run = bench("--scenario=mixed", "--allocator=direct", "--allocator=caching", "--format=jsonl");
 
         assertThat(run.out().lines().map(line -> line.replaceAll(".*\"allocator\":\"(\\w+)\".*", "$1")))
                 .containsExactly("direct", "caching");
@@ -80,7 +80,7 @@ final class BenchCommandTests {
 
     @Test
     void aJvmThatFailsGivesItsExitCodeAndMessage() {
-        ProgramRun run = bench("--scenario=mixed", "--allocator=limit:bytes=64KiB,upstream=direct", "--format=json");
+        ProgramRun run = bench("--scenario=mixed", "--allocator=limit:bytes=64KiB,upstream=direct", "--format=jsonl");
 
         assertThat(run.exitCode()).isEqualTo(ExitCode.ALLOCATION_FAILED);
         assertThat(run.out()).isEmpty();

@@ -83,7 +83,7 @@ final class GeneratedTraceTests {
                 "--capacity=" + CAPACITY_BYTES,
                 "--allocator=caching",
                 "--repeat=3",
-                "--format=json");
+                "--format=jsonl");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out()).contains("\"failures\":0,").contains("\"unreturnedBytes\":0");

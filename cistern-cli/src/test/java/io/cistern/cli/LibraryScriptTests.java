@@ -65,7 +65,7 @@ final class LibraryScriptTests {
                 trace.toString(),
                 "--device=simulated",
                 "--allocator=library:path=" + library,
-                "--format=json");
+                "--format=jsonl");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out().lines())
@@ -85,7 +85,7 @@ final class LibraryScriptTests {
                 "--scenario=mixed",
                 "--rounds=1",
                 "--round-millis=2",
-                "--format=json");
+                "--format=jsonl");
 
         assertThat(run.exitCode())
                 .as(run.err().lines().limit(5).toList().toString())
@@ -108,7 +108,7 @@ final class LibraryScriptTests {
                 .contains("{\"key\":\"cistern.leaks\",\"value\":\"off\",\"source\":\"default\"}");
 
         ProgramRun replay =
-                run("replay", plugins, trace.toString(), "--device=simulated", "--allocator=careless", "--format=json");
+                run("replay", plugins, trace.toString(), "--device=simulated", "--allocator=careless", "--format=jsonl");
         assertThat(replay.exitCode()).as(replay.err()).isZero();
         assertThat(replay.out().lines()).singleElement().asString().contains("\"allocator\":\"careless\"");
     }
@@ -144,6 +144,28 @@ final class LibraryScriptTests {
                     .asString()
                     .startsWith("cistern: --allocator library:" + spec + ": library /");
         }
+    }
+
+    @Test
+    void whatTakesTheProcessAlongEndsWith134() throws Exception {
+        Path aborts = CCompiler.find().orElseThrow().library(folder.resolve("aborts.so"), """
+                        #include <stdlib.h>
+                        #include <sys/types.h>
+                        void* my_malloc(ssize_t size, int device, void* stream) { abort(); }
+                        void my_free(void* p, ssize_t size, int device, void* stream) {}
+                        """);
+        ProgramRun run = run("replay", trace.toString(), "--device=simulated", "--allocator=library:path=" + aborts);
+        assertThat(run.exitCode()).isEqualTo(134);
+    }
+
+    @Test
+    void aStrictDoctorRefusesAPlugInThatCannotBeUsed() throws Exception {
+        Path plugins = Files.createDirectories(folder.resolve("broken"));
+        Files.writeString(plugins.resolve("libbroken.so"), "no library");
+        ProgramRun run = run("doctor", "--strict", "-Dcistern.plugins=" + plugins);
+        assertThat(run.exitCode()).isEqualTo(5);
+        assertThat(run.out()).containsPattern("Problems\\n.*broken: ");
+        assertThat(run("doctor", "-Dcistern.plugins=" + plugins).exitCode()).isZero();
     }
 
     @Test

@@ -173,7 +173,7 @@ final class RecordedProgramTests {
                 "replay",
                 program.toString(),
                 "--device=simulated",
-                "--format=json",
+                "--format=jsonl",
                 "--allocator=caching",
                 "--allocator=async",
                 "--allocator=direct",
@@ -185,7 +185,7 @@ final class RecordedProgramTests {
 
     private ProgramRun replay(String... options) {
         return ProgramRun.inProcess(Stream.concat(
-                        Stream.of("replay", recorded.toString(), "--device=simulated", "--format=json"),
+                        Stream.of("replay", recorded.toString(), "--device=simulated", "--format=jsonl"),
                         Stream.of(options))
                 .toArray(String[]::new));
     }

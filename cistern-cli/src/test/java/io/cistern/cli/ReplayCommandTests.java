@@ -39,7 +39,7 @@ final class ReplayCommandTests {
 
     @Test
     void countsWhatTheDirectAllocatorDoes() {
-        ProgramRun run = replay("--allocator", "direct", "--format", "json");
+        ProgramRun run = replay("--allocator", "direct", "--format", "jsonl");
 
         assertThat(run.err().strip()).isEqualTo(ProgramRun.SIMULATED_NOTICE);
         assertThat(run.exitCode()).isZero();
@@ -56,9 +56,19 @@ final class ReplayCommandTests {
     }
 
     @Test
+    void jsonIsOneDocument() {
+        assertThat(replay("--allocator", "direct", "--repeat", "1", "--layer", "raw,buffer", "--format", "json")
+                        .out())
+                .matches("\\[\\n\\{.*},\\n\\{.*}\\n]\\n");
+        assertThat(replay("--allocator", "direct", "--repeat", "1", "--format", "json").out())
+                .matches("\\[\\n\\{.*}\\n]\\n");
+        assertThat(replay("--allocator", "none", "--format", "json").out()).isEmpty();
+    }
+
+    @Test
     void replaysThroughBuffersToo() {
         ProgramRun run =
-                replay("--allocator", "caching", "--layer", "raw,buffer", "--work", "check", "--format", "json");
+                replay("--allocator", "caching", "--layer", "raw,buffer", "--work", "check", "--format", "jsonl");
 
         assertThat(run.err().strip()).isEqualTo(ProgramRun.SIMULATED_NOTICE);
         assertThat(run.out().lines()).hasSize(2);
@@ -75,7 +85,7 @@ final class ReplayCommandTests {
         assertThat(replay(specs).out())
                 .contains("The driver's pools after the last pass:")
                 .containsPattern("tiny +async:release_threshold=zero +0 B +32.0 MiB +0 B +0 +0 B\\n");
-        assertThat(replay("--allocator", "async", "--format", "json").out())
+        assertThat(replay("--allocator", "async", "--format", "jsonl").out())
                 .contains("\"driverPools\":{\"releaseThresholdBytes\":9223372036854775807,\"reservedBytes\":33554432,"
                         + "\"usedBytes\":0,\"trims\":0,\"trimmedBytes\":0}");
         assertThat(replay("--allocator", "caching").out()).doesNotContain("The driver's pools");
@@ -83,7 +93,7 @@ final class ReplayCommandTests {
 
     @Test
     void withoutAnAllocatorAllThatCanRunAreTaken() {
-        ProgramRun run = replay("--format", "json", "--repeat", "1");
+        ProgramRun run = replay("--format", "jsonl", "--repeat", "1");
 
         assertThat(run.exitCode()).isZero();
         assertThat(run.out())
@@ -96,7 +106,7 @@ final class ReplayCommandTests {
 
     @Test
     void aWarmCachingAllocatorAsksTheDriverForNothing() {
-        assertThat(replay("--allocator", "caching", "--format", "json").out()).contains("\"driverCalls\":0,");
+        assertThat(replay("--allocator", "caching", "--format", "jsonl").out()).contains("\"driverCalls\":0,");
     }
 
     @ParameterizedTest
@@ -105,7 +115,7 @@ final class ReplayCommandTests {
         Path odd = ProgramRun.trace(
                 folder, "odd.csv", "a,0,1,0", "a,1,1027,1", "a,2,4096,0", "f,1,0,1", "f,0,0,0", "a,3,2,1");
         ProgramRun run = ProgramRun.inProcess(
-                "replay", odd.toString(), tiny.toString(), "--device=simulated", "--work", work, "--format=json");
+                "replay", odd.toString(), tiny.toString(), "--device=simulated", "--work", work, "--format=jsonl");
 
         assertThat(run.err().strip()).isEqualTo(ProgramRun.SIMULATED_NOTICE);
         assertThat(run.exitCode()).isZero();
@@ -118,7 +128,7 @@ final class ReplayCommandTests {
 
     @Test
     void swappedAllocatorsDrainAndGiveEverythingBack() {
-        ProgramRun run = replay("--allocator", "direct", "--format=json", "--swap-every=2");
+        ProgramRun run = replay("--allocator", "direct", "--format=jsonl", "--swap-every=2");
 
         // 7 operations a pass, 3 passes: a swap before every second operation but the first.
         assertThat(run.exitCode()).as(run.err()).isZero();
@@ -131,7 +141,7 @@ final class ReplayCommandTests {
 
     @Test
     void everyStreamHasAPoolOfItsOwn() {
-        ProgramRun run = replay("--allocator", "caching", "--format=json", "--scopes");
+        ProgramRun run = replay("--allocator", "caching", "--format=jsonl", "--scopes");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out())
@@ -152,7 +162,7 @@ final class ReplayCommandTests {
 
     @Test
     void anAllocationThatFailsIsCountedAndToldOnce() {
-        ProgramRun run = replay("--allocator", "direct", "--capacity", "5MiB", "--format", "json");
+        ProgramRun run = replay("--allocator", "direct", "--capacity", "5MiB", "--format", "jsonl");
 
         assertThat(run.exitCode()).isEqualTo(3);
         assertThat(run.out()).contains("\"failures\":3,");
@@ -175,7 +185,7 @@ final class ReplayCommandTests {
                 "--allocator=caching:fit=tight",
                 "--capacity=1.02x",
                 "--repeat=1",
-                "--format=json");
+                "--format=jsonl");
         assertThat(run.exitCode()).isEqualTo(3);
         assertThat(run.out().lines()).hasSize(5);
         assertThat(run.out().lines().filter(line -> line.contains("\"failures\":0,")))
@@ -218,7 +228,7 @@ final class ReplayCommandTests {
     @Test
     void aBadTraceAmongGoodOnesPrintsNothingButItsLine() throws IOException {
         Path bad = ProgramRun.trace(folder, "bad.csv", "a,1,8,0", "f,2,0,0");
-        ProgramRun run = ProgramRun.inProcess("replay", tiny.toString(), bad.toString(), "--format", "json");
+        ProgramRun run = ProgramRun.inProcess("replay", tiny.toString(), bad.toString(), "--format", "jsonl");
 
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.out()).isEmpty();
@@ -228,7 +238,7 @@ final class ReplayCommandTests {
     @Test
     void aShippedTraceGoesByItsName() {
         ProgramRun run = ProgramRun.inProcess(
-                "replay", "gnn_sample", "--allocator=direct", "--device=simulated", "--repeat=1", "--format=json");
+                "replay", "gnn_sample", "--allocator=direct", "--device=simulated", "--repeat=1", "--format=jsonl");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out()).startsWith("{\"trace\":\"gnn_sample\",").contains("\"operations\":18262,");

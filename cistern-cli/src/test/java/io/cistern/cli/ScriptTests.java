@@ -61,7 +61,7 @@ final class ScriptTests {
                 "--device=simulated",
                 "--allocator=acme",
                 "--work=check",
-                "--format=json");
+                "--format=jsonl");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out())
@@ -83,7 +83,7 @@ final class ScriptTests {
                 "--scenario=mixed",
                 "--rounds=1",
                 "--round-millis=2",
-                "--format=json");
+                "--format=jsonl");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out().lines()).singleElement().asString().contains("\"allocator\":\"acme\",");
@@ -140,6 +140,19 @@ final class ScriptTests {
 
         assertThat(run.err()).isEmpty();
         assertThat(run.out().lines()).containsExactly("op,id,bytes,stream,device,thread,nanos", "code 141");
+    }
+
+    /// Once plug-ins may bring native code, results go another way.
+    @Test
+    void whoReadsNothingOfResultsBesidePlugInsHearsNoComplaint() throws Exception {
+        ProgramRun run = run(
+                Path.of("/bin/bash"),
+                "-c",
+                "'" + script + "' replay --class-path '" + jar + "' '" + trace + "' --device simulated"
+                        + " --allocator direct --format jsonl | true; echo code ${PIPESTATUS[0]}");
+
+        assertThat(run.err().strip()).isEqualTo(ProgramRun.SIMULATED_NOTICE);
+        assertThat(run.out().lines()).containsExactly("code 141");
     }
 
     @Test

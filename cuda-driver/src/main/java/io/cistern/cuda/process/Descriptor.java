@@ -1,6 +1,8 @@
 package io.cistern.cuda.process;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /// An open file descriptor of this process, by its number. All that are made here are close-on-exec.
@@ -41,6 +43,30 @@ public final class Descriptor implements AutoCloseable {
     /// @throws SystemCallException if this one is closed, or no number is left
     public Descriptor duplicate() throws SystemCallException {
         return new Descriptor((int) SystemCall.FCNTL.call(number, F_DUPFD_CLOEXEC, 0));
+    }
+
+    /// Makes this number another descriptor of the open file that the other one is of; what it was of is closed.
+    ///
+    /// @throws SystemCallException if the other one is closed
+    public void replaceBy(Descriptor other) throws SystemCallException {
+        SystemCall.DUP3.call(other.number, number, 0);
+    }
+
+    /// Writes all of some bytes. Where the file takes only some of them, it writes the rest after them.
+    ///
+    /// @throws SystemCallException if the system refuses: then some may be written
+    public void write(byte[] bytes, int from, int length) throws SystemCallException {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment text = arena.allocate(Math.max(1, length));
+            MemorySegment.copy(bytes, from, text, ValueLayout.JAVA_BYTE, 0, length);
+            for (long written = 0; written < length; ) {
+                long more = SystemCall.WRITE.call(number, text.address() + written, length - written);
+                if (more == 0) { // takes nothing and says nothing: else this would go on for ever
+                    throw new SystemCallException(SystemCall.WRITE, SystemCallException.EAGAIN);
+                }
+                written += more;
+            }
+        }
     }
 
     /// Sets close-on-exec.

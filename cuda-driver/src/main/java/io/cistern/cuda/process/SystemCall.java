@@ -19,6 +19,7 @@ enum SystemCall {
     CLOSE(3, 57),
     FCNTL(72, 25),
     WRITE(1, 64),
+    DUP3(292, 24),
     PPOLL(271, 73),
     SOCKET(41, 198),
     BIND(49, 200),

@@ -10,6 +10,8 @@ public final class SystemCallException extends IOException {
     /// Nothing to read or no room to write now.
     static final int EAGAIN = 11;
 
+    private static final int EPIPE = 32;
+
     static final int EADDRINUSE = 98;
     static final int ECONNRESET = 104;
     static final int ECONNREFUSED = 111;
@@ -26,7 +28,7 @@ public final class SystemCallException extends IOException {
             Map.entry(13, "access denied (EACCES)"),
             Map.entry(22, "invalid argument (EINVAL)"),
             Map.entry(24, "too many open files (EMFILE)"),
-            Map.entry(32, "the other side is gone (EPIPE)"),
+            Map.entry(EPIPE, "the other side is gone (EPIPE)"),
             Map.entry(38, "no such system call here (ENOSYS)"),
             Map.entry(90, "message too long (EMSGSIZE)"),
             Map.entry(EADDRINUSE, "the path is in use (EADDRINUSE)"),
@@ -38,6 +40,11 @@ public final class SystemCallException extends IOException {
     SystemCallException(SystemCall call, int errno) {
         super(call.name().toLowerCase(Locale.ROOT) + ": " + NAMES.getOrDefault(errno, "errno " + errno));
         this.errno = errno;
+    }
+
+    /// Whether a write failed since nobody reads the pipe any more.
+    public boolean isBrokenPipe() {
+        return errno == EPIPE;
     }
 
     /// The number that the system gave.

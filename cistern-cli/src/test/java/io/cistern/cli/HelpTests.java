@@ -1,0 +1,48 @@
+package io.cistern.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/// What helps to write a line: `cistern help`, and what a shell completes.
+final class HelpTests {
+    @TempDir
+    private Path folder;
+
+    @Test
+    void helpIsACommandToo() {
+        assertThat(ProgramRun.inProcess("help")).isEqualTo(ProgramRun.inProcess("--help"));
+        assertThat(ProgramRun.inProcess("help", "replay")).isEqualTo(ProgramRun.inProcess("replay", "--help"));
+        assertThat(ProgramRun.inProcess("help").exitCode()).isZero();
+        assertThat(ProgramRun.inProcess("help", "repaly").exitCode()).isEqualTo(2);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "cistern replay --allocator cach, caching",
+        "cistern bench --allocator nc, nccl",
+        "cistern replay gnn, gnn_sample",
+        "cistern replay saw, sawtooth",
+        "cistern trace pha, phases",
+        "cistern replay --work mem, memset",
+        "cistern bench --format jsonl --scenario hand, handoff",
+    })
+    void aShellCompletesWhatThereIs(String line, String completed) throws Exception {
+        Path completion = Files.writeString(
+                folder.resolve("completion.sh"),
+                ProgramRun.inProcess("generate-completion").out());
+        String[] words = line.split(" ", -1);
+        String ask = "source '" + completion + "'; COMP_WORDS=(" + line + "); COMP_CWORD=" + (words.length - 1)
+                + "; COMP_LINE='" + line + "'; _complete_cistern; echo \"${COMPREPLY[@]}\"";
+
+        ProgramRun shell = ProgramRun.of(Path.of("/bin/bash"), folder, Map.of(), "-c", ask);
+
+        assertThat(shell.out().strip()).as(shell.err()).isEqualTo(completed);
+    }
+}
