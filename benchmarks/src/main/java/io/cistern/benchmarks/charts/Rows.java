@@ -86,10 +86,7 @@ public final class Rows {
     /// The rows of a file of CSV with a header.
     public static List<Row> csv(String file, List<String> lines) {
         List<String> names = cells(lines.getFirst());
-        return lines.stream()
-                .skip(1)
-                .map(line -> csv(file, names, cells(line)))
-                .toList();
+        return lines.stream().skip(1).map(line -> csv(file, names, cells(line))).toList();
     }
 
     private static Row csv(String file, List<String> names, List<String> cells) {

@@ -34,40 +34,63 @@ final class MemoryFigures {
 
     static String requestsAtCapacity(RawOutput raw) {
         List<Rows.Row> rows = Select.where(raw.json(RUN, OUT_OF_MEMORY), "row", "sequence");
-        List<String> names = List.of("`caching`", "`caching:fit=tight`", "`async`", "PyTorch 2.11", "PyTorch, expandable segments");
+        List<String> names =
+                List.of("`caching`", "`caching:fit=tight`", "`async`", "PyTorch 2.11", "PyTorch, expandable segments");
         Table table = new Table(List.of("", "served", "refused"));
         for (int i = 0; i < rows.size(); i++) {
-            table.row(List.of(names.get(i), rows.get(i).text("served"), rows.get(i).text("refused")));
+            table.row(List.of(
+                    names.get(i), rows.get(i).text("served"), rows.get(i).text("refused")));
         }
         return table + "\n" + raw.source(RUN, OUT_OF_MEMORY) + ".\n";
     }
 
     static String outOfMemory(RawOutput raw) {
-        List<Rows.Row> rows = Select.where(raw.json(RUN, OUT_OF_MEMORY), "allocator", "caching", "row", "out of memory");
-        Table table = new Table(List.of("ms of an out of memory beside a million live blocks", "in all", "in the steps", "its text"));
-        table.row(List.of("the first of a process", of(rows, "millis", true), of(rows, "millis_in_steps", true), of(rows, "millis_text", true)));
-        table.row(List.of("later, median", of(rows, "millis", false), of(rows, "millis_in_steps", false), of(rows, "millis_text", false)));
+        List<Rows.Row> rows =
+                Select.where(raw.json(RUN, OUT_OF_MEMORY), "allocator", "caching", "row", "out of memory");
+        Table table = new Table(
+                List.of("ms of an out of memory beside a million live blocks", "in all", "in the steps", "its text"));
+        table.row(List.of(
+                "the first of a process",
+                of(rows, "millis", true),
+                of(rows, "millis_in_steps", true),
+                of(rows, "millis_text", true)));
+        table.row(List.of(
+                "later, median",
+                of(rows, "millis", false),
+                of(rows, "millis_in_steps", false),
+                of(rows, "millis_text", false)));
         return table + "\n" + raw.source(RUN, OUT_OF_MEMORY) + ".\n";
     }
 
     private static String of(List<Rows.Row> rows, String field, boolean first) {
-        double[] values = rows.stream().skip(1).mapToDouble(row -> row.number(field)).sorted().toArray();
+        double[] values = rows.stream()
+                .skip(1)
+                .mapToDouble(row -> row.number(field))
+                .sorted()
+                .toArray();
         double median = (values[(values.length - 1) / 2] + values[values.length / 2]) / 2;
         return Table.rounded(first ? rows.getFirst().number(field) : median);
     }
 
     static String sleep(RawOutput raw) {
-        Table table = new Table(List.of("32 GiB", "ms, pages as usual", "rate beside `cuMemcpy`", "ms, pages of 2 MiB", "rate beside `cuMemcpy`"));
+        Table table = new Table(List.of(
+                "32 GiB",
+                "ms, pages as usual",
+                "rate beside `cuMemcpy`",
+                "ms, pages of 2 MiB",
+                "rate beside `cuMemcpy`"));
         for (String run : SLEEP_RUNS) {
             List<Rows.Row> rows = raw.json(run, "sleep.jsonl");
             for (String what : List.of("first sleep", "sleep", "wake", "sleep, dropped", "wake, dropped")) {
                 Rows.Row usual = Select.only(rows, "allocator", "caching", "row", what);
                 Rows.Row small = Select.only(rows, "allocator", "caching:page_size=2MiB", "row", what);
                 String host = run.substring(run.indexOf('/') + 1);
-                table.row(List.of(what + " (`" + host + "`)", millis(usual), ofCopy(usual), millis(small), ofCopy(small)));
+                table.row(List.of(
+                        what + " (`" + host + "`)", millis(usual), ofCopy(usual), millis(small), ofCopy(small)));
             }
         }
-        return table + "\nTwo hosts. The first sleep of each pins host memory; the second column's finds it pinned already. "
+        return table
+                + "\nTwo hosts. The first sleep of each pins host memory; the second column's finds it pinned already. "
                 + raw.source(RUN, "sleep.jsonl") + ".\n";
     }
 

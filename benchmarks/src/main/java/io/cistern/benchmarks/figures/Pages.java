@@ -12,7 +12,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/// The pages that users read, README.md and docs/*.md. Measured figures stand only in blocks that are made from raw output:
+/// The pages that users read, README.md and docs/*.md. Measured figures stand only in blocks that are made from raw
+/// output:
 ///
 /// ```
 /// <!-- figures: NAME -->
@@ -71,6 +72,8 @@ final class Pages {
 
     /// What a page says outside its blocks.
     static String outside(String page) {
-        return BLOCK.matcher(page).replaceAll((MatchResult block) -> "\n".repeat((int) block.group().lines().count() - 1));
+        return BLOCK.matcher(page)
+                .replaceAll((MatchResult block) ->
+                        "\n".repeat((int) block.group().lines().count() - 1));
     }
 }

@@ -15,7 +15,8 @@ final class PairFigures {
     private static final long LARGEST = 1 << 20;
     private static final String THREADS = "16";
     private static final List<String> ROUTING = List.of("jmh-routing-G1.csv", "jmh-routing-Z.csv");
-    private static final List<String> ROUTING_RUNS = List.of("2026-11-21-h200-joined/raw-second", "2026-11-23-h200/raw-jmh");
+    private static final List<String> ROUTING_RUNS =
+            List.of("2026-11-21-h200-joined/raw-second", "2026-11-23-h200/raw-jmh");
     private static final String DRIVER_RUN = "2026-11-23-h200/raw-pools-buffers";
 
     private PairFigures() {}
@@ -23,7 +24,8 @@ final class PairFigures {
     static String beside(RawOutput raw) {
         List<Rows.Row> rows = new ArrayList<>(raw.json(RUN, "bench.jsonl"));
         rows.addAll(raw.json(RUN, "bench-peers.jsonl"));
-        Table table = new Table(List.of("", "ns a cached pair, blocks up to 1 MiB", "million pairs a second, 16 threads"));
+        Table table =
+                new Table(List.of("", "ns a cached pair, blocks up to 1 MiB", "million pairs a second, 16 threads"));
         Map<String, String> names = Map.of(
                 "caching", "`caching`",
                 "torch", "PyTorch 2.11",
@@ -86,10 +88,13 @@ final class PairFigures {
                 .mapToDouble(row -> row.number("Score"))
                 .summaryStatistics();
         table.row(List.of("does nothing (two hosts, 512 B and 1 MiB, two collectors)", "0", range(routed)));
-        table.row(List.of("`async` (4 KiB; its own pair is the driver's, from C)", driverPair(raw, "C"), driverPair(raw, "async public")));
+        table.row(List.of(
+                "`async` (4 KiB; its own pair is the driver's, from C)",
+                driverPair(raw, "C"),
+                driverPair(raw, "async public")));
         String[] files = ROUTING.toArray(String[]::new);
-        return table + "\n" + raw.source(ROUTING_RUNS.getFirst(), files) + "; " + raw.source(ROUTING_RUNS.getLast(), files)
-                + "; " + raw.source(DRIVER_RUN, "async-pair.jsonl") + ".\n";
+        return table + "\n" + raw.source(ROUTING_RUNS.getFirst(), files) + "; "
+                + raw.source(ROUTING_RUNS.getLast(), files) + "; " + raw.source(DRIVER_RUN, "async-pair.jsonl") + ".\n";
     }
 
     private static String driverPair(RawOutput raw, String allocator) {

@@ -14,7 +14,8 @@ final class ProgramFigures {
 
     /// Rows follow the row of the option that they were measured under, each beside the same loop on one side.
     static String boundary(RawOutput raw) {
-        Table table = new Table(List.of("ns a pair", "across", "on one side", "across, with `-XX:+UseSystemMemoryBarrier`", "on one side"));
+        Table table = new Table(List.of(
+                "ns a pair", "across", "on one side", "across, with `-XX:+UseSystemMemoryBarrier`", "on one side"));
         List<Rows.Row> rows = raw.json(BOUNDARY_RUN, "native-boundary.jsonl");
         for (String name : List.of("library", "brief", "exported")) {
             String[] cells = {"", "", "", ""};

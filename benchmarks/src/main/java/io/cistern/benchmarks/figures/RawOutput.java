@@ -8,7 +8,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/// The raw output under `docs/measurements`, for one page. A run is a folder there, or an archive in a folder without its
+/// The raw output under `docs/measurements`, for one page. A run is a folder there, or an archive in a folder without
+/// its
 /// ending: `simulated`, `2026-11-23-h200/raw-last`.
 ///
 /// @param measurements the folder `docs/measurements`
@@ -45,7 +46,9 @@ record RawOutput(Path measurements, String link) {
         String folder = run.contains("/") ? run.substring(0, run.indexOf('/')) : run;
         String archive = folder.equals(run) ? "" : ", `" + run.substring(folder.length() + 1) + "`";
         String machine = folder.equals(SIMULATED)
-                ? "The simulated GPU, " + Select.only(csv(SIMULATED, "dates.csv"), "file", files[0]).text("date")
+                ? "The simulated GPU, "
+                        + Select.only(csv(SIMULATED, "dates.csv"), "file", files[0])
+                                .text("date")
                 : "An H200, " + DATE.matcher(folder).replaceAll("$1");
         return "%s ([raw](%s%s)%s, `%s`)".formatted(machine, link, folder, archive, String.join("`, `", files));
     }

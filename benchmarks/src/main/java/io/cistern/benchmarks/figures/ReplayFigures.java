@@ -55,7 +55,8 @@ final class ReplayFigures {
                 .mapToDouble(row -> Math.log(row.number("ratio")))
                 .average()
                 .orElseThrow());
-        double worst = rows.stream().mapToDouble(row -> row.number("ratio")).max().orElseThrow();
+        double worst =
+                rows.stream().mapToDouble(row -> row.number("ratio")).max().orElseThrow();
         return Table.format(
                 "\n`caching:fit=tight` reserves %.3f on average (geometric mean), %.3f at worst. %s.\n",
                 mean, worst, raw.source(RUN, FILES));

@@ -21,8 +21,10 @@ final class TarGz {
     /// @throws NoSuchFileException if the archive has no such file
     static String read(Path archive, String name) throws IOException {
         try (InputStream in = new GZIPInputStream(new BufferedInputStream(Files.newInputStream(archive)))) {
-            for (byte[] header = in.readNBytes(BLOCK_BYTES); field(header, 0, NAME_BYTES).length() > 0; ) {
-                int byteSize = Integer.parseInt(field(header, SIZE_OFFSET, SIZE_BYTES).trim(), Byte.SIZE);
+            for (byte[] header = in.readNBytes(BLOCK_BYTES);
+                    field(header, 0, NAME_BYTES).length() > 0; ) {
+                int byteSize =
+                        Integer.parseInt(field(header, SIZE_OFFSET, SIZE_BYTES).trim(), Byte.SIZE);
                 int padding = Math.floorMod(-byteSize, BLOCK_BYTES);
                 if (field(header, 0, NAME_BYTES).equals(name)) {
                     return new String(in.readNBytes(byteSize), StandardCharsets.UTF_8);
@@ -40,6 +42,7 @@ final class TarGz {
         while (end < Math.min(header.length, offset + length) && header[end] != 0) {
             end++;
         }
-        return new String(header, Math.min(offset, header.length), Math.max(0, end - offset), StandardCharsets.US_ASCII);
+        return new String(
+                header, Math.min(offset, header.length), Math.max(0, end - offset), StandardCharsets.US_ASCII);
     }
 }

@@ -29,17 +29,33 @@ final class ThresholdFigures {
     }
 
     private static String study(RawOutput raw, String kind) {
-        Table table = new Table(List.of("", "`keep_all` takes", "`adaptive`", "`zero`", "best fixed that holds no more than `adaptive`",
-                "GiB held by `keep_all`", "by `adaptive`", "its excess", "peaks, GiB"));
+        Table table = new Table(List.of(
+                "",
+                "`keep_all` takes",
+                "`adaptive`",
+                "`zero`",
+                "best fixed that holds no more than `adaptive`",
+                "GiB held by `keep_all`",
+                "by `adaptive`",
+                "its excess",
+                "peaks, GiB"));
         Map<String, List<Rows.Row>> byWorkload = new LinkedHashMap<>();
         Select.where(raw.json(SIMULATED, STUDY), "kind", kind)
-                .forEach(row -> byWorkload.computeIfAbsent(row.text("workload"), _ -> new ArrayList<>()).add(row));
+                .forEach(row -> byWorkload
+                        .computeIfAbsent(row.text("workload"), _ -> new ArrayList<>())
+                        .add(row));
         byWorkload.forEach((workload, rows) -> {
             Rows.Row all = Select.only(rows, "threshold", KEEP_ALL);
             Rows.Row adaptive = Select.only(rows, "threshold", ADAPTIVE);
             Rows.Row zero = Select.only(rows, "threshold", "0");
-            table.row(List.of(workload, seconds(all), beside(adaptive, all), beside(zero, all), bestFixed(rows, adaptive, all),
-                    gib(all, "heldBytes"), gib(adaptive, "heldBytes"),
+            table.row(List.of(
+                    workload,
+                    seconds(all),
+                    beside(adaptive, all),
+                    beside(zero, all),
+                    bestFixed(rows, adaptive, all),
+                    gib(all, "heldBytes"),
+                    gib(adaptive, "heldBytes"),
                     Table.format("%.0f %%", 100 * excess(adaptive) / excess(all)),
                     gib(all, "heldPeakBytes") + ", " + gib(adaptive, "heldPeakBytes")));
         });
@@ -82,22 +98,30 @@ final class ThresholdFigures {
     }
 
     static String peaksByChance(RawOutput raw) {
-        Table table = new Table(List.of("pages of 32 MiB at the peak", "`keep_all`", "`adaptive`",
-                "`keep_all`, a delay before one call in 2: least, median, most", "one in 50"));
+        Table table = new Table(List.of(
+                "pages of 32 MiB at the peak",
+                "`keep_all`",
+                "`adaptive`",
+                "`keep_all`, a delay before one call in 2: least, median, most",
+                "one in 50"));
         List<Rows.Row> rows = raw.json(SIMULATED, CHANCE);
         for (String prefix : List.of("", "reuse_allow_opportunistic=false,")) {
             for (String workload : List.of("long_lived", "drifting")) {
                 String spec = "async:" + prefix + "release_threshold=";
-                table.row(List.of(workload + (prefix.isEmpty() ? "" : ", not opportunistic"),
-                        peaks(rows, workload, spec + KEEP_ALL, "0"), peaks(rows, workload, spec + ADAPTIVE, "0"),
-                        peaks(rows, workload, spec + KEEP_ALL, "2"), peaks(rows, workload, spec + KEEP_ALL, "50")));
+                table.row(List.of(
+                        workload + (prefix.isEmpty() ? "" : ", not opportunistic"),
+                        peaks(rows, workload, spec + KEEP_ALL, "0"),
+                        peaks(rows, workload, spec + ADAPTIVE, "0"),
+                        peaks(rows, workload, spec + KEEP_ALL, "2"),
+                        peaks(rows, workload, spec + KEEP_ALL, "50")));
             }
         }
         return table + "\n" + raw.source(SIMULATED, CHANCE) + ".\n";
     }
 
     private static String peaks(List<Rows.Row> rows, String workload, String spec, String delayed) {
-        int[] pages = Select.where(rows, "workload", workload, "allocator", spec, "looksTakeTime", "true", "delayedOneIn", delayed)
+        int[] pages = Select.where(
+                        rows, "workload", workload, "allocator", spec, "looksTakeTime", "true", "delayedOneIn", delayed)
                 .stream()
                 .mapToInt(row -> (int) row.number("heldPeakPages"))
                 .sorted()
@@ -109,6 +133,7 @@ final class ThresholdFigures {
 
     static String wholeTraces(RawOutput raw) {
         List<Rows.Row> rows = raw.json(END_TO_END, "threshold-replay.jsonl");
-        return MakeEndToEnd.table(MakeEndToEnd.millis(rows)) + "\n" + raw.source(END_TO_END, "threshold-replay.jsonl") + ".\n";
+        return MakeEndToEnd.table(MakeEndToEnd.millis(rows)) + "\n" + raw.source(END_TO_END, "threshold-replay.jsonl")
+                + ".\n";
     }
 }

@@ -4,12 +4,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/// Finds what looks measured and stands outside the blocks that are made from raw output: a number with a unit of time or
-/// rate, a factor, a percentage, a table's cell with a fraction, two cells of numbers side by side. Constants of the program are code, in backticks.
+/// Finds what looks measured and stands outside the blocks that are made from raw output: a number with a unit of time
+/// or
+/// rate, a factor, a percentage, a table's cell with a fraction, two cells of numbers side by side. Constants of the
+/// program are code, in backticks.
 final class UnsourcedFigures {
     private static final String NUMBER = "(?<![\\w.-])\\d[\\d,.]*";
     private static final Pattern WITH_UNIT = Pattern.compile(
-            NUMBER + "\\s?(?:ns|µs|us|ms|s|seconds?|minutes?|×|%|[GMTk]i?B/s|million|M/s|times (?:as|more|less|its|faster|slower))(?![\\w/])");
+            NUMBER
+                    + "\\s?(?:ns|µs|us|ms|s|seconds?|minutes?|×|%|[GMTk]i?B/s|million|M/s|times (?:as|more|less|its|faster|slower))(?![\\w/])");
     private static final String FIGURES = "[-+−*\\d.,·±;\\s]*";
     private static final Pattern CELL_WITH_FRACTION = Pattern.compile("\\|" + FIGURES + "\\d\\.\\d" + FIGURES + "\\|");
     private static final Pattern CELLS_OF_NUMBERS = Pattern.compile("\\|\\s*\\d[\\d,]+\\s*\\|\\s*\\d[\\d,]+\\s*\\|");

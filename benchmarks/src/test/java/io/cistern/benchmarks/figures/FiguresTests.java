@@ -36,7 +36,9 @@ final class FiguresTests {
     @ParameterizedTest
     @MethodSource("pages")
     void noFigureIsWithoutASource(Path page) throws IOException {
-        assertThat(UnsourcedFigures.in(Files.readString(page))).as(page.toString()).isEmpty();
+        assertThat(UnsourcedFigures.in(Files.readString(page)))
+                .as(page.toString())
+                .isEmpty();
     }
 
     @ParameterizedTest
