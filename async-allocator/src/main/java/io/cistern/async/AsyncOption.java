@@ -126,9 +126,9 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "brief",
             FLAG,
             "`false`",
-            "whether the driver is called without telling the JVM that the thread leaves Java: a pair takes some 10"
-                    + " ns less on an H200's host. Meanwhile the thread can't be stopped, so that a garbage collection waits for calls"
-                    + " under way: some 0.3 µs as a rule, up to milliseconds while a pool grows");
+            "whether the driver is called without telling the JVM that the thread leaves Java: a pair takes less time."
+                    + " Meanwhile the thread can't be stopped, so that a garbage collection waits for calls under way: for long"
+                    + " while a pool grows");
 
     /// Whether threads call the driver one at a time.
     public static final AsyncOption<Boolean> TURNS = flag(

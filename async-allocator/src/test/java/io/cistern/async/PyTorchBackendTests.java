@@ -9,11 +9,12 @@ import org.junit.jupiter.api.Test;
 class PyTorchBackendTests extends AsyncFixture {
     @Test
     void givesWhatAsyncGives() {
-        try (Allocator chosen =
-                memory.open("caching:pytorch=\"backend:cudaMallocAsync,max_split_size_mb:64,pinned_num_register_threads:8\"")) {
+        try (Allocator chosen = memory.open(
+                "caching:pytorch=\"backend:cudaMallocAsync,max_split_size_mb:64,pinned_num_register_threads:8\"")) {
             long address = chosen.allocate(3 * MIB, DEVICE, stream);
 
-            assertThat(gpu.calls().of(io.cistern.cuda.DriverCall.MEM_ALLOC_FROM_POOL_ASYNC)).isPositive();
+            assertThat(gpu.calls().of(io.cistern.cuda.DriverCall.MEM_ALLOC_FROM_POOL_ASYNC))
+                    .isPositive();
             assertThat(gpu.calls().of(io.cistern.cuda.DriverCall.MEM_CREATE)).isZero();
 
             memory.free(address, stream);

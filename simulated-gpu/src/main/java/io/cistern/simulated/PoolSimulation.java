@@ -20,15 +20,18 @@ import java.util.function.Consumer;
 /// 2. in idle memory that has its pages;
 /// 3. in what another stream freed, if the block's stream waits for that by events (policy 1) or it has happened
 ///    (policy 2);
-/// 4. in idle memory again, once all frees that have happened have made theirs idle (policy 2), first what has its pages,
+/// 4. in idle memory again, once all frees that have happened have made theirs idle (policy 2), first what has its
+/// pages,
 ///    then what needs some ([IdlePoolMemory]);
 /// 5. in what another stream freed, with an inserted wait (policy 3); else the result is out of memory.
 ///
-/// What a stream freed merges with what it freed beside it, idle memory with all idle memory beside it. A synchronization
+/// What a stream freed merges with what it freed beside it, idle memory with all idle memory beside it. A
+/// synchronization
 /// of the host makes idle what it waited for; then idle pages go back to the device, highest address first, while more
 /// than the threshold is reserved. Trimming does the same with its own limit.
 ///
-/// Invariant: `used = Σ bytes asked for of live blocks and of those that `cuMemFree` took`. Guarded by the machine's lock.
+/// Invariant: `used = Σ bytes asked for of live blocks and of those that `cuMemFree` took`. Guarded by the machine's
+/// lock.
 final class PoolSimulation {
     private final long handle;
     private final int device;

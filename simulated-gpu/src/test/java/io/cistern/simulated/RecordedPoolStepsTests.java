@@ -11,12 +11,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Pools put each block where an H200's pool put it, and reserve as much after each step. What the H200 did was recorded by
+/// Pools put each block where an H200's pool put it, and reserve as much after each step. What the H200 did was
+/// recorded by
 /// `benchmarks/peers/pool_probe.cu`: rows `op,id,bytes,stream,offset,reserved`, explained there.
 final class RecordedPoolStepsTests {
     /// The H200 leaves neighbours apart that two streams freed where together they are one page, and takes a new page.
@@ -54,9 +55,11 @@ final class RecordedPoolStepsTests {
 
     static List<Scenario> scenarios() throws IOException {
         List<Scenario> scenarios = new ArrayList<>();
-        try (InputStream in = Objects.requireNonNull(
-                RecordedPoolStepsTests.class.getResourceAsStream("/pool-steps-h200.txt"))) {
-            for (String row : new String(in.readAllBytes(), StandardCharsets.UTF_8).lines().toList()) {
+        try (InputStream in =
+                Objects.requireNonNull(RecordedPoolStepsTests.class.getResourceAsStream("/pool-steps-h200.txt"))) {
+            for (String row : new String(in.readAllBytes(), StandardCharsets.UTF_8)
+                    .lines()
+                    .toList()) {
                 if (row.startsWith("n,")) {
                     scenarios.add(new Scenario(Step.of(row).id(), new ArrayList<>()));
                 } else if (!row.startsWith("#")) {

@@ -20,8 +20,7 @@ import org.knowm.xchart.style.CategoryStyler;
 import org.knowm.xchart.style.Styler;
 
 /// What whole jobs gain from leaving `cudaMalloc`: the time of each trace with `direct`, with `async` under each
-/// release threshold, and with `caching`, as a table (printed, for the page) and as a chart.
-/// `benchmarks/end-to-end` runs it.
+/// release threshold, and with `caching`, as a table and as a chart. `benchmarks/end-to-end` draws the chart.
 ///
 /// Reads `threshold-replay.jsonl`: replays with `--work memset`, which fill each block when it is allocated and wait
 /// for the device after each pass.
@@ -40,15 +39,14 @@ public final class MakeEndToEnd {
             System.err.println("usage: MakeEndToEnd RAW-FOLDER CHARTS-FOLDER");
             System.exit(2);
         }
-        Map<String, Map<String, Double>> millis = millis(Path.of(arguments[0]));
-        System.out.print(table(millis));
+        Map<String, Map<String, Double>> millis = millis(Rows.json(Path.of(arguments[0]), "threshold-replay.jsonl"));
         chart(millis, Files.createDirectories(Path.of(arguments[1])));
     }
 
     /// By trace and allocator; all traces have the same allocators, `direct` first.
-    private static Map<String, Map<String, Double>> millis(Path raw) throws IOException {
+    public static Map<String, Map<String, Double>> millis(List<Rows.Row> rows) {
         Map<String, Map<String, Double>> millis = new LinkedHashMap<>();
-        for (Rows.Row row : Rows.json(raw, "threshold-replay.jsonl")) {
+        for (Rows.Row row : rows) {
             if (row.text("work").equals("memset")) {
                 millis.computeIfAbsent(row.text("trace"), _ -> new LinkedHashMap<>())
                         .put(row.text("allocator"), row.number("wallMillis"));
@@ -71,7 +69,8 @@ public final class MakeEndToEnd {
         return allocator.replace(THRESHOLD, "async ");
     }
 
-    private static String table(Map<String, Map<String, Double>> millis) {
+    /// Milliseconds a pass, and how many times as fast as `direct`.
+    public static String table(Map<String, Map<String, Double>> millis) {
         List<String> allocators = allocators(millis);
         StringBuilder table = new StringBuilder("| ms a pass |");
         allocators.forEach(

@@ -14,9 +14,9 @@ import java.util.regex.Pattern;
 
 /// Rows of raw measurements: the fields of flat JSON objects, one a line, or of CSV with a header. Lines that are
 /// neither, such as messages of a program, are passed over.
-final class Rows {
+public final class Rows {
     private static final Pattern FIELD =
-            Pattern.compile("\"(\\w+)\":(?:\"((?:[^\"\\\\]|\\\\.)*)\"|([-+.\\w]+|\\[[^]]*]))");
+            Pattern.compile("\"(\\w+)\": ?(?:\"((?:[^\"\\\\]|\\\\.)*)\"|([-+.\\w]+|\\[[^]]*]))");
     private static final Pattern CELL = Pattern.compile("(?:^|,)(?:\"([^\"]*)\"|([^,]*))");
 
     private Rows() {}
@@ -24,20 +24,20 @@ final class Rows {
     /// One row.
     ///
     /// @param file the name of the file that it stood in, without what follows the point
-    record Row(String file, Map<String, String> fields) {
-        boolean has(String name) {
+    public record Row(String file, Map<String, String> fields) {
+        public boolean has(String name) {
             return fields.containsKey(name);
         }
 
-        String textOr(String name, String otherwise) {
+        public String textOr(String name, String otherwise) {
             return fields.getOrDefault(name, otherwise);
         }
 
-        String text(String name) {
+        public String text(String name) {
             return Objects.requireNonNull(fields.get(name), () -> "no field " + name + " in " + fields);
         }
 
-        double number(String name) {
+        public double number(String name) {
             return Double.parseDouble(text(name));
         }
     }
@@ -47,14 +47,18 @@ final class Rows {
         List<Row> rows = new ArrayList<>();
         for (String glob : globs) {
             for (Path file : files(folder, glob)) {
-                for (String line : Files.readAllLines(file)) {
-                    if (line.startsWith("{")) {
-                        rows.add(json(name(file), line));
-                    }
-                }
+                rows.addAll(json(name(file), Files.readAllLines(file)));
             }
         }
         return rows;
+    }
+
+    /// The rows of a file of JSON objects.
+    public static List<Row> json(String file, List<String> lines) {
+        return lines.stream()
+                .filter(line -> line.startsWith("{"))
+                .map(line -> json(file, line))
+                .toList();
     }
 
     private static Row json(String file, String line) {
@@ -74,13 +78,15 @@ final class Rows {
     static List<Row> csv(Path folder, String glob) throws IOException {
         List<Row> rows = new ArrayList<>();
         for (Path file : files(folder, glob)) {
-            List<String> lines = Files.readAllLines(file);
-            List<String> names = cells(lines.getFirst());
-            for (String line : lines.subList(1, lines.size())) {
-                rows.add(csv(name(file), names, cells(line)));
-            }
+            rows.addAll(csv(name(file), Files.readAllLines(file)));
         }
         return rows;
+    }
+
+    /// The rows of a file of CSV with a header.
+    public static List<Row> csv(String file, List<String> lines) {
+        List<String> names = cells(lines.getFirst());
+        return lines.stream().skip(1).map(line -> csv(file, names, cells(line))).toList();
     }
 
     private static Row csv(String file, List<String> names, List<String> cells) {

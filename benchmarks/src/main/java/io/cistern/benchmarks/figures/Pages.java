@@ -1,0 +1,79 @@
+package io.cistern.benchmarks.figures;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/// The pages that users read, README.md and docs/*.md. Measured figures stand only in blocks that are made from raw
+/// output:
+///
+/// ```
+/// <!-- figures: NAME -->
+/// …
+/// <!-- end of figures -->
+/// ```
+final class Pages {
+    private static final Pattern BLOCK =
+            Pattern.compile("(<!-- figures: (\\w+) -->\n)(.*?)(<!-- end of figures -->)", Pattern.DOTALL);
+    private static final Map<String, Function<RawOutput, String>> MAKERS = Map.ofEntries(
+            Map.entry("replays", ReplayFigures::hostTime),
+            Map.entry("replays_with_fills", ReplayFigures::withFills),
+            Map.entry("pairs", PairFigures::beside),
+            Map.entry("framework", PairFigures::added),
+            Map.entry("all_reduce", CollectiveFigures::allReduce),
+            Map.entry("over_cpp", CollectiveFigures::over),
+            Map.entry("capacity", MemoryFigures::capacity),
+            Map.entry("requests_at_capacity", MemoryFigures::requestsAtCapacity),
+            Map.entry("out_of_memory", MemoryFigures::outOfMemory),
+            Map.entry("sleep", MemoryFigures::sleep),
+            Map.entry("threshold_programs", ThresholdFigures::programs),
+            Map.entry("threshold_traces", ThresholdFigures::traces),
+            Map.entry("peaks_by_chance", ThresholdFigures::peaksByChance),
+            Map.entry("whole_traces", ThresholdFigures::wholeTraces),
+            Map.entry("native_boundary", ProgramFigures::boundary),
+            Map.entry("start", ProgramFigures::start),
+            Map.entry("buffers", ProgramFigures::buffers));
+
+    private Pages() {}
+
+    static List<Path> all(Path root) throws IOException {
+        List<Path> pages = new ArrayList<>(List.of(root.resolve("README.md")));
+        try (Stream<Path> docs = Files.list(root.resolve("docs"))) {
+            docs.filter(page -> page.toString().endsWith(".md")).sorted().forEach(pages::add);
+        }
+        return pages;
+    }
+
+    /// The page with its blocks made anew.
+    static String made(Path root, Path page) throws IOException {
+        Path measurements = root.resolve("docs/measurements");
+        RawOutput raw = new RawOutput(measurements, page.getParent().relativize(measurements) + "/");
+        return BLOCK.matcher(Files.readString(page)).replaceAll(block -> {
+            Function<RawOutput, String> maker = MAKERS.get(block.group(2));
+            if (maker == null) {
+                throw new IllegalStateException(page + ": no figures " + block.group(2));
+            }
+            return Matcher.quoteReplacement(block.group(1) + maker.apply(raw) + block.group(4));
+        });
+    }
+
+    /// The blocks of a page, as they are.
+    static List<String> blocks(String page) {
+        return BLOCK.matcher(page).results().map(block -> block.group(3)).toList();
+    }
+
+    /// What a page says outside its blocks.
+    static String outside(String page) {
+        return BLOCK.matcher(page)
+                .replaceAll((MatchResult block) ->
+                        "\n".repeat((int) block.group().lines().count() - 1));
+    }
+}

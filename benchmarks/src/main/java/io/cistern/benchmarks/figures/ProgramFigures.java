@@ -1,0 +1,71 @@
+package io.cistern.benchmarks.figures;
+
+import io.cistern.benchmarks.charts.Rows;
+import java.util.List;
+
+/// What plug-ins, starting and buffers cost on the host of an H200.
+final class ProgramFigures {
+    private static final String BOUNDARY_RUN = "2026-11-22-h200/raw-out-of-memory";
+    private static final String START_RUN = "2026-11-22-h200/raw-peers-captures";
+    private static final String BUFFER_RUN = "2026-11-23-h200/raw-direct-copies";
+    private static final String PLAIN = "-UseSystemMemoryBarrier";
+
+    private ProgramFigures() {}
+
+    /// Rows follow the row of the option that they were measured under, each beside the same loop on one side.
+    static String boundary(RawOutput raw) {
+        Table table = new Table(List.of(
+                "ns a pair", "across", "on one side", "across, with `-XX:+UseSystemMemoryBarrier`", "on one side"));
+        List<Rows.Row> rows = raw.json(BOUNDARY_RUN, "native-boundary.jsonl");
+        for (String name : List.of("library", "brief", "exported")) {
+            String[] cells = {"", "", "", ""};
+            String option = "";
+            for (int i = 0; i < rows.size(); i++) {
+                option = rows.get(i).textOr("option", option);
+                if (rows.get(i).textOr("row", "").equals(name)) {
+                    int at = option.equals(PLAIN) ? 0 : 2;
+                    cells[at] = Table.rounded(rows.get(i).number("nanosPerPair"));
+                    cells[at + 1] = Table.rounded(rows.get(i - 1).number("nanosPerPair"));
+                }
+            }
+            String what = switch (name) {
+                case "library" -> "Java calls a library; C calls it";
+                case "brief" -> "the same with `brief=true`";
+                default -> "C calls an allocator in Java; Java calls it";
+            };
+            table.row(List.of(what, cells[0], cells[1], cells[2], cells[3]));
+        }
+        return table + "\n" + raw.source(BOUNDARY_RUN, "native-boundary.jsonl") + ".\n";
+    }
+
+    static String start(RawOutput raw) {
+        Table table = new Table(List.of("ms beyond an empty `main`", "median", "fastest"));
+        for (Rows.Row row : raw.json(START_RUN, "startup.jsonl")) {
+            if (!row.text("overEmpty").equals("0")) {
+                table.row(List.of(row.text("started"), row.text("overEmpty"), row.text("fastestOverEmpty")));
+            }
+        }
+        return table + "\n" + raw.source(START_RUN, "startup.jsonl") + ".\n";
+    }
+
+    static String buffers(RawOutput raw) {
+        Table table = new Table(List.of("", "ns", "B of garbage"));
+        List<Rows.Row> rows = raw.csv(BUFFER_RUN, "jmh-buffers.csv");
+        buffer(table, rows, "raw pair", "rawPair");
+        buffer(table, rows, "`DeviceBuffer`, allocated and closed", "bufferPair");
+        buffer(table, rows, "`PinnedBuffer`, allocated and closed", "pinnedPair");
+        buffer(table, rows, "address from a confined arena", "arenaAddress");
+        buffer(table, rows, "ten addresses and a reset", "arenaTenAndReset");
+        return table + "\nScores of JMH ± its error. " + raw.source(BUFFER_RUN, "jmh-buffers.csv") + ".\n";
+    }
+
+    private static void buffer(Table table, List<Rows.Row> rows, String what, String method) {
+        String benchmark = "io.cistern.benchmarks.BufferBenchmark." + method;
+        Rows.Row time = Select.only(rows, "Benchmark", benchmark);
+        Rows.Row garbage = Select.only(rows, "Benchmark", benchmark + ":gc.alloc.rate.norm");
+        table.row(List.of(
+                what,
+                Table.format("%.1f ± %.1f", time.number("Score"), time.number("Score Error (99.9%)")),
+                Table.format("%.0f", garbage.number("Score"))));
+    }
+}

@@ -1,0 +1,43 @@
+package io.cistern.benchmarks.figures;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+
+/// Finds what looks measured and stands outside the blocks that are made from raw output: a number with a unit of time
+/// or
+/// rate, a factor, a percentage, a table's cell with a fraction, two cells of numbers side by side. Constants of the
+/// program are code, in backticks.
+final class UnsourcedFigures {
+    private static final String NUMBER = "(?<![\\w.-])\\d[\\d,.]*";
+    private static final Pattern WITH_UNIT = Pattern.compile(
+            NUMBER
+                    + "\\s?(?:ns|µs|us|ms|s|seconds?|minutes?|×|%|[GMTk]i?B/s|million|M/s|times (?:as|more|less|its|faster|slower))(?![\\w/])");
+    private static final String FIGURES = "[-+−*\\d.,·±;\\s]*";
+    private static final Pattern CELL_WITH_FRACTION = Pattern.compile("\\|" + FIGURES + "\\d\\.\\d" + FIGURES + "\\|");
+    private static final Pattern CELLS_OF_NUMBERS = Pattern.compile("\\|\\s*\\d[\\d,]+\\s*\\|\\s*\\d[\\d,]+\\s*\\|");
+    private static final Pattern CODE = Pattern.compile("`[^`\n]*`|\\]\\([^)]*\\)");
+    private static final Pattern FENCED = Pattern.compile("```.*?```", Pattern.DOTALL);
+
+    private UnsourcedFigures() {}
+
+    /// The lines of a page that have some, with their numbers.
+    static List<String> in(String page) {
+        String outside = FENCED.matcher(Pages.outside(page))
+                .replaceAll(block -> "\n".repeat((int) block.group().lines().count() - 1));
+        List<String> lines = CODE.matcher(outside).replaceAll("").lines().toList();
+        List<String> found = new ArrayList<>();
+        for (int i = 0; i < lines.size(); i++) {
+            if (looksMeasured(lines.get(i))) {
+                found.add(i + 1 + ": " + lines.get(i).strip());
+            }
+        }
+        return found;
+    }
+
+    private static boolean looksMeasured(String line) {
+        return WITH_UNIT.matcher(line).find()
+                || CELL_WITH_FRACTION.matcher(line).find()
+                || CELLS_OF_NUMBERS.matcher(line).find();
+    }
+}
