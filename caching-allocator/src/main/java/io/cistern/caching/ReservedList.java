@@ -34,6 +34,16 @@ final class ReservedList<T> {
         return (T) elements[i];
     }
 
+    void set(int i, T element) {
+        elements[i] = element;
+    }
+
+    /// Takes all out from one on.
+    void truncate(int from) {
+        Arrays.fill(elements, from, size, null);
+        size = from;
+    }
+
     /// Takes one out; the last takes its place.
     void removeAt(int i) {
         elements[i] = elements[--size];
