@@ -7,11 +7,22 @@ import java.util.Arrays;
 final class AddressBatch {
     private static final int FIRST_CAPACITY = 32;
 
+    /// Places that are left behind each block added, for those that a thread has in hand: they must go somewhere where
+    /// the Java heap has no memory.
+    private static final int IN_HAND = 2;
+
+
     long[] addresses = new long[FIRST_CAPACITY];
     int count;
 
     void add(long address) {
         reserve(1);
+        addresses[count++] = address;
+    }
+
+    /// Adds a block that is nowhere else: without memory of the Java heap, but no more than two until another one is
+    /// [added][#add] or all are taken out.
+    void addInHand(long address) {
         addresses[count++] = address;
     }
 
@@ -35,9 +46,10 @@ final class AddressBatch {
         }
     }
 
-    private void reserve(int more) {
-        if (count + more > addresses.length) {
-            addresses = Arrays.copyOf(addresses, Math.max(count + more, addresses.length * 2));
+    /// Makes room for so many more.
+    void reserve(int more) {
+        if (count + more + IN_HAND > addresses.length) {
+            addresses = Arrays.copyOf(addresses, Math.max(count + more + IN_HAND, addresses.length * 2));
         }
     }
 }

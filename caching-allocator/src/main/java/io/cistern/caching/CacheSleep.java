@@ -74,17 +74,26 @@ final class CacheSleep implements Sleeps {
     @Override
     public Waking wake() {
         lock.lock();
-        List<PageSleep> woken = new ArrayList<>();
+        int woken = 0;
         try {
-            for (PageSleep device : devices) {
-                device.wake();
-                woken.add(device);
+            Decision decision = new Decision();
+            for (; woken < devices.size(); woken++) {
+                devices.get(woken).wake();
             }
-            return new Decision();
+            return decision;
         } catch (RuntimeException | Error failure) {
-            woken.forEach(device -> device.settle(false));
-            lock.unlock();
+            try {
+                settle(woken, false);
+            } finally {
+                lock.unlock();
+            }
             throw failure;
+        }
+    }
+
+    private void settle(int count, boolean awake) {
+        for (int i = 0; i < count; i++) {
+            devices.get(i).settle(awake);
         }
     }
 
@@ -107,7 +116,7 @@ final class CacheSleep implements Sleeps {
             decided = true;
             asleep = !awake;
             try {
-                devices.forEach(device -> device.settle(awake));
+                settle(devices.size(), awake);
             } finally {
                 lock.unlock();
             }

@@ -136,11 +136,24 @@ final class CachingAllocator extends LaneTable
             cache.free(address, byteSize, stream);
             return;
         }
-        Lane lane = found != null ? found : findOrMakeLane(device, cache.exchange);
+        if (found == null && Thread.currentThread().isVirtual()) {
+            cache.exchange.freeShared(address, byteSize, stream);
+            return;
+        }
+        Lane lane = found != null ? found : tryMakeLane(device, cache.exchange);
         if (lane != null) {
             cache.exchange.free(lane, address, byteSize, stream);
         } else {
-            cache.exchange.freeShared(address, byteSize, stream);
+            cache.free(address, byteSize, stream);
+        }
+    }
+
+    /// Null where the Java heap has no memory for a lane: a free does without.
+    private @Nullable Lane tryMakeLane(int device, LaneExchange exchange) {
+        try {
+            return findOrMakeLane(device, exchange);
+        } catch (OutOfMemoryError noLane) {
+            return null;
         }
     }
 

@@ -25,7 +25,7 @@ final class CrossStreamOrder {
     private final MissClock clock;
     private final PageReuse reuse;
     private final DeviceCounters counters;
-    private final List<StreamTimeline> withFences = new ArrayList<>();
+    private final ReservedList<StreamTimeline> withFences = new ReservedList<>();
 
     CrossStreamOrder(Fences fences, MissClock clock, PageReuse reuse, DeviceCounters counters) {
         this.counters = counters;
@@ -44,7 +44,7 @@ final class CrossStreamOrder {
     /// Of streams that have ended, no more are asked once [so many][Fences#MOST_LATE] had not finished.
     private synchronized void pollAll() {
         int late = 0;
-        for (StreamTimeline each : List.copyOf(withFences)) {
+        for (StreamTimeline each : withFences.copy()) {
             if (!each.closed || late < Fences.MOST_LATE) {
                 poll(each);
                 late += each.closed && each.fence != Fences.PASSED ? 1 : 0;
@@ -154,6 +154,7 @@ final class CrossStreamOrder {
     }
 
     private void record(StreamTimeline giver) {
+        withFences.reserve(1);
         long time = clock.advance();
         long fence = fences.record(giver.key);
         replace(giver, fence, time);
@@ -203,10 +204,14 @@ final class CrossStreamOrder {
     /// @param end of the [fences][Fences#end], behind its last work
     synchronized void closing(StreamTimeline ended, long end) {
         clock.advance();
-        noteAwaited(ended);
-        ended.awaited.clear();
-        ended.closed = true;
-        replace(ended, end, Long.MAX_VALUE); // last, since the driver may refuse to take the fence before
+        withFences.reserve(1);
+        try {
+            noteAwaited(ended);
+        } finally {
+            ended.awaited.clear();
+            ended.closed = true;
+            replace(ended, end, Long.MAX_VALUE); // last, since the driver may refuse to take the fence before
+        }
     }
 
     /// Whether all work of a stream that ended has finished. Asks the driver until it has.
@@ -232,7 +237,7 @@ final class CrossStreamOrder {
 
     /// Releases all fences.
     synchronized void close() {
-        for (StreamTimeline timeline : List.copyOf(withFences)) {
+        for (StreamTimeline timeline : withFences.copy()) {
             replace(timeline, Fences.PASSED, timeline.fenceTime);
         }
     }

@@ -84,14 +84,17 @@ final class Depot {
         if (!tryHold()) {
             return;
         }
-        Shelf shelf = shelves[sizeClass];
-        if (shelf == null) {
-            shelf = new Shelf(sizeClass, lane);
-            shelves[sizeClass] = shelf;
+        try {
+            Shelf shelf = shelves[sizeClass];
+            if (shelf == null) {
+                shelf = new Shelf(sizeClass, lane);
+                shelves[sizeClass] = shelf;
+            }
+            shelf.missing = lane;
+            move(shelf, sizeClass, Math.min(wanted, shelf.count), into);
+        } finally {
+            release();
         }
-        shelf.missing = lane;
-        move(shelf, sizeClass, Math.min(wanted, shelf.count), into);
-        release();
     }
 
     /// Leaves blocks that a lane has no place for, if another lane misses them.
@@ -102,15 +105,18 @@ final class Depot {
         if (shelf == null || shelf.missing == lane || !tryHold()) {
             return 0;
         }
-        long byteSize = SizeClasses.byteSize(sizeClass);
-        long room = Math.min(shelf.addresses.length - shelf.count, (BOUND - bytes) / byteSize);
-        int left = shard.isClosed() ? 0 : (int) Math.min(room, count); // who closes it, empties this later
-        System.arraycopy(blocks, start, shelf.addresses, shelf.count, left);
-        shelf.count += left;
-        bytes += left * byteSize;
-        blockCount += left;
-        release();
-        return left;
+        try {
+            long byteSize = SizeClasses.byteSize(sizeClass);
+            long room = Math.min(shelf.addresses.length - shelf.count, (BOUND - bytes) / byteSize);
+            int left = shard.isClosed() ? 0 : (int) Math.min(room, count); // who closes it, empties this later
+            System.arraycopy(blocks, start, shelf.addresses, shelf.count, left);
+            shelf.count += left;
+            bytes += left * byteSize;
+            blockCount += left;
+            return left;
+        } finally {
+            release();
+        }
     }
 
     /// Takes everything out.
@@ -119,13 +125,16 @@ final class Depot {
             return;
         }
         hold();
-        for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
-            Shelf shelf = shelves[sizeClass];
-            if (shelf != null) {
-                move(shelf, sizeClass, shelf.count, evicted);
+        try {
+            for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
+                Shelf shelf = shelves[sizeClass];
+                if (shelf != null) {
+                    move(shelf, sizeClass, shelf.count, evicted);
+                }
             }
+        } finally {
+            release();
         }
-        release();
     }
 
     private void move(Shelf shelf, int sizeClass, int count, AddressBatch into) {

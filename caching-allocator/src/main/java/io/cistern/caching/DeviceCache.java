@@ -32,7 +32,7 @@ final class DeviceCache {
     private final Fences fences;
     private final CrossStreamOrder order;
     private final RegionMap regions;
-    private final RecordedUses uses = new RecordedUses();
+    private final RecordedUses uses;
     private final Shards shards;
     final Lanes lanes;
     final LaneExchange exchange;
@@ -66,6 +66,7 @@ final class DeviceCache {
         this.shards = new Shards(growth.movesPages(), growth.cutting(), clock, reserved.counters);
         this.statistics = new CacheStatistics(this);
         this.fences = fences;
+        this.uses = fences.uses;
         this.order = order;
         this.regions = regions;
         this.usesLanes = options.usesLanes();
@@ -131,8 +132,11 @@ final class DeviceCache {
             return false;
         }
         AddressBatch evicted = new AddressBatch();
-        lanes.evict(shard, evicted);
-        freeAll(evicted);
+        try {
+            lanes.evict(shard, evicted);
+        } finally {
+            freeAll(evicted);
+        }
         return true;
     }
 
@@ -193,9 +197,9 @@ final class DeviceCache {
         region.shard.recordUse(region, address, key, uses);
     }
 
-    /// Whether a use of a live block on another stream was recorded.
+    /// Whether a use of a live block on another stream was recorded, or may have been.
     boolean isUsedElsewhere(long address) {
-        return uses.contains(address);
+        return uses.mayContain(address);
     }
 
     /// The shard of a stream for blocks of a size, made if there is none.

@@ -71,8 +71,11 @@ final class EndedStreams {
         try {
             end(key);
         } finally {
-            fences.closed(key); // whatever the driver says: the handle is no stream's from now on
-            ending.unlock();
+            try {
+                fences.closed(key); // whatever the driver says: the handle is no stream's from now on
+            } finally {
+                ending.unlock();
+            }
         }
         trySweep();
     }
@@ -138,21 +141,33 @@ final class EndedStreams {
         }
     }
 
+    /// What it needs of the Java heap to move the shards comes first: until they are closed, nobody sees them here.
     private void close(StreamTimeline timeline, long end, ObjLongConsumer<StreamShard> closing) {
-        List<StreamShard> left = open.remove(timeline.key);
-        open.removeTimeline(timeline.key);
-        left.forEach(shard -> closing.accept(shard, end));
+        List<StreamShard> left = open.of(timeline.key);
+        AddressBatch evicted = new AddressBatch();
+        synchronized (shards) {
+            shards.addAll(left);
+        }
+        open.remove(timeline.key);
+        synchronized (shards) {
+            timeline.endNumber = ends + 1;
+            ends = timeline.endNumber;
+        }
         try {
-            AddressBatch evicted = new AddressBatch();
-            cache.lanes.end(left, evicted);
-            cache.freeAll(evicted);
-            order.closing(timeline, end);
-        } finally {
-            synchronized (shards) {
-                timeline.endNumber = ends + 1;
-                ends = timeline.endNumber;
-                shards.addAll(left);
+            for (int i = 0; i < left.size(); i++) {
+                closing.accept(left.get(i), end);
             }
+            emptyLanes(left, evicted);
+        } finally {
+            order.closing(timeline, end);
+        }
+    }
+
+    private void emptyLanes(List<StreamShard> left, AddressBatch evicted) {
+        try {
+            cache.lanes.end(left, evicted);
+        } finally {
+            cache.freeAll(evicted);
         }
     }
 
@@ -164,7 +179,9 @@ final class EndedStreams {
     /// Those that are left.
     List<StreamShard> shards() {
         synchronized (shards) {
-            return shards.isEmpty() ? List.of() : List.copyOf(shards);
+            return shards.isEmpty()
+                    ? List.of()
+                    : shards.stream().filter(StreamShard::isClosed).toList();
         }
     }
 

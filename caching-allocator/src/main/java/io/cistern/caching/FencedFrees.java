@@ -4,27 +4,26 @@ import java.util.Arrays;
 
 /// Blocks of a shard that were used on other streams last and wait until those have got past the free.
 ///
-/// 1. A free only puts the block on the open list of the streams that it waits for: one, or more if
-///    [uses][RecordedUses] were recorded; nothing is recorded on them.
-/// 2. The next allocation of the shard *closes* the lists: one fence a stream, recorded later than all frees in its
-///    list and therefore covering them.
+/// 1. A free only puts the block on the open list, with the stream of the free; nothing is recorded, and nothing is
+///    needed of the Java heap.
+/// 2. The next allocation of the shard *closes* it: the blocks go onto lists, one for all that wait for the same
+///    streams, more than one if [uses][RecordedUses] were recorded; each stream gets a fence a list, recorded later
+///    than all frees in it and therefore covering them.
 /// 3. Later allocations poll the fences, ever less often while none has passed. A list whose fences have all passed
 ///    is free.
 ///
-/// The open lists are guarded by the shard's lock, the closed ones by its driver lock, so that recording and
+/// The open list is guarded by the shard's lock, the closed ones by its driver lock, so that recording and
 /// polling hold no short lock. Lists are linked through [Blocks#listNext].
 final class FencedFrees {
     /// Most allocations between two polls.
     private static final int LONGEST_PAUSE = 64;
 
     private final Blocks blocks;
-    private long[] openStream = new long[2];
-    /// The other streams of a list, mostly none.
-    private long[][] openOthers = new long[2][];
-    private int[] openHead = new int[2];
-    private int openCount;
+    /// The block freed last, until all are turned round.
+    private int openHead = Blocks.NONE;
 
     private long[] fence = new long[2];
+    /// The other streams of a list, mostly none, or their fences.
     private long[][] otherFences = new long[2][];
     private int[] closedHead = new int[2];
     private int closedCount;
@@ -43,30 +42,13 @@ final class FencedFrees {
 
     /// Adds a block in state [Blocks#FENCED]. Under the shard's lock.
     ///
-    /// @param others further streams to wait for, in ascending order
-    void add(int block, long stream, long[] others) {
-        int list = 0;
-        while (list < openCount && !(openStream[list] == stream && Arrays.equals(openOthers[list], others))) {
-            list++;
-        }
-        if (list == openCount) {
-            open(stream, others);
-        }
-        blocks.listNext[block] = openHead[list];
-        openHead[list] = block;
+    /// @param stream of the free
+    void add(int block, long stream) {
+        blocks.gapBytes[block] = stream;
+        blocks.listNext[block] = openHead;
+        openHead = block;
         waiting++;
         untilPoll = 0;
-    }
-
-    private void open(long stream, long[] others) {
-        if (openCount == openStream.length) {
-            openStream = Arrays.copyOf(openStream, openCount * 2);
-            openOthers = Arrays.copyOf(openOthers, openCount * 2);
-            openHead = Arrays.copyOf(openHead, openCount * 2);
-        }
-        openStream[openCount] = stream;
-        openOthers[openCount] = others;
-        openHead[openCount++] = Blocks.NONE;
     }
 
     /// Whether anything waits. Under the shard's lock.
@@ -79,21 +61,61 @@ final class FencedFrees {
         return waiting != 0 && --untilPoll < 0;
     }
 
-    /// Moves the open lists to the closed ones, which still hold streams where the fences will be. Under both
-    /// locks.
-    void close() {
-        int moved = openCount;
-        if (closedCount + moved > fence.length) {
-            fence = Arrays.copyOf(fence, closedCount + moved + 2);
-            otherFences = Arrays.copyOf(otherFences, closedCount + moved + 2);
-            closedHead = Arrays.copyOf(closedHead, closedCount + moved + 2);
+    /// Has the open list begin with the block that was freed first. Under the shard's lock.
+    void turnRound() {
+        int turned = Blocks.NONE;
+        for (int block = openHead; block != Blocks.NONE; ) {
+            int next = blocks.listNext[block];
+            blocks.listNext[block] = turned;
+            turned = block;
+            block = next;
         }
-        for (int i = 0; i < moved; i++) {
-            fence[closedCount] = openStream[i]; // until the fence takes its place
-            otherFences[closedCount] = openOthers[i];
-            closedHead[closedCount++] = openHead[i];
+        openHead = turned;
+    }
+
+    /// The first block of the open list, or [Blocks#NONE]. Under the shard's lock.
+    int firstOpen() {
+        return openHead;
+    }
+
+    /// The stream of a block's free. Under the shard's lock.
+    long streamOf(int block) {
+        return blocks.gapBytes[block];
+    }
+
+    /// Takes the first block out of the open list, which waits for nothing after all. Under the shard's lock.
+    void drop() {
+        openHead = blocks.listNext[openHead];
+        waiting--;
+    }
+
+    /// Makes room for one more list. Under both locks.
+    void reserve() {
+        if (closedCount == fence.length) {
+            closedHead = Arrays.copyOf(closedHead, closedCount * 2);
+            otherFences = Arrays.copyOf(otherFences, closedCount * 2);
+            fence = Arrays.copyOf(fence, closedCount * 2); // last: its length is the capacity
         }
-        openCount = 0;
+    }
+
+    /// Moves the first block of the open list to the closed list of the streams that it waits for, for which there is
+    /// [room][#reserve]. Such a list still holds streams where the fences will be. Under both locks.
+    ///
+    /// @param others further streams to wait for, in ascending order
+    void close(long stream, long[] others) {
+        int list = recordedCount;
+        while (list < closedCount && !(fence[list] == stream && Arrays.equals(otherFences[list], others))) {
+            list++;
+        }
+        if (list == closedCount) {
+            fence[closedCount] = stream; // until the fence takes its place
+            otherFences[closedCount] = others;
+            closedHead[closedCount++] = Blocks.NONE;
+        }
+        int block = openHead;
+        openHead = blocks.listNext[block];
+        blocks.listNext[block] = closedHead[list];
+        closedHead[list] = block;
     }
 
     /// Records the fences of closed lists that have none. Under the driver lock alone.
@@ -102,7 +124,7 @@ final class FencedFrees {
     void record(Fences fences) {
         while (recordedCount < closedCount) {
             long[] streams = otherFences[recordedCount];
-            long[] others = new long[streams.length];
+            long[] others = streams.length == 0 ? streams : new long[streams.length];
             Arrays.fill(others, Fences.PASSED);
             long first = fences.record(fence[recordedCount]);
             try {
@@ -111,7 +133,9 @@ final class FencedFrees {
                 }
             } catch (RuntimeException | Error refusal) {
                 fences.release(first);
-                Arrays.stream(others).forEach(fences::release);
+                for (long other : others) {
+                    fences.release(other);
+                }
                 throw refusal;
             }
             fence[recordedCount] = first;

@@ -63,6 +63,9 @@ final class Fences {
     private final CudaDriver driver;
     private final StreamOrder order;
     private final DeviceCounters counters;
+
+    /// What live blocks, and those whose frees have no fences yet, are used on.
+    final RecordedUses uses = new RecordedUses();
     /// Keys announced as closing and not seen since.
     private final Set<Long> closed = ConcurrentHashMap.newKeySet();
     /// The fences of ends that have not passed, in their order. Guarded by itself.
@@ -201,18 +204,29 @@ final class Fences {
     /// @return what stands for it from now on, for as many as like: whoever sees that it has passed, sees it
     /// for all
     long end(long key) {
-        long fence;
+        End made = new End(REFUSED);
         try {
-            fence = record(key);
+            made.fence = record(key);
         } catch (CudaException refused) {
-            fence = REFUSED;
+            made.fence = REFUSED;
         }
         synchronized (ends) {
             long end = --lastEnd;
-            if (fence != PASSED) {
-                ends.put(end, new End(fence));
+            if (made.fence != PASSED) {
+                put(end, made);
             }
             return end;
+        }
+    }
+
+    private void put(long end, End made) {
+        try {
+            ends.put(end, made);
+        } catch (OutOfMemoryError failure) {
+            if (made.fence != REFUSED) {
+                release(made.fence);
+            }
+            throw failure;
         }
     }
 

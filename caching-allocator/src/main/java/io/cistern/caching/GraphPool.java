@@ -26,8 +26,13 @@ final class GraphPool implements GraphAllocator, RecordsUse {
     public long allocate(long byteSize, int device, long stream) {
         cache.streamOpened(device, stream);
         long address = cache.allocate(byteSize, device, stream);
-        cache.pin(device, address, byteSize, Page.Pin.CAPTURED);
-        return address;
+        try {
+            cache.pin(device, address, byteSize, Page.Pin.CAPTURED);
+            return address;
+        } catch (OutOfMemoryError notPinned) {
+            cache.free(address, byteSize, device, stream);
+            throw notPinned;
+        }
     }
 
     @Override

@@ -84,7 +84,7 @@ final class IdlePages {
         StreamShard shard = home.shard;
         return home.idle
                 && page.takenIn != number
-                && page.pins.isEmpty()
+                && !page.isPinned()
                 && !(sparesSmall && shard.small)
                 && home.freedAt <= shard.timeline.newestTakeable;
     }

@@ -72,12 +72,15 @@ final class Lane extends LastFreed {
     /// Makes the calling thread the owner; leaves in [#batch] what has to go back.
     void takeOver(Thread thread) {
         own(thread);
-        while (!enter()) {
+        while (!enter()) { // who claimed it leaves soon, whatever happens
             Thread.onSpinWait();
         }
-        evictLast(batch);
-        changeTo(LaneBins.ended(), batch);
-        leave();
+        try {
+            evictLast(batch);
+            changeTo(LaneBins.ended(), batch);
+        } finally {
+            leave();
+        }
     }
 
     /// Takes a block that the owner freed on the stream that it used last.
@@ -88,21 +91,28 @@ final class Lane extends LastFreed {
         if (stream != lastStream || !(ofSmall || keepsLarge()) || !enter()) {
             return 0;
         }
-        long address;
-        if (ofSmall) {
-            address = takeSmall(SizeClasses.of(byteSize));
-            if (address != 0) {
-                small.took(byteSize);
-                noteHit();
-            }
-        } else {
-            address = takeLarge(byteSize);
-            if (address != 0) {
-                large.took(byteSize);
-                large.hit(Sizes.rounded(byteSize, Sizes.GRANULE));
-            }
+        try {
+            return ofSmall ? takeSmallCounted(byteSize) : takeLargeCounted(byteSize);
+        } finally {
+            leave();
         }
-        leave();
+    }
+
+    private long takeSmallCounted(long byteSize) {
+        long address = takeSmall(SizeClasses.of(byteSize));
+        if (address != 0) {
+            small.took(byteSize);
+            noteHit();
+        }
+        return address;
+    }
+
+    private long takeLargeCounted(long byteSize) {
+        long address = takeLarge(byteSize);
+        if (address != 0) {
+            large.took(byteSize);
+            large.hit(Sizes.rounded(byteSize, Sizes.GRANULE));
+        }
         return address;
     }
 
@@ -154,23 +164,30 @@ final class Lane extends LastFreed {
         if (stream != lastStream || (ofSmall ? isUseless() : !keepsLarge()) || !enter()) {
             return false;
         }
-        boolean kept;
-        if (ofSmall) {
-            kept = last.knowsSmall(address) && keepSmall(address, SizeClasses.of(byteSize));
-            if (kept) {
-                small.gave(byteSize);
-            }
-        } else {
-            kept = mayKeepLarge(byteSize) && last.knowsLarge(address) && keepLarge(address, byteSize);
-            if (kept) {
-                large.gave(byteSize);
-            }
+        try {
+            return ofSmall ? keepSmallCounted(address, byteSize) : keepLargeCounted(address, byteSize);
+        } finally {
+            leave();
         }
-        leave();
+    }
+
+    private boolean keepSmallCounted(long address, long byteSize) {
+        boolean kept = last.knowsSmall(address) && keepSmall(address, SizeClasses.of(byteSize));
+        if (kept) {
+            small.gave(byteSize);
+        }
         return kept;
     }
 
-    /// Keeps a block, and makes room for it. Inside.
+    private boolean keepLargeCounted(long address, long byteSize) {
+        boolean kept = mayKeepLarge(byteSize) && last.knowsLarge(address) && keepLarge(address, byteSize);
+        if (kept) {
+            large.gave(byteSize);
+        }
+        return kept;
+    }
+
+    /// Keeps a block, and makes room for it. Inside. Where the Java heap has no memory for that, the block has to go.
     ///
     /// @param mayHold the most that the lane may hold now, at least one block
     /// @param evicted gets what has to go for that
@@ -179,13 +196,15 @@ final class Lane extends LastFreed {
         if (SizeClasses.has(before)) {
             streams.keep(into, takeSmallOut(), SizeClasses.of(before), mayHold, evicted);
         }
-        evictLast(evicted);
+        if (holdsLarge()) {
+            evicted.addInHand(takeLargeOut());
+        }
         if (SizeClasses.has(byteSize)) {
             if (!keepSmall(address, SizeClasses.of(byteSize))) {
                 streams.keep(into, address, SizeClasses.of(byteSize), mayHold, evicted);
             }
         } else if (!mayKeepLarge(byteSize) || !keepLarge(address, byteSize)) {
-            evicted.add(address);
+            evicted.addInHand(address);
         }
     }
 
@@ -215,16 +234,21 @@ final class Lane extends LastFreed {
         if (!enter()) {
             return 1;
         }
-        int batchSize = from.missed(sizeClass, streams.fitting(from, sizeClass, mayHold));
-        leave();
-        return batchSize;
+        try {
+            return from.missed(sizeClass, streams.fitting(from, sizeClass, mayHold));
+        } finally {
+            leave();
+        }
     }
 
     /// Keeps blocks, of which the last is to be taken first, as far as there is room.
     void stock(LaneBins into, int sizeClass, long mayHold, AddressBatch blocks) {
         if (enter()) {
-            streams.stock(into, sizeClass, mayHold, blocks);
-            leave();
+            try {
+                streams.stock(into, sizeClass, mayHold, blocks);
+            } finally {
+                leave();
+            }
         }
     }
 

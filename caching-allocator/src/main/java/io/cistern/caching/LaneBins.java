@@ -119,10 +119,12 @@ final class LaneBins extends SizeStacks {
 
     /// Learns where blocks of the stream are.
     void learn(Region region) {
-        switch (region) {
-            case PlainSegment segment when region.shard.small -> smallSegment = segment;
-            case PlainSegment segment -> largeSegment = segment;
-            case PageArena arena -> learn(arena);
+        if (region instanceof PageArena arena) { // a switch over patterns may need memory of the Java heap, in a free
+            learn(arena);
+        } else if (region.shard.small) {
+            smallSegment = (PlainSegment) region;
+        } else {
+            largeSegment = (PlainSegment) region;
         }
     }
 

@@ -103,7 +103,12 @@ abstract class LaneEntry {
     }
 
     private boolean isClaimed() {
-        return fenced ? (int) ACTIVE.getAcquire(this) == 0 || isOrphan() : enterShared();
+        return fenced ? (int) ACTIVE.getAcquire(this) == 0 || isOwn() || isOrphan() : enterShared();
+    }
+
+    /// The owner is not inside when it waits itself.
+    private boolean isOwn() {
+        return ownerId == Thread.currentThread().threadId();
     }
 
     /// Lets the owner enter again.
@@ -112,6 +117,13 @@ abstract class LaneEntry {
             CLAIMED.setRelease(this, 0);
         } else {
             leave();
+        }
+    }
+
+    /// Ends a claim that was not waited for, or has ended.
+    final void abandonClaim() {
+        if (fenced) {
+            CLAIMED.setRelease(this, 0);
         }
     }
 

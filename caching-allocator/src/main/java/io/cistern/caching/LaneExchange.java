@@ -128,22 +128,35 @@ final class LaneExchange {
         if (!lane.enter()) {
             return null;
         }
-        LaneBins bins = lane.use(shard, stream, lane.batch);
-        lane.leave();
-        cache.freeAll(lane.batch);
-        return bins;
+        try {
+            return lane.use(shard, stream, lane.batch);
+        } finally {
+            lane.leave();
+            cache.freeAll(lane.batch);
+        }
     }
 
     private void giveBackLarge(Lane lane) {
-        AddressBatch batch = lane.batch;
         if (lane.enter()) {
-            lane.evictLarge(batch);
-            lane.leave();
+            try {
+                lane.evictLarge(lane.batch);
+            } finally {
+                lane.leave();
+                cache.freeAll(lane.batch);
+            }
         }
-        cache.freeAll(batch);
     }
 
     private long refill(Lane lane, LaneBins bins, StreamShard shard, long byteSize) {
+        try {
+            return takeBatch(lane, bins, shard, byteSize);
+        } catch (RuntimeException | Error failure) {
+            cache.freeAll(lane.batch);
+            throw failure;
+        }
+    }
+
+    private long takeBatch(Lane lane, LaneBins bins, StreamShard shard, long byteSize) {
         countQuiet();
         int sizeClass = SizeClasses.of(byteSize);
         long size = SizeClasses.byteSize(sizeClass);
@@ -175,10 +188,20 @@ final class LaneExchange {
             lane.small.refilled(batch.count, size);
         }
         if (batch.count > 0) {
-            lane.stock(bins, sizeClass, bound(), batch);
-            cache.freeAll(batch);
+            stock(lane, bins, sizeClass);
         }
         return address;
+    }
+
+    /// What finds no room goes back, and all if the Java heap has no memory: who asked for a block has one.
+    private void stock(Lane lane, LaneBins bins, int sizeClass) {
+        try {
+            lane.stock(bins, sizeClass, bound(), lane.batch);
+        } catch (OutOfMemoryError noRoom) {
+            // as if there were none
+        } finally {
+            cache.freeAll(lane.batch);
+        }
     }
 
     /// Whether the cache did not ask for pages lately. While it does, larger blocks are wanted whole: with cuts,
@@ -192,10 +215,12 @@ final class LaneExchange {
         if (!lane.enter()) {
             return false;
         }
-        boolean evicted = bins.evictNextLarger(sizeClass, lane.batch);
-        lane.leave();
-        cache.freeAll(lane.batch);
-        return evicted;
+        try {
+            return bins.evictNextLarger(sizeClass, lane.batch);
+        } finally {
+            lane.leave();
+            cache.freeAll(lane.batch);
+        }
     }
 
     private long allocateFromShard(Lane lane, StreamShard shard, long byteSize) {
@@ -207,37 +232,66 @@ final class LaneExchange {
     /// lanes: what a lane holds differs from one time to the next, and a program that repeats would come to rest
     /// late. That costs a look if the lane is empty, and nothing but plain stores if it is not.
     private long growAndAllocate(Lane lane, StreamShard shard, long byteSize) {
-        if (lane.enter()) {
-            lane.evictAll(lane.batch);
-            lane.leave();
-        }
-        shard.depot.empty(lane.batch);
-        boolean mayFit = shard.small && lane.batch.count > 0;
-        cache.freeAll(lane.batch);
+        boolean mayFit = emptyOwn(lane, shard) && shard.small;
         return mayFit ? cache.allocate(shard, byteSize) : cache.misses.allocate(shard, byteSize);
+    }
+
+    /// Returns whether the lane or the depot held anything.
+    private boolean emptyOwn(Lane lane, StreamShard shard) {
+        AddressBatch batch = lane.batch;
+        try {
+            evictAll(lane);
+            shard.depot.empty(batch);
+            return batch.count > 0;
+        } finally {
+            cache.freeAll(batch);
+        }
+    }
+
+    private static void evictAll(Lane lane) {
+        if (lane.enter()) {
+            try {
+                lane.evictAll(lane.batch);
+            } finally {
+                lane.leave();
+            }
+        }
     }
 
     /// Frees for the owner of a lane.
     void free(Lane lane, long address, long byteSize, long stream) {
         Region region = cache.region(address);
-        StreamShard shard = region.shard;
-        long key = Fences.key(stream);
-        boolean passesBy = shard.small ? passesBy(lane, byteSize) : largePassesBy(lane, shard, byteSize);
-        LaneBins bins = !passesBy && belongsInLane(address, shard, byteSize, key) ? select(lane, stream, shard) : null;
+        LaneBins bins = binsFor(lane, address, byteSize, stream, region.shard);
         if (bins == null || !lane.enter()) {
-            cache.free(region, address, byteSize, key);
+            cache.free(region, address, byteSize, Fences.key(stream));
             return;
         }
-        AddressBatch batch = lane.batch;
-        lane.counters(shard.small).gave(byteSize);
-        if (bins.ended) {
-            batch.add(address);
-        } else {
-            bins.learn(region);
-            lane.keep(bins, address, byteSize, bound(), batch);
+        try {
+            lane.counters(region.shard.small).gave(byteSize);
+            if (bins.ended) {
+                lane.batch.addInHand(address);
+            } else {
+                bins.learn(region);
+                lane.keep(bins, address, byteSize, bound(), lane.batch);
+            }
+        } finally {
+            lane.leave();
+            cache.freeAll(lane.batch);
         }
-        lane.leave();
-        cache.freeAll(batch);
+    }
+
+    /// The lane's bins for a block, made the last used; null if it goes past the lane, as it does where the Java heap has
+    /// no memory for bins.
+    private @Nullable LaneBins binsFor(Lane lane, long address, long byteSize, long stream, StreamShard shard) {
+        boolean passesBy = shard.small ? passesBy(lane, byteSize) : largePassesBy(lane, shard, byteSize);
+        if (passesBy || !belongsInLane(address, shard, byteSize, Fences.key(stream))) {
+            return null;
+        }
+        try {
+            return select(lane, stream, shard);
+        } catch (OutOfMemoryError noBins) {
+            return null;
+        }
     }
 
     private static boolean largePassesBy(Lane lane, StreamShard shard, long byteSize) {
@@ -261,8 +315,13 @@ final class LaneExchange {
     /// Allocates for a virtual thread.
     long allocateShared(long byteSize, long stream) {
         long key = Fences.key(stream);
-        if (SizeClasses.has(byteSize)) {
-            Lane lane = lanes.enterShared();
+        long address = SizeClasses.has(byteSize) ? takeShared(byteSize, key) : 0;
+        return address != 0 ? address : cache.allocate(cache.shard(key, byteSize), byteSize);
+    }
+
+    private long takeShared(long byteSize, long key) {
+        Lane lane = lanes.enterShared();
+        try {
             LaneBins bins = lane.streams.find(key);
             long address = bins == null ? 0 : bins.pop(SizeClasses.of(byteSize));
             if (address != 0) {
@@ -270,31 +329,43 @@ final class LaneExchange {
             } else {
                 lane.small.missed();
             }
+            return address;
+        } finally {
             lane.leave();
-            if (address != 0) {
-                return address;
-            }
         }
-        return cache.allocate(cache.shard(key, byteSize), byteSize);
     }
 
     /// Frees for a virtual thread.
     void freeShared(long address, long byteSize, long stream) {
         Region region = cache.region(address);
         long key = Fences.key(stream);
-        boolean kept = false;
-        if (region.shard.small && belongsInLane(address, region.shard, byteSize, key)) {
-            long bound = bound();
-            Lane lane = lanes.enterShared();
-            LaneBins bins = lane.streams.of(region.shard);
-            kept = bins != null && lane.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
+        boolean belongs = region.shard.small && belongsInLane(address, region.shard, byteSize, key);
+        if (!belongs || !tryKeepShared(address, byteSize, region.shard)) {
+            cache.free(region, address, byteSize, key);
+        }
+    }
+
+    /// Not where the Java heap has no memory for that.
+    private boolean tryKeepShared(long address, long byteSize, StreamShard shard) {
+        try {
+            return keepShared(address, byteSize, shard);
+        } catch (OutOfMemoryError noRoom) {
+            return false;
+        }
+    }
+
+    private boolean keepShared(long address, long byteSize, StreamShard shard) {
+        long bound = bound();
+        Lane lane = lanes.enterShared();
+        try {
+            LaneBins bins = lane.streams.of(shard);
+            boolean kept = bins != null && lane.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
             if (kept) {
                 lane.small.gave(byteSize);
             }
+            return kept;
+        } finally {
             lane.leave();
-        }
-        if (!kept) {
-            cache.free(region, address, byteSize, key);
         }
     }
 }

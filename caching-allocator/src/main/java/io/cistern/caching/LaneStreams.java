@@ -74,11 +74,23 @@ final class LaneStreams {
         return added;
     }
 
-    /// Keeps a small block, and makes the room for it.
+    /// Keeps a small block, and makes the room for it. Where the Java heap has no memory for that, the block has to go.
     ///
     /// @param mayHold the most that the lane may hold now, at least one block
-    /// @param evicted gets what has to go for that
+    /// @param evicted gets what has to go
     void keep(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
+        boolean kept = false;
+        try {
+            kept = tryKeep(into, address, sizeClass, mayHold, evicted);
+        } catch (OutOfMemoryError noRoom) {
+            // The block's free must not fail for that.
+        }
+        if (!kept) {
+            evicted.addInHand(address);
+        }
+    }
+
+    private boolean tryKeep(LaneBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
         into.makePlace(lane, sizeClass, evicted);
         boolean kept = keepIfRoom(into, address, sizeClass, mayHold);
         if (!kept && into.leaveHalf(lane, sizeClass)) {
@@ -87,12 +99,10 @@ final class LaneStreams {
         while (!kept && into.evictLargest(sizeClass, evicted)) {
             kept = keepIfRoom(into, address, sizeClass, mayHold);
         }
-        if (!kept) {
-            evicted.add(address);
-            if (++refusals % REFUSALS_BEFORE_EVICTION == 0) {
-                makeRoom(into, evicted);
-            }
+        if (!kept && ++refusals % REFUSALS_BEFORE_EVICTION == 0) {
+            makeRoom(into, evicted);
         }
+        return kept;
     }
 
     /// Keeps a small block where nothing has to go for it.
@@ -117,10 +127,13 @@ final class LaneStreams {
     void stock(LaneBins into, int sizeClass, long mayHold, AddressBatch blocks) {
         into.use(sizeClass, blocks.count);
         int kept = 0;
-        while (kept < blocks.count && keepIfRoom(into, blocks.addresses[kept], sizeClass, mayHold)) {
-            kept++;
+        try {
+            while (kept < blocks.count && keepIfRoom(into, blocks.addresses[kept], sizeClass, mayHold)) {
+                kept++;
+            }
+        } finally {
+            blocks.removeFirst(kept);
         }
-        blocks.removeFirst(kept);
     }
 
     /// Gives bins more of what is left of the bound.
@@ -172,18 +185,16 @@ final class LaneStreams {
     /// Takes all blocks of a stream that has ended out, and forgets it.
     void end(StreamShard shard, AddressBatch evicted) {
         evict(shard, evicted);
-        LaneBins[] left = bins;
         for (LaneBins each : bins) {
             if (each.isOf(shard)) {
                 if (each.small != null) {
                     evict(each.small, evicted);
                 }
+                BINS.setRelease(this, without(bins, each));
                 each.end();
                 lane.small.add(each);
-                left = without(left, each);
             }
         }
-        BINS.setRelease(this, left);
     }
 
     private static LaneBins[] without(LaneBins[] all, LaneBins gone) {

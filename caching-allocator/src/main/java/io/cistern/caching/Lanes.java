@@ -58,7 +58,7 @@ final class Lanes {
     Lane enterShared() {
         Lane[] all = shared.length > 0 ? shared : makeShared();
         int at = (int) Thread.currentThread().threadId();
-        while (true) {
+        while (true) { // who is inside leaves soon, whatever happens
             Lane lane = all[at++ & (SHARED_LANES - 1)];
             if (lane.enterShared()) {
                 return lane;
@@ -113,6 +113,8 @@ final class Lanes {
     }
 
     /// Takes a shard's blocks out of all lanes and its depot.
+    ///
+    /// @param evicted gets them, also those taken out before a failure
     void evict(StreamShard shard, AddressBatch evicted) {
         claimed(lane -> lane.evict(shard, evicted));
         shard.depot.empty(evicted);
@@ -120,8 +122,14 @@ final class Lanes {
 
     /// Takes the blocks of a closed stream's shards out of all lanes and their depots, for good.
     void end(List<StreamShard> shards, AddressBatch evicted) {
-        claimed(lane -> shards.forEach(shard -> lane.end(shard, evicted)));
-        shards.forEach(shard -> shard.depot.empty(evicted));
+        claimed(lane -> {
+            for (StreamShard shard : shards) {
+                lane.end(shard, evicted);
+            }
+        });
+        for (StreamShard shard : shards) {
+            shard.depot.empty(evicted);
+        }
     }
 
     /// Checks the invariants of every lane.
@@ -134,7 +142,15 @@ final class Lanes {
     private void claimed(Consumer<Lane> action) {
         emptying.lock();
         try {
-            Lane[] all = owned;
+            claimAll(owned, action);
+            applyAll(shared, action);
+        } finally {
+            emptying.unlock();
+        }
+    }
+
+    private static void claimAll(Lane[] all, Consumer<Lane> action) {
+        try {
             for (Lane lane : all) {
                 lane.claim();
             }
@@ -142,9 +158,10 @@ final class Lanes {
                 ProcessFence.everywhere();
             }
             applyAll(all, action);
-            applyAll(shared, action);
         } finally {
-            emptying.unlock();
+            for (Lane lane : all) { // after a failure, those that it did not come to
+                lane.abandonClaim();
+            }
         }
     }
 

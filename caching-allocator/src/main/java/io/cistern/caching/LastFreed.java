@@ -109,6 +109,12 @@ abstract class LastFreed extends LaneEntry {
         return address;
     }
 
+    /// Takes the large block out that stands here.
+    final long takeLargeOut() {
+        key = NOTHING;
+        return address;
+    }
+
     /// Whether large blocks stand here.
     final boolean keepsLarge() {
         return repeats >= PROOF;
@@ -146,8 +152,8 @@ abstract class LastFreed extends LaneEntry {
     /// Takes the block out.
     final void evictLast(AddressBatch evicted) {
         if (key != NOTHING) {
-            key = NOTHING;
             evicted.add(address);
+            key = NOTHING;
         }
     }
 

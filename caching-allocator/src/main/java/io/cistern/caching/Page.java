@@ -1,8 +1,5 @@
 package io.cistern.caching;
 
-import java.util.Collections;
-import java.util.EnumSet;
-import java.util.Set;
 
 /// Physical memory under one handle, and the places where it is mapped.
 ///
@@ -30,9 +27,6 @@ final class Page {
         CHANGING
     }
 
-    private static final Set<Pin> ASLEEP = EnumSet.of(Pin.ASLEEP);
-    private static final Set<Pin> STAYING = EnumSet.complementOf(EnumSet.of(Pin.CAPTURED));
-
     /// The physical memory, while there is any.
     long handle;
     final long byteSize;
@@ -41,7 +35,9 @@ final class Page {
     int number = -1;
     /// All places, the home among them; the oldest first.
     final ReservedList<Mapping> mappings = new ReservedList<>();
-    final Set<Pin> pins = EnumSet.noneOf(Pin.class);
+    /// A bit each.
+    private int pins;
+
     Mapping home;
 
     /// Whether there is physical memory, and whether it is mapped at its home; both, unless the page sleeps.
@@ -80,18 +76,34 @@ final class Page {
         return isNew;
     }
 
+    void pin(Pin reason) {
+        pins |= bit(reason);
+    }
+
+    void unpin(Pin reason) {
+        pins &= ~bit(reason);
+    }
+
+    boolean isPinned() {
+        return pins != 0;
+    }
+
+    private static int bit(Pin reason) {
+        return 1 << reason.ordinal();
+    }
+
     /// Whether it may go back to the driver, as far as pins are concerned. Of a sleeping one only addresses do.
     boolean mayGo() {
-        return pins.isEmpty() || pins.equals(ASLEEP);
+        return pins == 0 || pins == bit(Pin.ASLEEP);
     }
 
     boolean isAsleep() {
-        return pins.contains(Pin.ASLEEP);
+        return (pins & bit(Pin.ASLEEP)) != 0;
     }
 
     /// Whether it may sleep: it will have other physical memory at the same address, which is all that graphs ask
     /// for, but not those who know the memory itself.
     boolean maySleep() {
-        return mappings.size() == 1 && Collections.disjoint(pins, STAYING);
+        return mappings.size() == 1 && (pins & ~bit(Pin.CAPTURED)) == 0;
     }
 }

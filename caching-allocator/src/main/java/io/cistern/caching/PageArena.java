@@ -131,7 +131,7 @@ final class PageArena extends Region {
     @Override
     boolean isPinned() {
         for (Mapping mapping : mappings) {
-            if (mapping != null && mapping.isHome() && !mapping.page.pins.isEmpty()) {
+            if (mapping != null && mapping.isHome() && mapping.page.isPinned()) {
                 return true;
             }
         }

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -52,57 +53,76 @@ final class PageSleep {
         }
         driver.devices().synchronize(cache.device);
         if (!asleep.isEmpty()) {
-            claimSleepers();
-            settle(false);
+            takeBack();
         }
         long returned = cache.returns.trim(0, true);
         cache.returns.unmapLent();
-        List<Page> claimed = deregistered(claim(Page::maySleep));
-        returned += sleep(claimed, mode == SleepMode.KEEP ? host : null);
+        returned += sleep(mode == SleepMode.KEEP ? host : null);
         return CacheTrim.left(cache, returned);
     }
 
-    private List<Page> claim(Predicate<Page> which) {
-        List<Page> claimed = new ArrayList<>();
+    /// What an earlier waking had to leave goes.
+    private void takeBack() {
+        try {
+            claimSleepers();
+        } finally {
+            settle(false);
+        }
+    }
+
+    /// @param claimed gets the pages, by address, also those claimed before a failure
+    private void claim(Predicate<Page> which, List<@Nullable Page> claimed) {
         for (StreamShard shard : cache.shards()) {
             shard.driverLock.lock();
             try {
-                claimed.addAll(table.beginChange(shard, which));
+                table.beginChange(shard, which, claimed);
             } finally {
                 shard.driverLock.unlock();
             }
         }
-        claimed.sort(Comparator.comparingLong(page -> page.home.address));
-        return claimed;
+        claimed.sort(Comparator.comparingLong(page -> Objects.requireNonNull(page).home.address));
     }
 
-    private List<Page> deregistered(List<Page> claimed) {
-        List<Page> may = new ArrayList<>();
-        for (Page page : claimed) {
-            if (table.pages.mayUnmap(page.home.address, page.byteSize)) {
-                may.add(page);
-            } else {
-                table.endChange(page, false);
-            }
-        }
-        return may;
-    }
-
-    private long sleep(List<Page> claimed, @Nullable PinnedMemory host) {
-        if (claimed.isEmpty()) {
-            return 0;
-        }
-        SleepingPages together = new SleepingPages(driver, table, claimed);
+    /// What is claimed ends whatever happens: it is awake or asleep then.
+    private long sleep(@Nullable PinnedMemory host) {
+        List<@Nullable Page> claimed = new ArrayList<>();
+        SleepingPages together = new SleepingPages(driver, table);
+        asleep.add(together);
         try {
-            together.fallAsleep(host);
+            claim(Page::maySleep, claimed);
+            deregister(claimed, together);
+            if (!together.isEmpty()) {
+                together.fallAsleep(host);
+            }
             return together.byteSize();
         } catch (RuntimeException | Error failure) {
             wakeAfter(together, failure);
             throw failure;
         } finally {
+            endChange(claimed, false);
             together.settle();
-            if (!together.isEmpty()) {
-                asleep.add(together);
+            dropEmpty();
+        }
+    }
+
+    private void endChange(List<@Nullable Page> claimed, boolean asleep) {
+        for (int i = 0; i < claimed.size(); i++) {
+            Page page = claimed.get(i);
+            if (page != null) {
+                table.endChange(page, asleep);
+            }
+        }
+    }
+
+    /// Moves what may sleep from the claimed pages to those that sleep together; the others stay.
+    private void deregister(List<@Nullable Page> claimed, SleepingPages together) {
+        together.reserve(claimed.size());
+        for (int i = 0; i < claimed.size(); i++) {
+            Page page = Objects.requireNonNull(claimed.get(i));
+            Sleeper sleeper = new Sleeper(page, together.nextOffset());
+            if (table.pages.mayUnmap(page.home.address, page.byteSize)) {
+                together.add(sleeper);
+                claimed.set(i, null);
             }
         }
     }
@@ -124,9 +144,11 @@ final class PageSleep {
             return;
         }
         cache.returns.giveBackIdle();
-        claimSleepers();
         try {
-            asleep.forEach(SleepingPages::wake);
+            claimSleepers();
+            for (int i = 0; i < asleep.size(); i++) {
+                asleep.get(i).wake();
+            }
         } catch (RuntimeException | Error failure) {
             settle(false);
             throw failure;
@@ -135,19 +157,44 @@ final class PageSleep {
 
     /// Claims what sleeps, but for pages that went meanwhile.
     private void claimSleepers() {
-        Set<Page> claimed = new HashSet<>(claim(Page::isAsleep));
-        asleep.forEach(together -> together.retain(claimed));
+        List<@Nullable Page> claimed = new ArrayList<>();
+        boolean retained = false;
+        try {
+            claim(Page::isAsleep, claimed);
+            Set<@Nullable Page> set = new HashSet<>(claimed);
+            for (int i = 0; i < asleep.size(); i++) {
+                asleep.get(i).retain(set);
+            }
+            retained = true;
+        } finally {
+            if (!retained) {
+                endChange(claimed, true);
+            }
+        }
     }
 
     /// Ends a waking.
     ///
     /// @param awake whether it stays awake
     void settle(boolean awake) {
-        if (!awake) {
-            asleep.forEach(SleepingPages::sleepAgain);
+        try {
+            for (int i = 0; !awake && i < asleep.size(); i++) {
+                asleep.get(i).sleepAgain();
+            }
+        } finally {
+            for (int i = 0; i < asleep.size(); i++) {
+                asleep.get(i).settle();
+            }
+            dropEmpty();
         }
-        asleep.forEach(SleepingPages::settle);
-        asleep.removeIf(SleepingPages::isEmpty);
+    }
+
+    private void dropEmpty() {
+        for (int i = asleep.size() - 1; i >= 0; i--) {
+            if (asleep.get(i).isEmpty()) {
+                asleep.remove(i);
+            }
+        }
     }
 
     /// Its pages are gone.

@@ -7,6 +7,7 @@ import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /// The pages of one device: where they are at home and where else they are mapped.
 ///
@@ -259,9 +260,9 @@ final class PageTable {
     void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
         forEachPage(address, byteSize, page -> {
             if (pinned) {
-                page.pins.add(reason);
+                page.pin(reason);
             } else {
-                page.pins.remove(reason);
+                page.unpin(reason);
             }
         });
     }
@@ -300,18 +301,17 @@ final class PageTable {
     /// nobody gives them back at this moment.
     ///
     /// @param which asked under the lock
-    List<Page> beginChange(StreamShard shard, Predicate<Page> which) {
+    /// @param claimed gets them, also those claimed before a failure
+    void beginChange(StreamShard shard, Predicate<Page> which, List<@Nullable Page> claimed) {
         lock.lock();
         try {
-            List<Page> claimed = new ArrayList<>();
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
                 if (page.home.shard == shard && !stuck.contains(page.home) && which.test(page)) {
                     claimed.add(page);
+                    page.pin(Page.Pin.CHANGING);
                 }
             }
-            claimed.forEach(page -> page.pins.add(Page.Pin.CHANGING));
-            return claimed;
         } finally {
             lock.unlock();
         }
@@ -323,11 +323,11 @@ final class PageTable {
     void endChange(Page page, boolean asleep) {
         lock.lock();
         try {
-            page.pins.remove(Page.Pin.CHANGING);
+            page.unpin(Page.Pin.CHANGING);
             if (asleep) {
-                page.pins.add(Page.Pin.ASLEEP);
+                page.pin(Page.Pin.ASLEEP);
             } else {
-                page.pins.remove(Page.Pin.ASLEEP);
+                page.unpin(Page.Pin.ASLEEP);
             }
         } finally {
             lock.unlock();
@@ -353,7 +353,7 @@ final class PageTable {
         lock.lock();
         try {
             for (int i = 0; i < all.size(); i++) {
-                all.get(i).pins.remove(reason);
+                all.get(i).unpin(reason);
             }
         } finally {
             lock.unlock();

@@ -23,13 +23,19 @@ final class RecordedUses {
     /// Adds a stream to those of a block.
     void add(long address, long key) {
         boolean[] known = {false};
+        long[] first = {key};
         blocks.incrementAndGet(); // first, so that who meets the block meets the number
-        streamsOfBlocks.merge(address, new long[] {key}, (before, _) -> {
-            known[0] = true;
-            return with(before, key);
-        });
-        if (known[0]) {
-            blocks.decrementAndGet();
+        boolean added = false;
+        try {
+            streamsOfBlocks.merge(address, first, (before, _) -> {
+                known[0] = true;
+                return with(before, key);
+            });
+            added = !known[0];
+        } finally {
+            if (!added) {
+                blocks.decrementAndGet();
+            }
         }
     }
 
@@ -60,7 +66,13 @@ final class RecordedUses {
         return Arrays.binarySearch(keys, key) < 0 ? keys : with(without(keys, key), replacement);
     }
 
-    /// Takes the streams of a block that is being freed.
+    /// The streams that use a block.
+    long[] of(long address) {
+        long[] keys = blocks.get() == 0 ? null : streamsOfBlocks.get(address);
+        return keys == null ? NONE : keys;
+    }
+
+    /// Takes the streams of a block that was freed.
     long[] take(long address) {
         long[] keys = blocks.get() == 0 ? null : streamsOfBlocks.remove(address);
         if (keys == null) {
@@ -70,9 +82,13 @@ final class RecordedUses {
         return keys;
     }
 
-    /// Whether other streams use a block.
-    boolean contains(long address) {
-        return blocks.get() != 0 && streamsOfBlocks.containsKey(address);
+    /// Whether other streams use a block; also if the Java heap has no memory to look: a free must not fail for that.
+    boolean mayContain(long address) {
+        try {
+            return blocks.get() != 0 && streamsOfBlocks.containsKey(address);
+        } catch (OutOfMemoryError unknown) {
+            return true;
+        }
     }
 
     /// Replaces a stream, wherever it is, by what its end is known by.

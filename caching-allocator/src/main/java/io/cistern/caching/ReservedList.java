@@ -1,6 +1,8 @@
 package io.cistern.caching;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// A list whose room is reserved beforehand: so [#add] needs no memory of the Java heap, and what it is told is not lost
@@ -32,6 +34,16 @@ final class ReservedList<T> {
         return (T) elements[i];
     }
 
+    void set(int i, T element) {
+        elements[i] = element;
+    }
+
+    /// Takes all out from one on.
+    void truncate(int from) {
+        Arrays.fill(elements, from, size, null);
+        size = from;
+    }
+
     /// Takes one out; the last takes its place.
     void removeAt(int i) {
         elements[i] = elements[--size];
@@ -59,5 +71,14 @@ final class ReservedList<T> {
             }
         }
         return false;
+    }
+
+    /// What is there now.
+    List<T> copy() {
+        List<T> copy = new ArrayList<>(size);
+        for (int i = 0; i < size; i++) {
+            copy.add(get(i));
+        }
+        return copy;
     }
 }

@@ -52,7 +52,7 @@ final class ShardTable {
             shard = left != null ? left : new StreamShard(timeline, range, cutting, clock, counters);
             List<StreamShard> all = all();
             all.add(shard);
-            replace(all);
+            table = tableOf(all);
         }
         return shard;
     }
@@ -61,11 +61,35 @@ final class ShardTable {
     synchronized @Nullable StreamShard remove(long stream) {
         StreamShard shard = find(stream);
         if (shard != null) {
-            List<StreamShard> all = all();
-            all.remove(shard);
-            replace(all);
+            table = without(shard);
         }
         return shard;
+    }
+
+    /// Takes a stream's shards out of three tables, or out of none if the Java heap has no memory for that. Nobody who
+    /// holds the monitor of one waits for that of another.
+    static void remove(long stream, ShardTable one, ShardTable two, ShardTable three) {
+        synchronized (one) {
+            synchronized (two) {
+                synchronized (three) {
+                    @Nullable StreamShard[] ofOne = one.without(one.find(stream));
+                    @Nullable StreamShard[] ofTwo = two.without(two.find(stream));
+                    @Nullable StreamShard[] ofThree = three.without(three.find(stream));
+                    one.table = ofOne;
+                    two.table = ofTwo;
+                    three.table = ofThree;
+                }
+            }
+        }
+    }
+
+    private @Nullable StreamShard[] without(@Nullable StreamShard shard) {
+        if (shard == null) {
+            return table;
+        }
+        List<StreamShard> all = all();
+        all.remove(shard);
+        return tableOf(all);
     }
 
     /// All shards, in a new list.
@@ -79,7 +103,7 @@ final class ShardTable {
         return all;
     }
 
-    private void replace(List<StreamShard> all) {
+    private static @Nullable StreamShard[] tableOf(List<StreamShard> all) {
         int capacity = Math.max(SMALLEST, Integer.highestOneBit(all.size() * 4));
         @Nullable StreamShard[] shards = new StreamShard[capacity];
         for (StreamShard shard : all) {
@@ -89,7 +113,7 @@ final class ShardTable {
             }
             shards[i] = shard;
         }
-        table = shards;
+        return shards;
     }
 
     /// Handles are addresses of aligned objects: the multiplication brings their high bits into play.

@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// The shards of the streams of one device that have not ended: of each stream one for every
@@ -76,11 +75,26 @@ final class Shards {
         }
     }
 
-    /// Takes the shards of a stream out.
-    List<StreamShard> remove(long key) {
-        return Stream.of(small, middle, large)
-                .flatMap(table -> Stream.ofNullable(table.remove(key)))
-                .toList();
+    /// The shards of a stream, in a new list.
+    List<StreamShard> of(long key) {
+        List<StreamShard> all = new ArrayList<>(3);
+        for (ShardTable table : new ShardTable[] {small, middle, large}) {
+            StreamShard shard = table.find(key);
+            if (shard != null) {
+                all.add(shard);
+            }
+        }
+        return all;
+    }
+
+    /// Takes the shards of a stream out, and its timeline, so that a later stream of its key has another; none if the
+    /// Java heap has no memory for that.
+    void remove(long key) {
+        synchronized (timelines) {
+            Long boxed = key;
+            ShardTable.remove(key, small, middle, large);
+            timelines.remove(boxed);
+        }
     }
 
     /// The timeline of a stream, or null if it has no shards.
@@ -98,14 +112,6 @@ final class Shards {
                     .filter(StreamTimeline::isOrphan)
                     .map(timeline -> timeline.key)
                     .toList();
-        }
-    }
-
-    /// Takes the timeline of a stream without shards out, so that a later stream of its key has another.
-    @Nullable
-    StreamTimeline removeTimeline(long key) {
-        synchronized (timelines) {
-            return timelines.remove(key);
         }
     }
 

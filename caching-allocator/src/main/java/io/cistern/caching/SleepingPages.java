@@ -36,28 +36,44 @@ final class SleepingPages {
     private final CudaDriver driver;
     private final PageTable table;
     private final PhysicalPages pages;
-    private final List<Sleeper> sleepers = new ArrayList<>();
+    private final ReservedList<Sleeper> sleepers = new ReservedList<>();
+    private long offset;
     private @Nullable KeptBytes kept;
 
-    /// @param claimed pages by address
-    SleepingPages(CudaDriver driver, PageTable table, List<Page> claimed) {
+    /// Has none yet.
+    SleepingPages(CudaDriver driver, PageTable table) {
         this.driver = driver;
         this.table = table;
         this.pages = table.pages;
-        long offset = 0;
-        for (Page page : claimed) {
-            sleepers.add(new Sleeper(page, offset));
-            offset += page.byteSize;
-        }
+    }
+
+    /// Makes room for so many, so that [#add] needs no memory of the Java heap.
+    void reserve(int more) {
+        sleepers.reserve(more);
+    }
+
+    /// A claimed page is to sleep. By address.
+    void add(Sleeper sleeper) {
+        sleepers.add(sleeper);
+        offset += sleeper.byteSize();
+    }
+
+    /// Where the bytes of the next page are kept.
+    long nextOffset() {
+        return offset;
     }
 
     boolean isEmpty() {
-        return sleepers.isEmpty();
+        return sleepers.size() == 0;
     }
 
     /// The bytes of its pages.
     long byteSize() {
-        return sleepers.stream().mapToLong(Sleeper::byteSize).sum();
+        long bytes = 0;
+        for (int i = 0; i < sleepers.size(); i++) {
+            bytes += sleepers.get(i).byteSize();
+        }
+        return bytes;
     }
 
     /// Gives up what is kept.
@@ -71,8 +87,15 @@ final class SleepingPages {
     /// Forgets pages that were freed meanwhile.
     ///
     /// @param claimed those that were not
-    void retain(Set<Page> claimed) {
-        sleepers.removeIf(sleeper -> !claimed.contains(sleeper.page));
+    void retain(Set<@Nullable Page> claimed) {
+        int left = 0;
+        for (int i = 0; i < sleepers.size(); i++) {
+            Sleeper sleeper = sleepers.get(i);
+            if (claimed.contains(sleeper.page)) {
+                sleepers.set(left++, sleeper);
+            }
+        }
+        sleepers.truncate(left);
     }
 
     /// Gives the memory back. After a failure some pages are whole and others are not: see [#wake] and [#settle].
@@ -81,7 +104,7 @@ final class SleepingPages {
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much
     void fallAsleep(@Nullable PinnedMemory host) {
         kept = host == null ? null : new KeptBytes(host, byteSize());
-        List<List<Sleeper>> batches = batches(sleepers);
+        List<List<Sleeper>> batches = batches(sleepers.copy());
         try (SleepCopies copies = new SleepCopies(driver, pages.device, kept)) {
             for (int i = 0; i <= batches.size(); i++) {
                 if (i < batches.size()) {
@@ -113,7 +136,7 @@ final class SleepingPages {
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     void wake() {
         List<Sleeper> asleep =
-                sleepers.stream().filter(sleeper -> !sleeper.isWhole).toList();
+                sleepers.copy().stream().filter(sleeper -> !sleeper.isWhole).toList();
         if (asleep.isEmpty()) {
             return;
         }
@@ -156,7 +179,11 @@ final class SleepingPages {
     /// Takes back what a wake did that is not [settled][#settle], or what an earlier one had to leave.
     void sleepAgain() {
         Throwable refusals = new IllegalStateException("what the driver would not take back stays awake");
-        sleepers.stream().filter(sleeper -> sleeper.hasGone).forEach(sleeper -> takeBack(sleeper, refusals));
+        for (int i = 0; i < sleepers.size(); i++) {
+            if (sleepers.get(i).hasGone) {
+                takeBack(sleepers.get(i), refusals);
+            }
+        }
         Throwable[] all = refusals.getSuppressed();
         if (all.length > 0) {
             LOG.log(
@@ -187,15 +214,18 @@ final class SleepingPages {
 
     /// Ends the change: what is whole is awake, the rest asleep.
     void settle() {
-        sleepers.removeIf(sleeper -> {
+        int asleep = 0;
+        for (int i = 0; i < sleepers.size(); i++) {
+            Sleeper sleeper = sleepers.get(i);
             if (sleeper.isWhole) {
                 awaken(sleeper);
             } else {
                 table.endChange(sleeper.page, true);
+                sleepers.set(asleep++, sleeper);
             }
-            return sleeper.isWhole;
-        });
-        if (sleepers.isEmpty()) {
+        }
+        sleepers.truncate(asleep);
+        if (asleep == 0) {
             dropKept();
         }
     }

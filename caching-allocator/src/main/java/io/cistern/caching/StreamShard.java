@@ -51,6 +51,7 @@ final class StreamShard extends ShardReturns {
     /// Takes blocks of one size, as many as there are up to a number; the one at the lowest address last, for a
     /// caller who asked for so many bytes; counted, unless there is none.
     void allocateMany(long byteSize, long asked, int wanted, AddressBatch into) {
+        into.reserve(wanted);
         lock.lock();
         try {
             int from = into.count;
@@ -168,9 +169,10 @@ final class StreamShard extends ShardReturns {
         try {
             int block = heap.retire(region, address);
             counters.returned(asked);
-            long[] others = uses.take(address);
-            if (lastStream != stream || closed || others.length > 0) {
-                fence(block, lastStream, others);
+            if (lastStream != stream || closed || uses.mayContain(address)) {
+                counters.waits(heap.blocks.byteSize[block]);
+                heap.blocks.state[block] = Blocks.FENCED;
+                fenced.add(block, lastStream);
             } else {
                 heap.makeFree(block);
             }
@@ -190,19 +192,6 @@ final class StreamShard extends ShardReturns {
         } finally {
             lock.unlock();
         }
-    }
-
-    private void fence(int block, long lastStream, long[] others) {
-        long[] unordered = closed ? others : RecordedUses.without(others, stream);
-        boolean ordered = lastStream == stream && !closed;
-        if (ordered && unordered.length == 0) {
-            heap.makeFree(block);
-            return;
-        }
-        counters.waits(heap.blocks.byteSize[block]);
-        heap.blocks.state[block] = Blocks.FENCED;
-        long first = ordered ? unordered[0] : lastStream;
-        fenced.add(block, first, RecordedUses.without(unordered, first));
     }
 
     /// Moves blocks whose fences have passed to the free ones. Call with the driver lock and without `lock`.
@@ -234,11 +223,35 @@ final class StreamShard extends ShardReturns {
     void recordFences(Fences fences) {
         lock.lock();
         try {
-            fenced.close();
+            fenced.turnRound();
+            while (fenced.firstOpen() != Blocks.NONE) {
+                closeFirst(fenced.firstOpen(), fences.uses);
+            }
         } finally {
             lock.unlock();
         }
         fenced.record(fences);
+    }
+
+    /// What it needs of the Java heap comes first: without, the block stays where it is, with the uses of it.
+    private void closeFirst(int block, RecordedUses uses) {
+        long lastStream = fenced.streamOf(block);
+        boolean ordered = lastStream == stream && !closed;
+        long address = heap.blocks.address[block];
+        long[] others = uses.of(address);
+        long[] unordered = closed ? others : RecordedUses.without(others, stream);
+        if (ordered && unordered.length == 0) {
+            uses.take(address);
+            fenced.drop();
+            counters.waited(heap.blocks.byteSize[block]);
+            heap.makeFree(block);
+            return;
+        }
+        long first = ordered ? unordered[0] : lastStream;
+        long[] rest = RecordedUses.without(unordered, first);
+        fenced.reserve();
+        uses.take(address);
+        fenced.close(first, rest);
     }
 
     private long bytesOf(int head) {
