@@ -90,12 +90,13 @@ final class RefusedFrees {
         any = true;
     }
 
-    /// Also true for the legacy default stream beside a captured one that waits for it, which a call would spoil.
+    /// Also true where the driver won't tell, as for the legacy default stream beside a captured one that waits for it,
+    /// which a call would spoil.
     private boolean isCaptured(long stream) {
         try {
             return graphs.captureStatus(device, stream) != CaptureStatus.NONE;
         } catch (CudaException untold) {
-            return untold.result() == CudaResult.STREAM_CAPTURE_IMPLICIT;
+            return !untold.result().endsContext();
         }
     }
 
