@@ -87,8 +87,8 @@ final class AdaptiveRelease {
             if (isTime(nanos)) {
                 look(nanos);
             }
-        } catch (CudaException ignored) {
-            // What is wrong with the driver, the call that follows will say; its threshold stays.
+        } catch (CudaException | OutOfMemoryError ignored) {
+            // What is wrong with the driver, or the Java heap, the call that follows will say; its threshold stays.
         } finally {
             looking.set(false);
         }

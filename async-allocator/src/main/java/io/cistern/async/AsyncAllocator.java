@@ -97,6 +97,8 @@ final class AsyncAllocator
             memory.free(device, address, stream);
         } catch (CudaException failure) {
             pools.freeFailed(address, stream, failure);
+        } catch (OutOfMemoryError ofTheHeap) {
+            pools.freeNotMade(address, stream);
         }
     }
 
