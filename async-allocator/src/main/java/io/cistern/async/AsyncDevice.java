@@ -32,6 +32,14 @@ final class AsyncDevice {
     private volatile boolean lasting;
     private volatile boolean inTurns;
 
+    // Made in advance, for closing without Java heap.
+    private final Failures failures = new Failures();
+    private final Runnable waitingForAll = this::synchronizeUnlessDead;
+    private final Runnable closingPools;
+
+    /// Waits for all work, and ends the pools, whatever of that fails.
+    final Runnable closing = this::close;
+
     // Plain: a count that is lost puts a look off.
     private int callsUntilLook = Turns.CALLS_BETWEEN_LOOKS;
 
@@ -40,6 +48,7 @@ final class AsyncDevice {
         this.memory = memory;
         this.device = device;
         this.pools = new DevicePools(driver, device, options);
+        this.closingPools = pools::close;
         this.takesTurns = options.turns();
         this.lasting = options.adaptive();
         this.eventful = lasting;
@@ -244,11 +253,11 @@ final class AsyncDevice {
         }
     }
 
-    void close() {
-        if (!pools.all().isEmpty()) {
-            Failures failures = new Failures();
-            failures.gather(this::synchronizeUnlessDead);
-            failures.gather(pools::close);
+    /// Needs no Java heap of its own.
+    private void close() {
+        if (pools.all().length > 0) {
+            failures.gather(waitingForAll);
+            failures.gather(closingPools);
             failures.rethrow();
         }
     }

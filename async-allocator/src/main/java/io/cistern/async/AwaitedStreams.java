@@ -3,7 +3,7 @@ package io.cistern.async;
 import org.jspecify.annotations.Nullable;
 
 /// The streams that use blocks of one device, and a queue of those that freed blocks wait for: the one looked at longest
-/// ago is first. Guarded by the lock of [LaterFrees].
+/// ago is first. Guarded by the monitor of [LaterFrees].
 ///
 /// Only [#named] needs Java heap.
 final class AwaitedStreams {
@@ -69,17 +69,17 @@ final class AwaitedStreams {
         count++;
     }
 
-    /// Takes the first one out of the queue.
-    @Nullable
-    UsingStream poll() {
-        UsingStream polled = first;
-        if (polled != null) {
-            first = polled.nextAwaited;
-            last = first == null ? null : last;
-            polled.nextAwaited = null;
-            polled.isAwaited = false;
-            count--;
+    /// Puts the first one last, or out of the queue if no block waits for it any more.
+    void rotate() {
+        UsingStream looked = first;
+        if (looked == null) {
+            return;
         }
-        return polled;
+        first = looked.nextAwaited;
+        last = first == null ? null : last;
+        looked.nextAwaited = null;
+        looked.isAwaited = false;
+        count--;
+        queue(looked);
     }
 }

@@ -2,8 +2,8 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// That a stream uses a block; and once the block is freed, its place in the batch of that stream. Guarded by the lock
-/// of [LaterFrees].
+/// That a stream uses a block; and once the block is freed, its place in the batch of that stream. Guarded by the
+/// monitor of [LaterFrees].
 final class BlockUse {
     final LaterFree block;
     final UsingStream on;

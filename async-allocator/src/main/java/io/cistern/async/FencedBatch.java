@@ -2,7 +2,7 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// Freed blocks that wait for one stream, behind one fence. Guarded by the lock of [LaterFrees].
+/// Freed blocks that wait for one stream, behind one fence. Guarded by the monitor of [LaterFrees].
 ///
 /// It is *open* until its fence is recorded, which comes behind what the stream was given until then; so it is not left
 /// open for long.

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 /// A block that other streams use than that of its free: known here from the first such use on, waiting once it is
 /// freed. All that the free needs is made with the uses, so that a free never fails for lack of Java heap.
 ///
-/// Guarded by the lock of [LaterFrees], but for what is volatile.
+/// Guarded by the monitor of [LaterFrees], but for what is volatile.
 final class LaterFree extends AddressTable.Entry {
     /// The uses that were recorded, the last one first.
     volatile @Nullable BlockUse uses;

@@ -2,7 +2,6 @@ package io.cistern.async;
 
 import io.cistern.cuda.Streams;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /// Blocks of one device that a program has freed, and that other streams may still use.
@@ -30,8 +29,9 @@ import org.jspecify.annotations.Nullable;
 /// **Invariants**: [#waitingBytes] = Σ bytes of the blocks in batches; a block's `awaited` = the batches that it is in;
 /// only the last batch of a stream is open.
 ///
-/// **Threads.** Any; one lock, held across calls of the driver, which an allocation only tries. Where nothing waits,
-/// an allocation pays one read; where no uses are recorded, so does a free.
+/// **Threads.** Any; one monitor, held across calls of the driver; an allocation goes past where another thread looks
+/// already. Where nothing waits, an allocation pays one read; where no uses are recorded, so does a free. It is a
+/// monitor, since that is left without a call, which a stack overflow could prevent.
 final class LaterFrees {
     /// How the driver takes a block back; does not throw.
     interface Release {
@@ -54,7 +54,7 @@ final class LaterFrees {
     private final BatchFences fences;
     private final Release release;
 
-    /// Live blocks that other streams use. Changed under the lock.
+    /// Live blocks that other streams use. Changed under the monitor.
     private final AddressTable<LaterFree> used = new AddressTable<>();
 
     private final AwaitedStreams streams = new AwaitedStreams();
@@ -62,11 +62,13 @@ final class LaterFrees {
     /// Where blocks wait for the end of their own stream.
     private final UsingStream ofEndedStreams = new UsingStream(BatchFences.ENDED);
 
-    private final ReentrantLock lock = new ReentrantLock();
     private final AtomicLong waitingBytes = new AtomicLong();
     private volatile boolean any;
 
-    /// How many batches were closed. Guarded by the lock.
+    /// Whether a thread looks what has passed. Written under the monitor.
+    private volatile boolean looking;
+
+    /// How many batches were closed. Guarded by this.
     private long closedBatches;
 
     // Plain: a count that is lost puts a look off.
@@ -84,8 +86,7 @@ final class LaterFrees {
         if (known != null && known.isUsedOn(stream)) {
             return;
         }
-        lock.lock();
-        try {
+        synchronized (this) {
             UsingStream on = streams.named(stream);
             LaterFree block = used.find(address);
             if (block == null) {
@@ -98,8 +99,6 @@ final class LaterFrees {
                 return;
             }
             on.liveBlocks++;
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -112,29 +111,25 @@ final class LaterFrees {
     /// Frees a block once the streams that use it have got past their present ends.
     ///
     /// @param block as it was [found][#find]
-    void free(LaterFree block, long byteSize, long stream) {
-        lock.lock();
-        try {
-            used.remove(block);
-            block.byteSize = byteSize;
-            block.stream = stream;
-            block.awaited = 1; // This call.
-            waitingBytes.addAndGet(byteSize);
-            for (BlockUse use = block.uses; use != null; use = use.nextOfBlock) {
-                use.on.liveBlocks--;
-                if (use.on.stream != stream) {
-                    join(use);
-                }
+    synchronized void free(LaterFree block, long byteSize, long stream) {
+        any = true; // first, lest the block be overlooked if this fails
+        used.remove(block);
+        block.byteSize = byteSize;
+        block.stream = stream;
+        block.awaited = 1; // This call.
+        waitingBytes.addAndGet(byteSize);
+        for (BlockUse use = block.uses; use != null; use = use.nextOfBlock) {
+            use.on.liveBlocks--;
+            if (use.on.stream != stream) {
+                join(use);
             }
-            if (--block.awaited == 0) {
-                finish(block);
-            } else if (stream == Streams.PER_THREAD_DEFAULT) {
-                freeBehindBatches(block); // On another thread that handle would be another stream.
-            }
-        } finally {
-            any = streams.count() > 0;
-            lock.unlock();
         }
+        if (--block.awaited == 0) {
+            finish(block);
+        } else if (stream == Streams.PER_THREAD_DEFAULT) {
+            freeBehindBatches(block); // On another thread that handle would be another stream.
+        }
+        any = streams.count() > 0;
     }
 
     private void join(BlockUse use) {
@@ -179,30 +174,34 @@ final class LaterFrees {
     }
 
     private void freePassedOf(int mostStreams) {
-        if (any && lock.tryLock()) {
-            try {
-                long before = waitingBytes.get();
-                for (int left = Math.min(streams.count(), mostStreams); left > 0; left--) {
-                    freePassedOfNext();
+        if (any && !looking) {
+            synchronized (this) {
+                looking = true;
+                try {
+                    look(mostStreams);
+                } finally {
+                    looking = false;
                 }
-                boolean some = waitingBytes.get() < before;
-                countsPlanned = some ? FEWEST_COUNTS : Math.min(2 * countsPlanned, MOST_COUNTS);
-                countsLeft = countsPlanned;
-            } finally {
-                any = streams.count() > 0;
-                lock.unlock();
             }
         }
     }
 
+    private void look(int mostStreams) {
+        long before = waitingBytes.get();
+        for (int left = Math.min(streams.count(), mostStreams); left > 0; left--) {
+            freePassedOfNext();
+        }
+        any = streams.count() > 0;
+        boolean some = waitingBytes.get() < before;
+        countsPlanned = some ? FEWEST_COUNTS : Math.min(2 * countsPlanned, MOST_COUNTS);
+        countsLeft = countsPlanned;
+    }
+
     private void freePassedOfNext() {
-        UsingStream next = streams.poll();
+        UsingStream next = streams.first();
         if (next != null) {
-            try {
-                freePassed(next);
-            } finally {
-                streams.queue(next);
-            }
+            freePassed(next);
+            streams.rotate();
         }
     }
 
@@ -240,39 +239,26 @@ final class LaterFrees {
     /// Closes all batches.
     ///
     /// @return those that are closed now, behind whose fences a wait for the device comes: see [#free(long)]
-    long sealAll() {
-        lock.lock();
-        try {
-            for (UsingStream each = streams.first(); each != null; each = each.nextAwaited) {
-                for (FencedBatch batch = each.first; batch != null; batch = batch.next) {
-                    seal(batch, each.stream);
-                }
+    synchronized long sealAll() {
+        for (UsingStream each = streams.first(); each != null; each = each.nextAwaited) {
+            for (FencedBatch batch = each.first; batch != null; batch = batch.next) {
+                seal(batch, each.stream);
             }
-            return closedBatches;
-        } finally {
-            lock.unlock();
         }
+        return closedBatches;
     }
 
     /// Frees blocks of batches that are past, and what else has passed.
     ///
     /// @param past what [#sealAll] said before all work was waited for
     /// @return whether there were any
-    boolean free(long past) {
-        if (!any) {
-            return false;
+    synchronized boolean free(long past) {
+        long before = waitingBytes.get();
+        for (UsingStream each = streams.first(); each != null; each = each.nextAwaited) {
+            freePast(each, past);
         }
-        lock.lock();
-        try {
-            long before = waitingBytes.get();
-            for (UsingStream each = streams.first(); each != null; each = each.nextAwaited) {
-                freePast(each, past);
-            }
-            freePassed();
-            return waitingBytes.get() < before;
-        } finally {
-            lock.unlock();
-        }
+        look(Integer.MAX_VALUE);
+        return waitingBytes.get() < before;
     }
 
     private void freePast(UsingStream stream, long past) {
@@ -286,21 +272,16 @@ final class LaterFrees {
     /// The stream ends, and its handle may come again for another one: its open batch gets its fence, as does what its
     /// live blocks will wait for, and what was freed on it is freed behind the others.
     void streamClosing(long stream) {
-        if (!any && !used.any()) {
-            return;
-        }
-        lock.lock();
-        try {
-            UsingStream ending = streams.find(stream);
-            if (ending != null) {
-                end(ending);
+        if (any || used.any()) {
+            synchronized (this) {
+                UsingStream ending = streams.find(stream);
+                if (ending != null) {
+                    end(ending);
+                }
+                for (UsingStream each = streams.first(); each != null; each = each.nextAwaited) {
+                    freeBehindBatches(each, stream);
+                }
             }
-            for (UsingStream each = streams.first(); each != null; each = each.nextAwaited) {
-                freeBehindBatches(each, stream);
-            }
-        } finally {
-            any = streams.count() > 0;
-            lock.unlock();
         }
     }
 

@@ -65,21 +65,7 @@ final class KnownFaults {
             io.cistern.caching.WindowFill.publish
             """;
 
-    private static final String ASYNC = """
-            io.cistern.async.FencedBatch.<init>
-            io.cistern.async.FencedBatch.add
-            io.cistern.async.GraphAllocations.free
-            io.cistern.async.LaterFrees.add
-            io.cistern.async.LaterFrees.join
-            io.cistern.async.LaterFrees.lambda$queue$0
-            io.cistern.async.LaterFrees.pass
-            io.cistern.async.LaterFrees.queue
-            io.cistern.async.LaterFrees.takeOut
-            io.cistern.async.RecordedUses.take
-            io.cistern.async.RefusedFrees.free
-            """;
-
-    static final Set<String> METHODS = Set.of((ROUTING + CACHING + ASYNC).split("\n"));
+    static final Set<String> METHODS = Set.of((ROUTING + CACHING).split("\n"));
 
     private KnownFaults() {}
 }

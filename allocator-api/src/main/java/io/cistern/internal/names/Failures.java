@@ -5,13 +5,13 @@ import org.jspecify.annotations.Nullable;
 /// What fails while several things end, none of which may keep the others from it: the first failure is thrown in the
 /// end, with the others suppressed in it.
 public final class Failures {
-    private @Nullable RuntimeException first;
+    private @Nullable Throwable first;
 
     /// Does a step, whatever failed before.
     public void gather(Runnable step) {
         try {
             step.run();
-        } catch (RuntimeException failure) {
+        } catch (RuntimeException | Error failure) {
             if (first == null) {
                 first = failure;
             } else if (!failure.equals(first)) {
@@ -22,8 +22,10 @@ public final class Failures {
 
     /// Throws the first failure, if there was any.
     public void rethrow() {
-        if (first != null) {
-            throw first;
+        switch (first) {
+            case RuntimeException failure -> throw failure;
+            case Error failure -> throw failure;
+            case null, default -> {}
         }
     }
 }
