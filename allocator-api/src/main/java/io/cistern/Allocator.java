@@ -423,6 +423,11 @@ public final class Allocator implements AutoCloseable {
         return leaks.blocks(this::isMine);
     }
 
+    /// Whether any block is alive, also one that only a graph keeps.
+    boolean hasLiveBlocks() {
+        return leaks.anyAlive(this::isMine);
+    }
+
     private boolean isMine(Route route) {
         return leads(route);
     }

@@ -70,7 +70,7 @@ final class Captures implements CaptureRoutes {
     }
 
     private boolean isUnderWay(long captureId) {
-        return underWay.stream().anyMatch(capture -> capture.id() == captureId);
+        return underWay.stream().anyMatch(capture -> capture.mayBe(captureId));
     }
 
     /// A capture begins, or has just begun.
@@ -179,12 +179,44 @@ final class Captures implements CaptureRoutes {
 
     @Override
     public boolean isCaptured(int device, long stream) {
-        return isOn(device) && StreamCapture.idOf(graphs, device, stream) != 0;
+        try {
+            return isOn(device) && StreamCapture.idOf(graphs, device, stream) != 0;
+        } catch (CudaException untold) {
+            return true;
+        }
+    }
+
+    /// The memory of the graph that a stream is captured into, or null.
+    ///
+    /// @throws UnusableStreamException if it is in a capture that nobody announced
+    /// @throws CudaException if the driver won't tell
+    @Nullable
+    GraphMemory memoryOf(int device, long stream) {
+        StreamCapture capture = isOn(device) ? find(device, stream) : null;
+        return capture == null ? null : capture.memory;
+    }
+
+    /// Whether it is certain that a stream is captured into a graph with some memory.
+    boolean isInto(GraphMemory memory, int device, long stream) {
+        try {
+            return memoryOf(device, stream) == memory;
+        } catch (UnusableStreamException | CudaException untold) {
+            return false;
+        }
     }
 
     @Override
     public boolean freeCaptured(Route route, long address, long byteSize, long stream) {
-        StreamCapture capture = findOrKeep(route, address, byteSize, stream);
+        StreamCapture capture;
+        try {
+            capture = find(route.device(), stream);
+        } catch (UnusableStreamException unannounced) {
+            keep(route, address, byteSize); // that graph may use it
+            throw unannounced;
+        } catch (CudaException untold) {
+            keep(route, address, byteSize);
+            return true;
+        }
         if (capture == null) {
             return false;
         }
@@ -193,16 +225,6 @@ final class Captures implements CaptureRoutes {
         }
         route.usualExit().free(address, byteSize, route.device(), stream);
         return true;
-    }
-
-    /// As [#find], for a free: a block that an unannounced graph may use is not lost.
-    private @Nullable StreamCapture findOrKeep(Route route, long address, long byteSize, long stream) {
-        try {
-            return find(route.device(), stream);
-        } catch (UnusableStreamException unannounced) {
-            keep(route, address, byteSize);
-            throw unannounced;
-        }
     }
 
     @Override
@@ -238,6 +260,7 @@ final class Captures implements CaptureRoutes {
     /// The capture that a stream is in, or null.
     ///
     /// @throws UnusableStreamException if it is in one that nobody announced
+    /// @throws CudaException if the driver won't tell
     private @Nullable StreamCapture find(int device, long stream) {
         long id = StreamCapture.idOf(graphs, device, stream);
         if (id == 0) {
@@ -300,7 +323,7 @@ final class Captures implements CaptureRoutes {
         boolean any = false;
         while (underWay.isEmpty()) {
             Runnable action = later.poll();
-            GraphMemory ended = action == null ? gone.poll() : null;
+            GraphMemory ended = action == null ? gone.peek() : null;
             if (action != null) {
                 doing.accept(action);
             } else if (ended == null || !closes(ended)) {
@@ -324,9 +347,11 @@ final class Captures implements CaptureRoutes {
     private boolean closes(GraphMemory ended) {
         try {
             ended.close(this::streamBehindAll);
+            gone.poll(); // only now: what fails in between is not forgotten
             return true;
         } catch (CudaException refused) {
-            gone.add(ended);
+            gone.add(ended); // others come first
+            gone.poll();
             return false;
         }
     }

@@ -35,7 +35,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
 
     DeviceMemory(DeviceMemoryBuilder builder) {
         super(builder);
-        pinned = new PinnedMemory(driver());
+        pinned = new PinnedMemory(driver(), captures);
         pageableCopies = new PageableCopies(driver(), builder.reportPageableCopies);
         copiesArraysDirectly = builder.copyArraysDirectly;
         foreign = new ForeignMemory(allocator -> open(ForeignMemory.NAME, allocator));

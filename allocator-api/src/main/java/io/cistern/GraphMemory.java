@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 /// overwritten by the next launch of another one.
 ///
 /// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept with
-/// the graph too, since the graph may use it.
+/// the graph too, since the graph may use it. So is a [PinnedBuffer] that captured work uses, whenever it is closed.
 ///
 /// **Threads.** Any.
 public final class GraphMemory {
@@ -58,6 +58,9 @@ public final class GraphMemory {
     /// Live blocks that several streams use: without an order between those, they serve nobody again.
     private final Set<Long> usedElsewhere = new HashSet<>();
 
+    /// Pinned memory that their launches use.
+    private final Set<Pinned> pinned = new LinkedHashSet<>();
+
     /// Graphs that were given up while blocks were alive, whose addresses they keep from others.
     private final List<GivenUp> givenUp = new ArrayList<>();
 
@@ -69,7 +72,9 @@ public final class GraphMemory {
     /// @param then where its blocks go in the end: the usual allocator, or other graphs' memory that had them before
     private record Source(Allocator usual, int device, DeviceAllocator then) {}
 
-    private record Kept(Route route, long address, DeviceAllocator then) {}
+    private record Kept(Route route, long address) {}
+
+    private record Pinned(PinnedBlock block, int device) {}
 
     private record GivenUp(int device, long graph) {}
 
@@ -103,16 +108,12 @@ public final class GraphMemory {
     }
 
     /// A capture came to nothing, or a graph is gone. Calls no driver.
-    void release() {
-        boolean last;
-        synchronized (this) {
-            uses--;
-            last = uses == 0;
-            gone |= last;
+    synchronized void release() {
+        if (uses == 1) {
+            captures.gone(this); // first: it needs Java heap
+            gone = true;
         }
-        if (last) {
-            captures.gone(this);
-        }
+        uses--;
     }
 
     /// Serves a captured stream.
@@ -157,7 +158,7 @@ public final class GraphMemory {
             Deque<Long> free = reusable.get(new Reusable(route, stream, byteSize));
             if (free != null && !free.isEmpty()) {
                 long again = free.pop();
-                kept.remove(new Kept(route, again, usual.maker()));
+                kept.remove(new Kept(route, again));
                 return again;
             }
         }
@@ -186,16 +187,12 @@ public final class GraphMemory {
     /// nodes of the graph, their addresses would be others' then.
     void giveUp(int device, long graph) {
         synchronized (this) {
-            if (pools.values().stream().anyMatch(GraphMemory::hasLiveBlocks)) {
+            if (pools.values().stream().anyMatch(Allocator::hasLiveBlocks)) {
                 givenUp.add(new GivenUp(device, graph));
                 return;
             }
         }
         destroy(new GivenUp(device, graph));
-    }
-
-    private static boolean hasLiveBlocks(Allocator pool) {
-        return !pool.leaks().isEmpty();
     }
 
     /// A private allocator has given its memory back.
@@ -240,12 +237,31 @@ public final class GraphMemory {
         DeviceAllocator then = exit instanceof Exit had && had.memory() == this ? had.then : exit;
         Route own = keepingRoute(captures.memory().ownerOf(route), route.device(), then);
         captures.router().adopt(own, address, byteSize);
-        return kept.add(new Kept(own, address, then));
+        return kept.add(new Kept(own, address));
+    }
+
+    /// Keeps pinned memory that a captured stream uses.
+    ///
+    /// @return false if the graphs are gone: the capture has ended since
+    synchronized boolean keep(PinnedBlock block, int device) {
+        if (!gone) {
+            pinned.add(new Pinned(block, device));
+        }
+        return !gone;
     }
 
     /// A live block is used on another stream than that of its free.
     synchronized void usedElsewhere(long address) {
         usedElsewhere.add(address);
+    }
+
+    /// Whether a block is alive only because a graph keeps it: its program has freed it.
+    static boolean keeps(Route route, long address) {
+        return route.usualExit() instanceof Exit exit && exit.memory().isKept(exit.route, address);
+    }
+
+    private synchronized boolean isKept(Route route, long address) {
+        return kept.contains(new Kept(route, address));
     }
 
     /// A block that is kept here is freed.
@@ -256,8 +272,8 @@ public final class GraphMemory {
             return;
         }
         captures.router().adopt(route, address, byteSize);
-        kept.add(new Kept(route, address, then));
-        if (!usedElsewhere.remove(address) && captures.isCaptured(device, stream)) {
+        kept.add(new Kept(route, address));
+        if (!usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
             reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
                     .push(address);
         }
@@ -269,13 +285,13 @@ public final class GraphMemory {
     /// @throws CudaException if the driver refuses
     void close(IntToLongFunction streamBehindAll) {
         List<Kept> blocks;
+        List<Pinned> ofHost;
         synchronized (this) {
             blocks = List.copyOf(kept);
+            ofHost = List.copyOf(pinned);
             reusable.clear();
         }
-        for (Kept block : blocks) {
-            block.route.freeThrough(block.then);
-        }
+        ofHost.forEach(this::release);
         for (Kept block : blocks) {
             free(block, streamBehindAll.applyAsLong(block.route.device()));
         }
@@ -284,6 +300,13 @@ public final class GraphMemory {
         for (Allocator pool : pools.values()) {
             pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
             pool.close();
+        }
+    }
+
+    private void release(Pinned use) {
+        captures.memory().pinned().graphIsGone(use.block, this, use.device);
+        synchronized (this) {
+            pinned.remove(use);
         }
     }
 

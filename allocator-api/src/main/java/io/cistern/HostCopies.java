@@ -84,7 +84,7 @@ final class HostCopies {
         if (graphs.isSheltered(buffer.device())
                 && graphs.captureStatus(buffer.device(), stream) != CaptureStatus.NONE) {
             throw new IllegalStateException("stream 0x" + Long.toHexString(stream)
-                    + " is being captured: copy before, or from and to a PinnedBuffer that stays as long as the graph");
+                    + " is being captured: copy before, or from and to a PinnedBuffer");
         }
     }
 

@@ -40,11 +40,18 @@ final class Leaks {
         return sites;
     }
 
-    /// The live blocks of some routes.
+    /// Whether some routes have live blocks, also such as only graphs keep.
+    boolean anyAlive(Predicate<Route> wanted) {
+        boolean[] any = {false};
+        router.forEachLive((_, _, route) -> any[0] |= wanted.test(route));
+        return any[0];
+    }
+
+    /// The live blocks of some routes, without those that programs have freed and graphs keep.
     List<LiveBlock> blocks(Predicate<Route> wanted) {
         List<LiveBlock> blocks = new ArrayList<>();
         router.forEachLive((address, byteSize, route) -> {
-            if (wanted.test(route)) {
+            if (wanted.test(route) && !GraphMemory.keeps(route, address)) {
                 blocks.add(block(address, byteSize, route));
             }
         });

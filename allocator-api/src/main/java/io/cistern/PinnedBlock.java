@@ -12,6 +12,9 @@ final class PinnedBlock {
     /// A stream that exists.
     record Stream(int device, long handle) {}
 
+    /// A graph whose launches use it.
+    record GraphUse(GraphMemory graph, int device) {}
+
     /// A mark behind the last use on a stream.
     ///
     /// @param event [#NO_EVENT] where the driver gave none: then all work of the device is to be waited for
@@ -25,7 +28,7 @@ final class PinnedBlock {
     /// In whose context it was pinned.
     final int device;
 
-    /// Whether streams or fences were ever recorded since it was handed out; read without the lock by who closes it,
+    /// Whether streams, graphs or fences were ever recorded since it was handed out; read without the lock by who closes it,
     /// after all who recorded.
     volatile boolean used;
 
@@ -37,6 +40,12 @@ final class PinnedBlock {
 
     /// Streams whose work uses it.
     final Set<Stream> streams = new HashSet<>();
+
+    /// Graphs that exist and use it.
+    final Set<GraphUse> graphs = new HashSet<>();
+
+    /// Whether it was freed while graphs use it.
+    boolean freedBeforeGraphs;
 
     /// What it waits for once it is freed.
     final List<Fence> fences = new ArrayList<>();

@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// **Streams.** Copies of this library record the streams that use the memory; who hands its address to other work
-/// calls [#recordUse]. After [#close] the memory goes to nobody before those streams have passed.
+/// calls [#recordUse]. After [#close] the memory goes to nobody before those streams have passed. What a captured
+/// stream uses goes to nobody before the graph and its executables are gone: each launch uses it.
 ///
 /// **Reachability.** A buffer that is dropped without close is not used again. Its segment stays readable after
 /// close, as C's pointer would, but its bytes are somebody else's then.
@@ -52,7 +53,8 @@ public final class PinnedBuffer implements AutoCloseable {
     /// Says that a stream uses the memory, by work enqueued until [#close].
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; for a stream in a
+    ///     capture that nobody announced, beside one that was
     public void recordUse(int device, long stream) {
         owner.recordUse(open(), device, stream);
     }

@@ -25,6 +25,11 @@ final class PinnedFences {
         }
     }
 
+    /// Has a block wait for all work of a device.
+    void addBehindAll(PinnedBlock block, int device) {
+        block.fences.add(fenceBehindAll(device));
+    }
+
     private PinnedBlock.Fence fence(int device, long stream) {
         try {
             return new PinnedBlock.Fence(device, order.record(device, stream));

@@ -25,6 +25,9 @@ import org.jspecify.annotations.Nullable;
 /// **Streams.** A block that streams use waits, once it is freed, until each has passed its last use; its fences are
 /// recorded at the free and looked at when memory of its size is wanted. Nobody waits on the host.
 ///
+/// **Graphs.** A block that a captured stream uses is used by each launch of the graph: it stays until the graph and
+/// its executables are gone, whenever it is freed ([GraphMemory]).
+///
 /// **The way of a pair.** One idle block of each size stands in front, and is exchanged without a lock. Behind it
 /// everything is under one lock, which is held across the driver's calls that record and ask fences, but not across
 /// pinning.
@@ -48,6 +51,7 @@ public final class PinnedMemory {
     static final int MOST_LOOKS = 32;
 
     private final CudaDriver driver;
+    private final Captures captures;
     private final PinnedFences fences;
     private final PinnedStatistics statistics = new PinnedStatistics(MOST_SIZE_CLASS + 1);
     private final AtomicReferenceArray<@Nullable PinnedBlock> front =
@@ -66,8 +70,9 @@ public final class PinnedMemory {
     private final StagingPieces staging;
     private volatile boolean closed;
 
-    PinnedMemory(CudaDriver driver) {
+    PinnedMemory(CudaDriver driver, Captures captures) {
         this.driver = driver;
+        this.captures = captures;
         this.fences = new PinnedFences(driver);
         this.staging = new StagingPieces(driver, this);
         for (int i = 0; i <= MOST_SIZE_CLASS; i++) {
@@ -203,6 +208,10 @@ public final class PinnedMemory {
             return;
         }
         Router.refuseThreadStream(device, stream);
+        GraphMemory graph = captures.memoryOf(device, stream);
+        if (graph != null && isKept(block, graph, device)) {
+            return;
+        }
         synchronized (this) {
             block.used = true;
             if (stream == Streams.PER_THREAD_DEFAULT) {
@@ -214,6 +223,46 @@ public final class PinnedMemory {
                 users.computeIfAbsent(name, _ -> new HashSet<>()).add(block);
             }
         }
+    }
+
+    /// Keeps a block for a graph.
+    ///
+    /// @return false if the graph is gone: the capture has ended since
+    private boolean isKept(PinnedBlock block, GraphMemory graph, int device) {
+        PinnedBlock.GraphUse use = new PinnedBlock.GraphUse(graph, device);
+        synchronized (this) {
+            block.used = true;
+            block.graphs.add(use);
+        }
+        boolean kept = false;
+        try {
+            kept = graph.keep(block, device);
+        } finally {
+            if (!kept) {
+                ends(block, use);
+            }
+        }
+        return kept;
+    }
+
+    /// A graph that used a block is gone; what its last launch did with the block is over when all work of the device
+    /// until now is.
+    void graphIsGone(PinnedBlock block, GraphMemory graph, int device) {
+        synchronized (this) {
+            fences.addBehindAll(block, device);
+        }
+        ends(block, new PinnedBlock.GraphUse(graph, device));
+    }
+
+    private void ends(PinnedBlock block, PinnedBlock.GraphUse use) {
+        synchronized (this) {
+            block.graphs.remove(use);
+            if (block.graphs.isEmpty() && block.freedBeforeGraphs) {
+                waiting.get(block.sizeClass).addLast(block);
+                block.freedBeforeGraphs = false;
+            }
+        }
+        trimIfClosed();
     }
 
     private static PinnedBlock.Stream name(int device, long stream) {
@@ -253,7 +302,11 @@ public final class PinnedMemory {
                 fences.add(block, name.device(), name.handle());
             }
             block.streams.clear();
-            waiting.get(block.sizeClass).addLast(block);
+            if (block.graphs.isEmpty()) {
+                waiting.get(block.sizeClass).addLast(block);
+            } else {
+                block.freedBeforeGraphs = true;
+            }
         }
         trimIfClosed();
     }
@@ -262,7 +315,7 @@ public final class PinnedMemory {
     private void trimIfClosed() {
         try {
             if (closed) {
-                trim();
+                unpinIdle();
             }
         } catch (CudaException refused) {
             // Nothing is lost, and the free is done.
@@ -293,11 +346,16 @@ public final class PinnedMemory {
         }
     }
 
-    /// Unpins idle memory: what is handed out, or still used by streams, stays.
+    /// Unpins idle memory: what is handed out, or still used by streams or graphs, stays.
     ///
     /// @return bytes given back
     /// @throws CudaException if the driver refuses to unpin some of it: that stays, the rest is unpinned
     public long trim() {
+        captures.collect();
+        return unpinIdle();
+    }
+
+    private long unpinIdle() {
         staging.release();
         List<PinnedBlock> taken = new ArrayList<>();
         for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
@@ -350,8 +408,8 @@ public final class PinnedMemory {
     /// What was counted, by the names of PyTorch's `host_memory_stats`:
     ///
     /// - `allocations`, `allocated_bytes`: blocks that are pinned, idle ones included;
-    /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams, in their whole
-    ///   size;
+    /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams or graphs, in their
+    ///   whole size;
     ///
     /// each as `.current`, `.peak`, `.allocated` and `.freed`; the peaks of `active_…` are, as in PyTorch,
     /// sums over sizes;

@@ -170,7 +170,13 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
             return;
         }
         try {
-            router.free(address, eventStreams.after(router.deviceOf(address), event));
+            int device = router.deviceOf(address);
+            long stream = eventStreams.after(device, event);
+            if (captures.isCaptured(device, stream)) {
+                // The event's capture has it now, and the program does not join it: the free must become no node there.
+                uses.recordUse(address, stream);
+            }
+            router.free(address, stream);
         } catch (UnknownAddressException unknown) {
             throw explained(unknown);
         }
@@ -223,9 +229,9 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
         }
     }
 
-    /// The blocks that are alive, of all allocators; weakly consistent while other threads allocate. How much is
-    /// known of each, the [LeakLevel] says. It looks at the whole owner table: some microseconds a thousand
-    /// blocks.
+    /// The blocks that are alive, of all allocators; not those that the program has freed and a [graph][GraphMemory]
+    /// keeps. Weakly consistent while other threads allocate. How much is known of each, the [LeakLevel] says. It looks
+    /// at the whole owner table: some microseconds a thousand blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);
     }

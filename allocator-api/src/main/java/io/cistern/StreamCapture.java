@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Graphs;
 
 /// A capture that was announced.
@@ -21,6 +22,8 @@ final class StreamCapture {
     }
 
     /// The driver's number of the capture; 0 if it has not begun yet.
+    ///
+    /// @throws CudaException if the driver won't tell
     long id() {
         if (id == 0) {
             id = idOf(graphs, device, origin);
@@ -28,12 +31,27 @@ final class StreamCapture {
         return id;
     }
 
+    /// Whether the capture has a number, or the driver won't tell its own.
+    boolean mayBe(long captureId) {
+        try {
+            return id() == captureId;
+        } catch (CudaException untold) {
+            return true;
+        }
+    }
+
     /// The driver's number of the capture that a stream is in; 0 if it is in none.
+    ///
+    /// @throws CudaException if the driver won't tell
     static long idOf(Graphs graphs, int device, long stream) {
         try {
             return graphs.captureId(device, stream);
-        } catch (CudaException notCaptured) {
-            return 0; // the legacy default stream beside a captured one that waits for it, or a dead context
+        } catch (CudaException untold) {
+            boolean legacyDefault = untold.result() == CudaResult.STREAM_CAPTURE_IMPLICIT; // beside one that waits for it
+            if (legacyDefault || untold.result().endsContext()) {
+                return 0;
+            }
+            throw untold;
         }
     }
 }

@@ -241,6 +241,28 @@ class CaptureRefusalTests {
         assertThat(maker.allocations).isEqualTo(2);
     }
 
+    @Test
+    void aFreeIsTheGraphsIfTheDriverWillNotTellOfTheCapture() {
+        beginCapture();
+        refuse(DriverCall.STREAM_GET_CAPTURE_INFO);
+        memory.free(block, captured);
+        assertThat(maker.streamsOfFrees).isEmpty();
+        gpu.faults().clear();
+        endCapture();
+        assertThat(maker.streamsOfFrees).hasSize(1);
+    }
+
+    @Test
+    void aCapturedStreamGetsNothingIfTheDriverWillNotTellOfTheCapture() {
+        memory.setCurrent(allocator);
+        memory.free(block, stream);
+        beginCapture();
+        refuse(DriverCall.STREAM_GET_CAPTURE_INFO);
+        assertThatExceptionOfType(CudaException.class).isThrownBy(() -> memory.allocate(1000, DEVICE, captured));
+        gpu.faults().clear();
+        endCapture();
+    }
+
     /// Hands out addresses and knows nothing of streams.
     private static final class Maker implements DeviceAllocator {
         private final List<Long> streamsOfFrees = new ArrayList<>();

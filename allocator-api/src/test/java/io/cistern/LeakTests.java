@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.cistern.cuda.settings.Settings;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
@@ -61,6 +62,27 @@ class LeakTests {
                         Optional.empty(),
                         false));
         memory.current().close();
+        assertThat(log.messages()).isEmpty();
+        end(memory);
+    }
+
+    @ParameterizedTest
+    @EnumSource(LeakLevel.class)
+    void whatOnlyAGraphKeepsIsNoLeak(LeakLevel level) {
+        DeviceMemory memory = open(level);
+        long stream = gpu.streams().create(0);
+        long workspace = memory.allocate(5000, 0, stream);
+        try (GraphCapture capture = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+            long inCapture = memory.allocate(7000, 0, stream);
+            assertThat(memory.leaks()).extracting(LiveBlock::address).containsOnly(workspace, inCapture);
+            memory.free(workspace, stream);
+            memory.free(inCapture, stream);
+            assertThat(memory.leaks()).isEmpty();
+            assertThat(memory.current().leaks()).isEmpty();
+            long graph = capture.end();
+            memory.current().close();
+            gpu.graphs().destroy(0, graph);
+        }
         assertThat(log.messages()).isEmpty();
         end(memory);
     }

@@ -3,7 +3,6 @@ package io.cistern.async;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import java.util.Arrays;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.ToLongFunction;
 
 /// Keeps the release thresholds of one device's pools where they should be, each by a rule of its own:
@@ -30,7 +29,10 @@ final class AdaptiveRelease {
     private static final int PAGE_BITS = 25;
 
     private final CudaDriver driver;
-    private final AtomicBoolean looking = new AtomicBoolean();
+
+    /// Whether a thread looks. Written under the monitor of this, which is left without a call: a stack overflow can't
+    /// prevent that.
+    private volatile boolean looking;
 
     /// Replaced when a pool is opened.
     private volatile WatchedPool[] pools = {};
@@ -79,25 +81,31 @@ final class AdaptiveRelease {
     }
 
     private void lookUnlessLooking() {
-        if (!looking.compareAndSet(false, true)) {
-            return;
-        }
-        try {
-            long nanos = driver.nanoTime(); // again, since another thread may have looked meanwhile
-            if (isTime(nanos)) {
-                look(nanos);
+        if (!looking) {
+            try {
+                lookIfDue();
+            } catch (CudaException | OutOfMemoryError ignored) {
+                // What is wrong with the driver, or the Java heap, the call that follows will say; its threshold stays.
             }
-        } catch (CudaException ignored) {
-            // What is wrong with the driver, the call that follows will say; its threshold stays.
-        } finally {
-            looking.set(false);
+        }
+    }
+
+    private synchronized void lookIfDue() {
+        long nanos = driver.nanoTime(); // again, since another thread may have looked meanwhile
+        if (isTime(nanos)) {
+            look(nanos);
         }
     }
 
     private void look(long nanos) {
-        lookNanos = nanos;
-        for (WatchedPool pool : pools) {
-            pool.look(nanos, largestFreedBytes);
+        looking = true;
+        try {
+            lookNanos = nanos;
+            for (WatchedPool pool : pools) {
+                pool.look(nanos, largestFreedBytes);
+            }
+        } finally {
+            looking = false;
         }
     }
 
@@ -109,16 +117,9 @@ final class AdaptiveRelease {
     }
 
     /// Looks, with nobody else looking, and adds something up.
-    private long sum(ToLongFunction<WatchedPool> figure) {
-        while (!looking.compareAndSet(false, true)) {
-            Thread.onSpinWait(); // For less than the microsecond that a look takes.
-        }
-        try {
-            look(driver.nanoTime());
-            return Arrays.stream(pools).mapToLong(figure).sum();
-        } finally {
-            looking.set(false);
-        }
+    private synchronized long sum(ToLongFunction<WatchedPool> figure) {
+        look(driver.nanoTime());
+        return Arrays.stream(pools).mapToLong(figure).sum();
     }
 
     /// Looks after a program that has made no call for longer than anything is held idle, and gives back what is not

@@ -37,6 +37,9 @@ final class AsyncAllocator
     private final AsyncDevice[] devices;
     private final AsyncOptions options;
 
+    /// Made in advance: closing needs no Java heap.
+    private final Failures failures = new Failures();
+
     AsyncAllocator(CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order) {
         this.options = options;
         this.memory = options.brief() ? driver.pools().brief() : driver.pools();
@@ -97,6 +100,8 @@ final class AsyncAllocator
             memory.free(device, address, stream);
         } catch (CudaException failure) {
             pools.freeFailed(address, stream, failure);
+        } catch (OutOfMemoryError ofTheHeap) {
+            pools.freeNotMade(address, stream);
         }
     }
 
@@ -182,9 +187,8 @@ final class AsyncAllocator
 
     @Override
     public void close() {
-        Failures failures = new Failures();
         for (AsyncDevice device : devices) {
-            failures.gather(device::close);
+            failures.gather(device.closing);
         }
         failures.rethrow();
     }

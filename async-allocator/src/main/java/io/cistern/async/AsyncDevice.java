@@ -7,8 +7,6 @@ import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.StreamOrder;
-import java.util.List;
-import java.util.Set;
 
 /// What `async` has of one device: pools, blocks that other streams may still use, and counts of the rare things.
 ///
@@ -18,11 +16,9 @@ final class AsyncDevice {
     final DevicePools pools;
     final LaterFrees later;
     final PoolEvents events = new PoolEvents();
-    private final RecordedUses uses = new RecordedUses();
     private final RefusedFrees refused;
     private final CudaDriver driver;
     private final MemoryPools memory;
-    private final BatchFences fences;
 
     private final Turns turns = new Turns();
     private final boolean takesTurns;
@@ -36,6 +32,14 @@ final class AsyncDevice {
     private volatile boolean lasting;
     private volatile boolean inTurns;
 
+    // Made in advance, for closing without Java heap.
+    private final Failures failures = new Failures();
+    private final Runnable waitingForAll = this::synchronizeUnlessDead;
+    private final Runnable closingPools;
+
+    /// Waits for all work, and ends the pools, whatever of that fails.
+    final Runnable closing = this::close;
+
     // Plain: a count that is lost puts a look off.
     private int callsUntilLook = Turns.CALLS_BETWEEN_LOOKS;
 
@@ -44,12 +48,12 @@ final class AsyncDevice {
         this.memory = memory;
         this.device = device;
         this.pools = new DevicePools(driver, device, options);
+        this.closingPools = pools::close;
         this.takesTurns = options.turns();
         this.lasting = options.adaptive();
         this.eventful = lasting;
         this.refused = new RefusedFrees(memory, driver.graphs(), device);
-        this.fences = new BatchFences(device, order, this::waitForAllWork);
-        this.later = new LaterFrees(fences, this::freeLater);
+        this.later = new LaterFrees(new BatchFences(device, order, this::waitForAllWork), this::freeLater);
     }
 
     /// Whether an allocation is a call of the driver and nothing else.
@@ -123,11 +127,11 @@ final class AsyncDevice {
     /// Frees a block while [#eventful].
     void free(long address, long byteSize, long stream) {
         pools.freed(byteSize);
-        RecordedUses.Uses others = uses.any() ? uses.take(address) : null;
-        if (others == null) {
+        LaterFree usedElsewhere = later.find(address);
+        if (usedElsewhere == null) {
             freeNow(address, stream);
         } else {
-            later.add(address, byteSize, oneName(stream), others);
+            later.free(usedElsewhere, byteSize, oneName(stream));
         }
     }
 
@@ -149,6 +153,8 @@ final class AsyncDevice {
             memory.free(device, address, stream);
         } catch (CudaException failure) {
             freeFailed(address, stream, failure);
+        } catch (OutOfMemoryError ofTheHeap) {
+            freeNotMade(address, stream);
         } finally {
             if (turn) {
                 endTurn();
@@ -173,13 +179,19 @@ final class AsyncDevice {
         }
     }
 
+    /// Keeps a free that could not be made for lack of Java heap.
+    void freeNotMade(long address, long stream) {
+        becomeEventful();
+        refused.keep(address, stream);
+    }
+
     /// Notes a use, unless it is on a stream that only the calling thread can name.
     boolean recordUse(long address, long stream) {
         if (stream == Streams.PER_THREAD_DEFAULT) {
             return false;
         }
         becomeEventful();
-        uses.add(address, oneName(stream));
+        later.record(address, oneName(stream));
         return true;
     }
 
@@ -191,7 +203,6 @@ final class AsyncDevice {
     void streamClosing(long stream) {
         long name = oneName(stream);
         later.streamClosing(name);
-        uses.streamClosing(name, () -> fences.fence(name));
         refused.streamClosing(stream);
         pools.streamClosing(name);
     }
@@ -203,8 +214,8 @@ final class AsyncDevice {
     /// @return false if captures under way forbid to wait; then what has passed is freed
     boolean synchronize() {
         events.synchronisations.increment();
-        Set<FencedBatch> waiting = later.sealAll();
-        List<RefusedFrees.Refused> before = refused.all();
+        long waiting = later.sealAll();
+        long before = refused.latest();
         if (!waitForDevice()) {
             later.freePassed();
             return false;
@@ -242,11 +253,11 @@ final class AsyncDevice {
         }
     }
 
-    void close() {
-        if (!pools.all().isEmpty()) {
-            Failures failures = new Failures();
-            failures.gather(this::synchronizeUnlessDead);
-            failures.gather(pools::close);
+    /// Needs no Java heap of its own.
+    private void close() {
+        if (pools.all().length > 0) {
+            failures.gather(waitingForAll);
+            failures.gather(closingPools);
             failures.rethrow();
         }
     }

@@ -2,12 +2,14 @@ package io.cistern.async;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.StreamOrder;
-import java.util.OptionalLong;
 
-/// The fences of batches of one device, and what stands in for them where the driver refuses.
+/// The fences of batches of one device, and what stands in for them where the driver refuses, or the Java heap is full.
 final class BatchFences {
     /// In place of a stream: those that have ended.
     static final long ENDED = -1;
+
+    /// In place of a fence: there is none now, ask again later.
+    private static final long REFUSED = Long.MIN_VALUE;
 
     private final int device;
     private final StreamOrder order;
@@ -20,31 +22,35 @@ final class BatchFences {
         this.waitForDevice = waitForDevice;
     }
 
-    /// Closes an open batch, unless the driver gives no fence.
+    /// Closes an open batch, unless the driver gives no fence now.
     void seal(FencedBatch batch, long stream) {
         if (batch.open) {
-            fence(stream).ifPresent(batch::seal);
+            long fence = fence(stream);
+            if (fence != REFUSED) {
+                batch.seal(fence);
+            }
         }
     }
 
     /// Marks the present end of a stream; that of all for one that ended unannounced, or is [#ENDED].
     ///
-    /// @return [FencedBatch#NONE] where the driver can't do that: then all streams were waited for; empty if it
-    ///     refuses now
-    OptionalLong fence(long stream) {
+    /// @return [FencedBatch#NONE] where the driver can't do that: then all streams were waited for
+    private long fence(long stream) {
         try {
-            return OptionalLong.of(stream == ENDED ? order.recordAll(device) : order.record(device, stream));
+            return stream == ENDED ? order.recordAll(device) : order.record(device, stream);
         } catch (CudaException refusal) {
             return stream == ENDED ? fenceOnHost() : fence(ENDED);
+        } catch (OutOfMemoryError ofTheHeap) {
+            return REFUSED;
         }
     }
 
-    private OptionalLong fenceOnHost() {
+    private long fenceOnHost() {
         try {
             waitForDevice.run();
-            return OptionalLong.of(FencedBatch.NONE);
-        } catch (CudaException refusal) {
-            return OptionalLong.empty();
+            return FencedBatch.NONE;
+        } catch (CudaException | OutOfMemoryError refusal) {
+            return REFUSED;
         }
     }
 
@@ -54,6 +60,8 @@ final class BatchFences {
             return batch.isFree() || (!batch.open && order.passed(device, batch.fence));
         } catch (CudaException dead) {
             return dead.result().endsContext();
+        } catch (OutOfMemoryError ofTheHeap) {
+            return false;
         }
     }
 
@@ -68,6 +76,8 @@ final class BatchFences {
             return !batch.open;
         } catch (CudaException refusal) {
             return refusal.result().endsContext();
+        } catch (OutOfMemoryError ofTheHeap) {
+            return false;
         }
     }
 
@@ -76,9 +86,10 @@ final class BatchFences {
         if (batch.fence != FencedBatch.NONE) {
             try {
                 order.release(device, batch.fence);
-            } catch (CudaException dead) {
-                // It went with its context.
+            } catch (CudaException | OutOfMemoryError lost) {
+                // It went with its context, or is one event that is not used again.
             }
+            batch.fence = FencedBatch.NONE;
         }
     }
 }

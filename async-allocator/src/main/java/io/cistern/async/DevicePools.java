@@ -1,11 +1,11 @@
 package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.CudaException;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any.
 final class DevicePools {
     private static final long NO_POOL = 0;
+    private static final DriverPool[] NONE = {};
 
     /// In place of a stream, where pools go by size; streams have other handles.
     private static final long SMALL = -1;
@@ -36,7 +37,10 @@ final class DevicePools {
     private final @Nullable AdaptiveRelease adaptive;
 
     /// Replaced when a pool is opened, and when all are closed; never changed.
-    private volatile List<DriverPool> open = List.of();
+    private volatile DriverPool[] open = NONE;
+
+    /// Made in advance: closing needs no Java heap.
+    private final Failures failures = new Failures();
 
     /// Guarded by this.
     private boolean closed;
@@ -100,8 +104,8 @@ final class DevicePools {
             if (options.initialBytes() > 0 && key != SMALL) {
                 pool.prime(driver, options.initialBytes(), stream);
             }
-            List<DriverPool> more = new ArrayList<>(open);
-            more.add(pool);
+            DriverPool[] more = Arrays.copyOf(open, open.length + 1);
+            more[open.length] = pool;
             if (adaptive != null) {
                 adaptive.watch(pool);
             }
@@ -122,10 +126,14 @@ final class DevicePools {
         }
         peers.add(peer);
         try {
-            open.forEach(pool -> pool.openTo(peer));
+            for (DriverPool pool : open) {
+                pool.openTo(peer);
+            }
         } catch (RuntimeException | Error failure) {
             peers.removeLast();
-            open.forEach(pool -> pool.closeTo(peer, failure));
+            for (DriverPool pool : open) {
+                pool.closeTo(peer, failure);
+            }
             throw failure;
         }
     }
@@ -175,7 +183,7 @@ final class DevicePools {
     }
 
     /// Those that are open now.
-    List<DriverPool> all() {
+    DriverPool[] all() {
         return open;
     }
 
@@ -197,34 +205,27 @@ final class DevicePools {
         if (adaptive != null && high == PoolAttribute.USED_HIGH) {
             adaptive.resetUsedHigh();
         } else {
-            open.forEach(pool -> pool.resetMark(high));
+            for (DriverPool pool : open) {
+                pool.resetMark(high);
+            }
         }
     }
 
     /// Ends own pools, and sets others back, whatever of that fails. A context that died took its pools with it.
     void close() {
-        Failures failures = new Failures();
-        closing().forEach(pool -> failures.gather(() -> close(pool)));
+        for (DriverPool pool : closing()) {
+            failures.gather(pool.closing);
+        }
         failures.rethrow();
     }
 
     /// Opens no pool any more, and gives those that are open to whoever closes them.
-    private synchronized List<DriverPool> closing() {
-        List<DriverPool> all = open;
+    private synchronized DriverPool[] closing() {
+        DriverPool[] all = open;
         closed = true;
-        open = List.of();
+        open = NONE;
         only = NO_POOL;
         byStream.clear();
         return all;
-    }
-
-    private static void close(DriverPool pool) {
-        try {
-            pool.close();
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                throw failure;
-            }
-        }
     }
 }

@@ -28,6 +28,9 @@ final class DriverPool {
     private final boolean own;
     private final Map<PoolAttribute, Change> changes = new EnumMap<>(PoolAttribute.class);
 
+    /// Closes it, unless its context died and took it along. Made in advance: closing needs no Java heap.
+    final Runnable closing = this::closeUnlessGone;
+
     private record Change(long from, long to) {}
 
     private DriverPool(MemoryPools pools, int device, long handle, boolean own) {
@@ -143,6 +146,16 @@ final class DriverPool {
             Failures failures = new Failures();
             changes.forEach((attribute, change) -> failures.gather(() -> takeBack(attribute, change)));
             failures.rethrow();
+        }
+    }
+
+    private void closeUnlessGone() {
+        try {
+            close();
+        } catch (CudaException failure) {
+            if (!failure.result().endsContext()) {
+                throw failure;
+            }
         }
     }
 

@@ -25,9 +25,14 @@ final class DriverPoolSource implements RangeSource {
     private final AsyncAllocator pools;
     private final AtomicLongArray streams;
 
+    // Made in advance: pools end without Java heap.
+    private final Failures failures = new Failures();
+    private final Runnable closingPools;
+
     DriverPoolSource(CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order) {
         this.driver = driver;
         this.pools = new AsyncAllocator(driver, deviceCount, options, order);
+        this.closingPools = pools::close;
         this.streams = new AtomicLongArray(deviceCount);
     }
 
@@ -73,8 +78,7 @@ final class DriverPoolSource implements RangeSource {
 
     @Override
     public void close() {
-        Failures failures = new Failures();
-        failures.gather(pools::close);
+        failures.gather(closingPools);
         for (int device = 0; device < streams.length(); device++) {
             long stream = streams.getAndSet(device, NO_STREAM);
             if (stream != NO_STREAM) {

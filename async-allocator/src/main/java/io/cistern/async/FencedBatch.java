@@ -1,9 +1,8 @@
 package io.cistern.async;
 
-import java.util.ArrayList;
-import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/// Freed blocks that wait for one stream, behind one fence. Guarded by the lock of [LaterFrees].
+/// Freed blocks that wait for one stream, behind one fence. Guarded by the monitor of [LaterFrees].
 ///
 /// It is *open* until its fence is recorded, which comes behind what the stream was given until then; so it is not left
 /// open for long.
@@ -16,19 +15,53 @@ final class FencedBatch {
 
     private static final long MOST_BYTES = 32 << 20;
 
-    final List<LaterFree> blocks = new ArrayList<>();
+    private @Nullable BlockUse first;
+    private int blocks;
     private long byteSize;
     long fence;
     boolean open = true;
 
-    void add(LaterFree block) {
-        blocks.add(block);
-        byteSize += block.byteSize;
-        block.awaited++;
+    /// Which one it was of all that were closed.
+    long closedAs;
+
+    /// Of the same stream.
+    @Nullable
+    FencedBatch next;
+
+    void add(BlockUse use) {
+        use.nextInBatch = first;
+        use.batch = this;
+        first = use;
+        blocks++;
+        byteSize += use.block.byteSize;
+        use.block.awaited++;
+    }
+
+    @Nullable
+    BlockUse first() {
+        return first;
+    }
+
+    /// Takes a block out, if there is one.
+    @Nullable
+    BlockUse take() {
+        BlockUse taken = first;
+        if (taken != null) {
+            first = taken.nextInBatch;
+            taken.nextInBatch = null;
+            taken.batch = null;
+            blocks--;
+            byteSize -= taken.block.byteSize;
+        }
+        return taken;
+    }
+
+    boolean isEmpty() {
+        return first == null;
     }
 
     boolean isFull() {
-        return blocks.size() >= MOST_BLOCKS || byteSize >= MOST_BYTES;
+        return blocks >= MOST_BLOCKS || byteSize >= MOST_BYTES;
     }
 
     /// Whether it waits for nothing, as is known without asking.

@@ -6,9 +6,9 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.Streams;
+import io.cistern.internal.names.Failures;
 import io.cistern.spi.GraphAllocator;
 import io.cistern.spi.RecordsUse;
-import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -28,19 +28,27 @@ import java.util.concurrent.ConcurrentHashMap;
 final class GraphAllocations implements GraphAllocator, RecordsUse {
     private final CudaDriver driver;
 
-    /// Blocks without a free node, by address.
-    private final Map<Long, Origin> unfreed = new ConcurrentHashMap<>();
-
-    /// Of those, the ones that the program is done with.
-    private final Set<Long> done = ConcurrentHashMap.newKeySet();
+    /// Blocks without a free node. Changed under the lock of this.
+    private final AddressTable<Block> unfreed = new AddressTable<>();
 
     private volatile boolean graphsAreGone;
 
-    private final Set<Long> usedElsewhere = ConcurrentHashMap.newKeySet();
-
     private final Set<Integer> devices = ConcurrentHashMap.newKeySet();
 
-    private record Origin(long captureId, int device) {}
+    private static final class Block extends AddressTable.Entry {
+        final long captureId;
+        final int device;
+        volatile boolean usedElsewhere;
+
+        /// Whether the program is done with it.
+        volatile boolean done;
+
+        Block(long address, long captureId, int device) {
+            super(address);
+            this.captureId = captureId;
+            this.device = device;
+        }
+    }
 
     GraphAllocations(CudaDriver driver) {
         this.driver = driver;
@@ -48,46 +56,60 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
+        devices.add(device);
         long capture = driver.graphs().captureId(device, stream);
+        long address;
         try {
-            long address = driver.pools().allocate(device, byteSize, stream);
-            unfreed.put(address, new Origin(capture, device));
-            devices.add(device);
-            return address;
+            address = driver.pools().allocate(device, byteSize, stream);
         } catch (CudaException failure) {
             if (failure.result() == CudaResult.OUT_OF_MEMORY) {
                 throw new DeviceOutOfMemoryException(byteSize, device, "the driver has none for a graph", failure);
             }
             throw failure;
         }
+        try {
+            add(new Block(address, capture, device));
+        } catch (Error ofTheHeap) {
+            driver.pools().free(device, address, stream);
+            throw ofTheHeap;
+        }
+        return address;
+    }
+
+    private synchronized void add(Block block) {
+        unfreed.add(block);
+    }
+
+    private synchronized void remove(Block block) {
+        unfreed.remove(block);
     }
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        boolean ordered = !usedElsewhere.remove(address);
-        Origin origin = unfreed.get(address);
-        if (origin == null) {
+        Block block = unfreed.find(address);
+        if (block == null) {
             return;
         }
         if (graphsAreGone) {
-            unfreed.remove(address);
-            freeWhatALaunchLeft(address, device, stream);
-        } else if (!ordered || !isFreeNode(address, origin, stream)) {
-            done.add(address);
+            freeWhatALaunchLeft(block, stream);
+        } else if (block.usedElsewhere || !isFreeNode(block, stream)) {
+            block.done = true;
         }
     }
 
-    /// Makes the free a node, if the stream is in the capture of the allocation and the driver does not refuse.
-    private boolean isFreeNode(long address, Origin origin, long stream) {
+    /// Makes the free a node, if the stream is in the capture of the allocation and the driver does not refuse. Another
+    /// allocation of the graph that gets the address at once is added after that.
+    private boolean isFreeNode(Block block, long stream) {
         try {
-            if (driver.graphs().captureId(origin.device(), stream) != origin.captureId()) {
+            if (driver.graphs().captureId(block.device, stream) != block.captureId) {
                 return false;
             }
-            unfreed.remove(address); // first: another allocation of the graph may have the address at once
-            driver.pools().free(origin.device(), address, stream);
+            synchronized (this) {
+                driver.pools().free(block.device, block.address, stream);
+                unfreed.remove(block);
+            }
             return true;
-        } catch (CudaException refused) {
-            unfreed.put(address, origin);
+        } catch (CudaException | OutOfMemoryError refused) {
             return false;
         }
     }
@@ -96,7 +118,10 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
     /// to free the block behind that.
     @Override
     public boolean recordUse(long address, int device, long stream) {
-        usedElsewhere.add(address);
+        Block block = unfreed.find(address);
+        if (block != null) {
+            block.usedElsewhere = true;
+        }
         return false;
     }
 
@@ -126,15 +151,16 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
     @Override
     public void graphsGone() {
         graphsAreGone = true;
-        for (long address : Set.copyOf(done)) {
-            Origin origin = unfreed.get(address);
-            if (origin != null) {
-                waitForDevice(origin.device());
-                unfreed.remove(address);
-                freeWhatALaunchLeft(address, origin.device(), Streams.LEGACY_DEFAULT);
+        freeDone();
+    }
+
+    private void freeDone() {
+        unfreed.forEach(block -> {
+            if (block.done) {
+                waitForDevice(block.device);
+                freeWhatALaunchLeft(block, Streams.LEGACY_DEFAULT);
             }
-            done.remove(address);
-        }
+        });
     }
 
     private void waitForDevice(int device) {
@@ -150,7 +176,10 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
     /// The driver keeps memory for the next graph that is launched until it is asked for it.
     @Override
     public void close() {
+        Failures failures = new Failures();
+        failures.gather(this::freeDone); // what a free could not do
         devices.forEach(this::trimUnlessRefused);
+        failures.rethrow();
     }
 
     private void trimUnlessRefused(int device) {
@@ -161,13 +190,18 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
         }
     }
 
-    private void freeWhatALaunchLeft(long address, int device, long stream) {
+    /// A block that could not be freed for lack of Java heap is freed when this closes.
+    private void freeWhatALaunchLeft(Block block, long stream) {
         try {
-            if (driver.memory().range(device, address).byteSize() > 0) { // fails for what no launch has allocated
-                driver.pools().free(device, address, stream);
+            if (driver.memory().range(block.device, block.address).byteSize() > 0) { // fails for what no launch allocated
+                driver.pools().free(block.device, block.address, stream);
             }
         } catch (CudaException notAllocated) {
             // The graph was never launched, or its context is dead.
+        } catch (OutOfMemoryError ofTheHeap) {
+            block.done = true;
+            return;
         }
+        remove(block);
     }
 }

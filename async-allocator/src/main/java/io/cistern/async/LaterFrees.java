@@ -1,18 +1,8 @@
 package io.cistern.async;
 
 import io.cistern.cuda.Streams;
-import java.util.ArrayDeque;
-import java.util.Deque;
-import java.util.HashSet;
-import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
-import java.util.List;
-import java.util.Map;
-import java.util.SequencedMap;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /// Blocks of one device that a program has freed, and that other streams may still use.
 ///
@@ -21,7 +11,7 @@ import java.util.function.Predicate;
 /// and only chance would find them again. So the driver hears of such a free when the others have got past it: then
 /// it is an ordinary one on the stream that the program named.
 ///
-/// **Steps.** 1. A freed block joins the open [batch][FencedBatch] of each other stream that uses it. 2. A
+/// **Steps.** 1. A freed block joins the open [batch][FencedBatch] of each other [stream][UsingStream] that uses it. 2. A
 /// batch gets its fence when it is full, when it is looked at, or when its stream ends. 3. Allocations look,
 /// for some streams in turns, whether the fence of the first batch has passed: not each of them, but after so
 /// many calls and bytes as make up for the query, and more rarely while nothing passes. 4. A block whose
@@ -32,13 +22,18 @@ import java.util.function.Predicate;
 /// stream too, and are freed on the legacy default stream when all is past. A batch for which the driver gives no
 /// fence stays open and waits; it is asked for again with the next look.
 ///
+/// **Java heap.** A free has no way back, so all that it needs is made when a use is recorded: a [LaterFree] for the
+/// block, and a [BlockUse] with room for a batch for each stream. From then on nothing here needs Java heap; where a call
+/// that it makes fails for lack of it, that is a refusal, and the call is made again later.
+///
 /// **Invariants**: [#waitingBytes] = Σ bytes of the blocks in batches; a block's `awaited` = the batches that it is in;
 /// only the last batch of a stream is open.
 ///
-/// **Threads.** Any; one lock, held across calls of the driver, which an allocation only tries. Where nothing waits,
-/// an allocation pays one read.
+/// **Threads.** Any; one monitor, held across calls of the driver; an allocation goes past where another thread looks
+/// already. Where nothing waits, an allocation pays one read; where no uses are recorded, so does a free. It is a
+/// monitor, since that is left without a call, which a stack overflow could prevent.
 final class LaterFrees {
-    /// How the driver takes a block back.
+    /// How the driver takes a block back; does not throw.
     interface Release {
         void free(long address, long stream);
     }
@@ -59,12 +54,22 @@ final class LaterFrees {
     private final BatchFences fences;
     private final Release release;
 
-    /// By stream, none empty; the one looked at longest ago is first.
-    private final SequencedMap<Long, Deque<FencedBatch>> queues = new LinkedHashMap<>();
+    /// Live blocks that other streams use. Changed under the monitor.
+    private final AddressTable<LaterFree> used = new AddressTable<>();
 
-    private final ReentrantLock lock = new ReentrantLock();
+    private final AwaitedStreams streams = new AwaitedStreams();
+
+    /// Where blocks wait for the end of their own stream.
+    private final UsingStream ofEndedStreams = new UsingStream(BatchFences.ENDED);
+
     private final AtomicLong waitingBytes = new AtomicLong();
     private volatile boolean any;
+
+    /// Whether a thread looks what has passed. Written under the monitor.
+    private volatile boolean looking;
+
+    /// How many batches were closed. Guarded by this.
+    private long closedBatches;
 
     // Plain: a count that is lost puts a look off.
     private int countsLeft;
@@ -75,57 +80,77 @@ final class LaterFrees {
         this.release = release;
     }
 
+    /// Notes that a stream uses a live block. What fails for lack of Java heap has noted nothing.
+    void record(long address, long stream) {
+        LaterFree known = used.find(address);
+        if (known != null && known.isUsedOn(stream)) {
+            return;
+        }
+        synchronized (this) {
+            UsingStream on = streams.named(stream);
+            LaterFree block = used.find(address);
+            if (block == null) {
+                block = new LaterFree(address, ofEndedStreams);
+                block.uses = new BlockUse(block, on, null);
+                used.add(block);
+            } else if (!block.isUsedOn(stream)) {
+                block.uses = new BlockUse(block, on, block.uses);
+            } else {
+                return;
+            }
+            on.liveBlocks++;
+        }
+    }
+
+    /// What is known of a live block that other streams use; null for all others.
+    @Nullable
+    LaterFree find(long address) {
+        return used.any() ? used.find(address) : null;
+    }
+
     /// Frees a block once the streams that use it have got past their present ends.
-    void add(long address, long byteSize, long stream, RecordedUses.Uses uses) {
-        LaterFree block = new LaterFree(address, byteSize, stream);
+    ///
+    /// @param block as it was [found][#find]
+    synchronized void free(LaterFree block, long byteSize, long stream) {
+        any = true; // first, lest the block be overlooked if this fails
+        used.remove(block);
+        block.byteSize = byteSize;
+        block.stream = stream;
         block.awaited = 1; // This call.
-        lock.lock();
-        try {
-            waitingBytes.addAndGet(byteSize);
-            any = true;
-            for (long fence : uses.fences()) {
-                FencedBatch batch = new FencedBatch();
-                batch.add(block);
-                batch.seal(fence);
-                queue(BatchFences.ENDED).add(batch);
+        waitingBytes.addAndGet(byteSize);
+        for (BlockUse use = block.uses; use != null; use = use.nextOfBlock) {
+            use.on.liveBlocks--;
+            if (use.on.stream != stream) {
+                join(use);
             }
-            for (long other : uses.streams()) {
-                if (other != stream) {
-                    join(block, other);
+        }
+        if (--block.awaited == 0) {
+            finish(block);
+        } else if (stream == Streams.PER_THREAD_DEFAULT) {
+            freeBehindBatches(block); // On another thread that handle would be another stream.
+        }
+        any = streams.count() > 0;
+    }
+
+    private void join(BlockUse use) {
+        FencedBatch batch = use.on.batchFor(use);
+        if (batch != null) {
+            batch.add(use);
+            streams.queue(use.on);
+            if (batch.isFull()) {
+                seal(batch, use.on.stream);
+                if (batch.isFree() && batch.equals(use.on.first)) {
+                    pass(use.on, batch);
                 }
             }
-            if (--block.awaited == 0) {
-                finish(block);
-            } else if (stream == Streams.PER_THREAD_DEFAULT) {
-                freeBehindBatches(block); // On another thread that handle would be another stream.
-                forgetEmpty();
-            }
-            any = !queues.isEmpty();
-        } finally {
-            lock.unlock();
         }
     }
 
-    private Deque<FencedBatch> queue(long stream) {
-        return queues.computeIfAbsent(stream, _ -> new ArrayDeque<>());
-    }
-
-    private void join(LaterFree block, long stream) {
-        Deque<FencedBatch> queue = queue(stream);
-        FencedBatch last = queue.peekLast();
-        if (last == null || !last.open) {
-            last = new FencedBatch();
-            queue.add(last);
-        }
-        last.add(block);
-        if (last.isFull()) {
-            fences.seal(last, stream);
-            if (last.isFree()) {
-                queue.remove(last);
-                pass(last);
-                if (queue.isEmpty()) {
-                    queues.remove(stream);
-                }
+    private void seal(FencedBatch batch, long stream) {
+        if (batch.open) {
+            fences.seal(batch, stream);
+            if (!batch.open) {
+                batch.closedAs = ++closedBatches;
             }
         }
     }
@@ -149,55 +174,61 @@ final class LaterFrees {
     }
 
     private void freePassedOf(int mostStreams) {
-        if (any && lock.tryLock()) {
-            try {
-                long before = waitingBytes.get();
-                for (int left = Math.min(queues.size(), mostStreams); left > 0; left--) {
-                    freePassedOfNext();
+        if (any && !looking) {
+            synchronized (this) {
+                looking = true;
+                try {
+                    look(mostStreams);
+                } finally {
+                    looking = false;
                 }
-                any = !queues.isEmpty();
-                boolean some = waitingBytes.get() < before;
-                countsPlanned = some ? FEWEST_COUNTS : Math.min(2 * countsPlanned, MOST_COUNTS);
-                countsLeft = countsPlanned;
-            } finally {
-                lock.unlock();
             }
         }
+    }
+
+    private void look(int mostStreams) {
+        long before = waitingBytes.get();
+        for (int left = Math.min(streams.count(), mostStreams); left > 0; left--) {
+            freePassedOfNext();
+        }
+        any = streams.count() > 0;
+        boolean some = waitingBytes.get() < before;
+        countsPlanned = some ? FEWEST_COUNTS : Math.min(2 * countsPlanned, MOST_COUNTS);
+        countsLeft = countsPlanned;
     }
 
     private void freePassedOfNext() {
-        Map.Entry<Long, Deque<FencedBatch>> next = queues.firstEntry();
-        freePassed(next.getKey(), next.getValue());
-        if (next.getValue().isEmpty()) {
-            queues.remove(next.getKey());
-        } else {
-            queues.putLast(next.getKey(), next.getValue());
+        UsingStream next = streams.first();
+        if (next != null) {
+            freePassed(next);
+            streams.rotate();
         }
     }
 
-    private void freePassed(long stream, Deque<FencedBatch> queue) {
-        FencedBatch first = queue.peekFirst();
-        while (first != null) {
-            fences.seal(first, stream);
+    private void freePassed(UsingStream stream) {
+        for (FencedBatch first = stream.first; first != null; first = stream.first) {
+            seal(first, stream.stream);
             if (!fences.passed(first)) {
                 break;
             }
-            queue.removeFirst();
-            pass(first);
-            first = queue.peekFirst();
+            pass(stream, first);
         }
-        if (first != null) {
-            fences.seal(queue.getLast(), stream); // Lest it wait for what comes until the next look.
+        FencedBatch last = stream.last();
+        if (last != null) {
+            seal(last, stream.stream); // Lest it wait for what comes until the next look.
         }
     }
 
-    private void pass(FencedBatch batch) {
-        fences.drop(batch);
-        for (LaterFree block : batch.blocks) {
-            if (--block.awaited == 0) {
+    /// Frees the blocks of a stream's first batch, of which each is taken out only for its own free.
+    private void pass(UsingStream stream, FencedBatch first) {
+        fences.drop(first);
+        for (BlockUse use = first.take(); use != null; use = first.take()) {
+            LaterFree block = use.block;
+            if (block.awaited > 0 && --block.awaited == 0) {
                 finish(block);
             }
         }
+        stream.removeFirst();
     }
 
     private void finish(LaterFree block) {
@@ -205,121 +236,102 @@ final class LaterFrees {
         release.free(block.address, block.stream);
     }
 
-    private void forgetEmpty() {
-        queues.values().removeIf(Deque::isEmpty);
-        any = !queues.isEmpty();
-    }
-
     /// Closes all batches.
     ///
-    /// @return those that have a fence, behind which a wait for the device comes: see [#free]
-    Set<FencedBatch> sealAll() {
-        Set<FencedBatch> sealed = new HashSet<>();
-        if (any) {
-            lock.lock();
-            try {
-                queues.forEach((stream, queue) -> queue.forEach(batch -> fences.seal(batch, stream)));
-                queues.values()
-                        .forEach(queue ->
-                                queue.stream().filter(batch -> !batch.open).forEach(sealed::add));
-            } finally {
-                lock.unlock();
+    /// @return those that are closed now, behind whose fences a wait for the device comes: see [#free(long)]
+    synchronized long sealAll() {
+        for (UsingStream each = streams.first(); each != null; each = each.nextAwaited) {
+            for (FencedBatch batch = each.first; batch != null; batch = batch.next) {
+                seal(batch, each.stream);
             }
         }
-        return sealed;
+        return closedBatches;
     }
 
     /// Frees blocks of batches that are past, and what else has passed.
     ///
+    /// @param past what [#sealAll] said before all work was waited for
     /// @return whether there were any
-    boolean free(Set<FencedBatch> past) {
-        if (!any) {
-            return false;
+    synchronized boolean free(long past) {
+        long before = waitingBytes.get();
+        for (UsingStream each = streams.first(); each != null; each = each.nextAwaited) {
+            freePast(each, past);
         }
-        lock.lock();
-        try {
-            long before = waitingBytes.get();
-            for (Deque<FencedBatch> queue : queues.values()) {
-                List<FencedBatch> passed = queue.stream().filter(past::contains).toList();
-                queue.removeAll(passed);
-                passed.forEach(this::pass);
-            }
-            forgetEmpty();
-            freePassed();
-            return waitingBytes.get() < before;
-        } finally {
-            lock.unlock();
+        look(Integer.MAX_VALUE);
+        return waitingBytes.get() < before;
+    }
+
+    private void freePast(UsingStream stream, long past) {
+        FencedBatch first = stream.first;
+        while (first != null && !first.open && first.closedAs <= past) {
+            pass(stream, first);
+            first = stream.first;
         }
     }
 
-    /// The stream ends, and its handle may come again for another one: its open batch gets its fence, and what was
-    /// freed on it is freed behind the others.
+    /// The stream ends, and its handle may come again for another one: its open batch gets its fence, as does what its
+    /// live blocks will wait for, and what was freed on it is freed behind the others.
     void streamClosing(long stream) {
-        if (!any) {
-            return;
-        }
-        lock.lock();
-        try {
-            Deque<FencedBatch> queue = queues.get(stream);
-            if (queue != null) {
-                FencedBatch last = queue.getLast();
-                fences.seal(last, stream);
-                if (last.open) {
-                    queue.removeLast();
-                    queue(BatchFences.ENDED).add(last);
+        if (any || used.any()) {
+            synchronized (this) {
+                UsingStream ending = streams.find(stream);
+                if (ending != null) {
+                    end(ending);
+                }
+                for (UsingStream each = streams.first(); each != null; each = each.nextAwaited) {
+                    freeBehindBatches(each, stream);
                 }
             }
-            waiting(block -> block.stream == stream).forEach(this::freeBehindBatches);
-            forgetEmpty();
-        } finally {
-            lock.unlock();
         }
     }
 
-    private Set<LaterFree> waiting(Predicate<LaterFree> condition) {
-        Set<LaterFree> found = new LinkedHashSet<>();
-        queues.values()
-                .forEach(queue -> queue.forEach(
-                        batch -> batch.blocks.stream().filter(condition).forEach(found::add)));
-        return found;
+    private void end(UsingStream ending) {
+        FencedBatch last = ending.last();
+        if (last != null) {
+            seal(last, ending.stream);
+        }
+        if (ending.liveBlocks > 0) {
+            seal(ending.end, ending.stream);
+        }
+        ending.stream = BatchFences.ENDED;
+    }
+
+    /// Those among the blocks which wait for a stream that were freed on another one.
+    private void freeBehindBatches(UsingStream awaited, long freedOn) {
+        for (FencedBatch batch = awaited.first; batch != null; batch = batch.next) {
+            for (BlockUse use = batch.first(); use != null; use = use.nextInBatch) {
+                if (use.block.stream == freedOn && use.block.awaited > 0) {
+                    freeBehindBatches(use.block);
+                }
+            }
+        }
     }
 
     /// Frees a block on its stream behind the batches that it is in; if that stream can't be made to wait for them, the
     /// block waits for its end, too.
     private void freeBehindBatches(LaterFree block) {
         if (awaitBatches(block)) {
-            takeOut(block);
+            block.awaited = 0;
             finish(block);
         } else {
-            FencedBatch end = new FencedBatch();
-            end.add(block);
-            fences.seal(end, block.stream);
-            queue(BatchFences.ENDED).add(end);
+            FencedBatch end = block.ownEnd.newBatch;
+            ofEndedStreams.append(end);
+            end.add(block.ownEnd);
+            streams.queue(ofEndedStreams);
+            seal(end, block.stream);
             block.stream = LEGACY_DEFAULT;
         }
     }
 
     private boolean awaitBatches(LaterFree block) {
         boolean all = true;
-        for (Map.Entry<Long, Deque<FencedBatch>> queue : queues.entrySet()) {
-            for (FencedBatch batch : queue.getValue()) {
-                if (batch.blocks.contains(block)) {
-                    fences.seal(batch, queue.getKey());
-                    all &= fences.await(block.stream, batch);
-                }
+        for (BlockUse use = block.uses; use != null; use = use.nextOfBlock) {
+            if (use.batch != null) {
+                seal(use.batch, use.on.stream);
+                all &= fences.await(block.stream, use.batch);
             }
         }
         return all;
-    }
-
-    private void takeOut(LaterFree block) {
-        for (Deque<FencedBatch> queue : queues.values()) {
-            queue.forEach(batch -> batch.blocks.remove(block));
-            List<FencedBatch> emptied =
-                    queue.stream().filter(batch -> batch.blocks.isEmpty()).toList();
-            emptied.forEach(fences::drop);
-            queue.removeAll(emptied);
-        }
     }
 
     /// Bytes that wait for other streams.

@@ -2,7 +2,6 @@ package io.cistern.async;
 
 import io.cistern.cuda.PoolAttribute;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 
 /// The figures of one device by name: PyTorch's, as far as the driver knows them, and Cistern's own.
@@ -32,10 +31,10 @@ final class PoolStatistics {
         figures.put("num_alloc_retries", events.retries.sum());
         figures.put("num_ooms", events.failures.sum());
         figures.put("num_sync_all_streams", events.synchronisations.sum());
-        List<DriverPool> open = pools.all();
-        figures.put("pool.count", (long) open.size());
-        if (!open.isEmpty()) {
-            long threshold = open.getFirst().attribute(PoolAttribute.RELEASE_THRESHOLD);
+        DriverPool[] open = pools.all();
+        figures.put("pool.count", (long) open.length);
+        if (open.length > 0) {
+            long threshold = open[0].attribute(PoolAttribute.RELEASE_THRESHOLD);
             figures.put("pool.release_threshold_bytes", threshold < 0 ? Long.MAX_VALUE : threshold); // unsigned
         }
         figures.put("pool.trims", events.trims.sum());

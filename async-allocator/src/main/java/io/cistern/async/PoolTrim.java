@@ -20,7 +20,7 @@ final class PoolTrim {
     private PoolTrim() {}
 
     static TrimResult trim(AsyncDevice device, long keepBytes, TrimMode mode) {
-        boolean waited = mode == TrimMode.SYNCHRONIZE && !device.pools.all().isEmpty() && device.synchronize();
+        boolean waited = mode == TrimMode.SYNCHRONIZE && device.pools.all().length > 0 && device.synchronize();
         long returned = trim(device, keepBytes);
         long reserved = device.pools.sum(PoolAttribute.RESERVED_CURRENT);
         long used = Math.min(reserved, device.pools.sum(PoolAttribute.USED_CURRENT));

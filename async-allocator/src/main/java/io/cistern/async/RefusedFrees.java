@@ -7,28 +7,38 @@ import io.cistern.cuda.Graphs;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Streams;
 import java.lang.System.Logger.Level;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Arrays;
 
-/// Frees on one device that the driver refused, or would refuse since their stream is captured. Each is tried again
-/// where that keeps the order of the streams: with the next call on its own stream while that lives, or when all work
-/// of the device has finished; then any stream will do.
+/// Frees on one device that the driver refused, or would refuse since their stream is captured, or that could not be
+/// made for lack of Java heap. Each is tried again where that keeps the order of the streams: with the next call on its
+/// own stream while that lives, or when all work of the device has finished; then any stream will do.
 ///
 /// An address that the driver does not know is not kept: to try it again would be to free whatever is put there
 /// next.
+///
+/// There is always room for some more, so that they are kept without Java heap. Nothing here throws for lack of it
+/// before that room is used up.
 final class RefusedFrees {
     private static final System.Logger LOG = System.getLogger(RefusedFrees.class.getName());
 
     /// No handle of a stream.
     private static final long NONE = -1;
 
-    /// One of them.
-    record Refused(long address, long stream) {}
+    /// More than threads that free in one moment.
+    private static final int ROOM = 64;
 
     private final MemoryPools pools;
     private final Graphs graphs;
     private final int device;
-    private final List<Refused> frees = new ArrayList<>();
+
+    // The first `count` are in use, in any order. Guarded by this.
+    private long[] addresses = new long[2 * ROOM];
+    private long[] streams = new long[2 * ROOM];
+    private long[] numbers = new long[2 * ROOM];
+    private int count;
+
+    /// The number of the last one that was kept. Guarded by this.
+    private long lastNumber;
 
     /// Whether there may be any; read without the lock on every call.
     private volatile boolean any;
@@ -54,6 +64,8 @@ final class RefusedFrees {
             } else {
                 add(address, stream, failure);
             }
+        } catch (OutOfMemoryError ofTheHeap) {
+            keep(address, stream);
         }
     }
 
@@ -67,9 +79,13 @@ final class RefusedFrees {
         if (failure.result().endsContext() || holds(address, stream)) {
             return;
         }
-        LOG.log(Level.WARNING, "a free did not succeed: {0}", failure.getMessage());
         if (worthAnotherTry(failure)) {
             keep(address, stream);
+        }
+        try {
+            LOG.log(Level.WARNING, "a free did not succeed: {0}", failure.getMessage());
+        } catch (OutOfMemoryError ofTheHeap) {
+            // The free is kept, and the next refusal is told.
         }
     }
 
@@ -84,18 +100,43 @@ final class RefusedFrees {
         return captured;
     }
 
-    private synchronized void keep(long address, long stream) {
+    /// Keeps a free that was not made.
+    synchronized void keep(long address, long stream) {
+        if (count == addresses.length) {
+            grow();
+        }
+        addresses[count] = address;
         // On another thread that handle would be another stream.
-        frees.add(new Refused(address, stream == Streams.PER_THREAD_DEFAULT ? NONE : stream));
+        streams[count] = stream == Streams.PER_THREAD_DEFAULT ? NONE : stream;
+        numbers[count] = ++lastNumber;
+        count++;
         any = true;
+        if (count + ROOM > addresses.length) {
+            try {
+                grow();
+            } catch (OutOfMemoryError ofTheHeap) {
+                // This one is kept, and the next ones have room still.
+            }
+        }
     }
 
-    /// Also true for the legacy default stream beside a captured one that waits for it, which a call would spoil.
+    private void grow() {
+        long[] moreAddresses = Arrays.copyOf(addresses, 2 * addresses.length);
+        long[] moreStreams = Arrays.copyOf(streams, moreAddresses.length);
+        numbers = Arrays.copyOf(numbers, moreAddresses.length);
+        streams = moreStreams;
+        addresses = moreAddresses;
+    }
+
+    /// Also true where the driver won't tell, as for the legacy default stream beside a captured one that waits for it,
+    /// which a call would spoil.
     private boolean isCaptured(long stream) {
         try {
             return graphs.captureStatus(device, stream) != CaptureStatus.NONE;
         } catch (CudaException untold) {
-            return untold.result() == CudaResult.STREAM_CAPTURE_IMPLICIT;
+            return !untold.result().endsContext();
+        } catch (OutOfMemoryError ofTheHeap) {
+            return true;
         }
     }
 
@@ -107,39 +148,68 @@ final class RefusedFrees {
     }
 
     private synchronized void retryOn(long stream) {
-        if (frees.stream().anyMatch(refused -> refused.stream == stream) && !isCaptured(stream)) {
-            frees.removeIf(refused -> refused.stream == stream && done(refused, stream));
+        if (isAnyOn(stream) && !isCaptured(stream)) {
+            for (int at = count - 1; at >= 0; at--) {
+                if (streams[at] == stream && done(addresses[at], stream)) {
+                    remove(at);
+                }
+            }
         }
-        any = !frees.isEmpty();
+    }
+
+    private boolean isAnyOn(long stream) {
+        boolean found = false;
+        for (int at = 0; at < count; at++) {
+            found |= streams[at] == stream;
+        }
+        return found;
+    }
+
+    private void remove(int at) {
+        count--;
+        addresses[at] = addresses[count];
+        streams[at] = streams[count];
+        numbers[at] = numbers[count];
+        any = count > 0;
     }
 
     /// The stream ends, and its handle may come again for another one.
     synchronized void streamClosing(long stream) {
         retryOn(stream);
-        frees.replaceAll(refused -> refused.stream == stream ? new Refused(refused.address, NONE) : refused);
+        for (int at = 0; at < count; at++) {
+            if (streams[at] == stream) {
+                streams[at] = NONE;
+            }
+        }
     }
 
-    /// Those that there are.
-    synchronized List<Refused> all() {
-        return List.copyOf(frees);
+    /// The number of the last one that is kept; 0 if there is none.
+    synchronized long latest() {
+        return count == 0 ? 0 : lastNumber;
     }
 
     /// Tries those again that there were before the device was synchronised: of later ones, the work may go on.
     ///
+    /// @param before what [#latest] said then
     /// @return whether there were any
-    synchronized boolean freeAgain(List<Refused> before) {
-        frees.removeIf(refused -> before.contains(refused) && done(refused, Streams.LEGACY_DEFAULT));
-        any = !frees.isEmpty();
-        return !before.isEmpty();
+    synchronized boolean freeAgain(long before) {
+        for (int at = count - 1; at >= 0; at--) {
+            if (numbers[at] <= before && done(addresses[at], Streams.LEGACY_DEFAULT)) {
+                remove(at);
+            }
+        }
+        return before != 0;
     }
 
     /// Whether there is nothing more to do for a free.
-    private boolean done(Refused refused, long stream) {
+    private boolean done(long address, long stream) {
         try {
-            pools.free(device, refused.address, stream);
+            pools.free(device, address, stream);
             return true;
         } catch (CudaException again) {
             return !worthAnotherTry(again);
+        } catch (OutOfMemoryError ofTheHeap) {
+            return false;
         }
     }
 

@@ -69,7 +69,7 @@ final class FiguresBesideClosingTests {
     private Object closeFirst(InvocationOnMock call) throws Throwable {
         if (closing.getState() == State.NEW && --callsUntilClose < 0) {
             closing.start();
-            while (closing.getState() != State.WAITING && closing.isAlive()) {
+            while (closing.getState() != State.BLOCKED && closing.isAlive()) {
                 Thread.onSpinWait();
             }
         }

@@ -16,21 +16,7 @@ final class KnownFaults {
             io.cistern.internal.routing.Routes.retire
             """;
 
-    private static final String ASYNC = """
-            io.cistern.async.FencedBatch.<init>
-            io.cistern.async.FencedBatch.add
-            io.cistern.async.GraphAllocations.free
-            io.cistern.async.LaterFrees.add
-            io.cistern.async.LaterFrees.join
-            io.cistern.async.LaterFrees.lambda$queue$0
-            io.cistern.async.LaterFrees.pass
-            io.cistern.async.LaterFrees.queue
-            io.cistern.async.LaterFrees.takeOut
-            io.cistern.async.RecordedUses.take
-            io.cistern.async.RefusedFrees.free
-            """;
-
-    static final Set<String> METHODS = Set.of((ROUTING + ASYNC).split("\n"));
+    static final Set<String> METHODS = Set.of(ROUTING.split("\n"));
 
     private KnownFaults() {}
 }

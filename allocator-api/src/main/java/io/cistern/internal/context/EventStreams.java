@@ -1,5 +1,6 @@
 package io.cistern.internal.context;
 
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
@@ -17,7 +18,7 @@ import java.util.List;
 ///
 /// **Threads.** Any; one lock, which only frees of this kind take.
 public final class EventStreams {
-    /// Streams a device: more events than that are rarely under way at a time.
+    /// Streams a device, and one for each event of a capture under way: more events are rarely under way at a time.
     private static final int MOST = 16;
 
     private final CudaDriver driver;
@@ -71,19 +72,36 @@ public final class EventStreams {
     }
 
     private long streamFor(int device) {
-        List<Long> present = streams.get(device);
+        List<Long> present = outsideCaptures(device);
         for (long stream : present) {
             if (driver.streams().isIdle(device, stream)) {
                 return stream;
             }
         }
-        if (present.size() == MOST) {
+        if (present.size() >= MOST) {
             last = (last + 1) % MOST;
             return present.get(last);
         }
         long stream = driver.streams().create(device);
-        present.add(stream);
+        streams.get(device).add(stream);
         return stream;
+    }
+
+    /// A stream that was made to wait for an event of a capture is in it until it ends; to ask it whether it is idle
+    /// would spoil the capture.
+    private List<Long> outsideCaptures(int device) {
+        List<Long> all = streams.get(device);
+        return driver.graphs().isSheltered(device)
+                ? all.stream().filter(stream -> isOutside(device, stream)).toList()
+                : all;
+    }
+
+    private boolean isOutside(int device, long stream) {
+        try {
+            return driver.graphs().captureStatus(device, stream) == CaptureStatus.NONE;
+        } catch (CudaException untold) {
+            return false;
+        }
     }
 
     /// Is told that a stream ends.

@@ -9,7 +9,7 @@ public interface CaptureRoutes {
     /// Hears of a new route, before it is used. Called under the lock of the routes.
     void opened(Route route);
 
-    /// Whether a stream is captured now.
+    /// Whether a stream is captured now; also true where the driver won't tell.
     boolean isCaptured(int device, long stream);
 
     /// Frees a block on a captured stream: keeps it with the graph, or gives it back to the graph's own memory.

@@ -4,25 +4,23 @@ import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import java.util.Optional;
-import java.util.concurrent.locks.StampedLock;
 
 /// A pool of the driver that one thread may give up while others ask for its figures or change its settings: no call
 /// reaches the pool once it has been given up. On a real driver such a call would use freed memory.
 ///
-/// Every call is made under a read lock, and [#end] takes the write lock: it waits for the calls under way, each a
-/// single call of the driver, and lets none begin after it. Allocations alone use the [bare handle][#bare]: the
-/// framework counts them, and closes an allocator when none is under way.
+/// Every call is made under the monitor of this, as is [#end]: it waits for the call under way, a single one of the
+/// driver, and lets none begin after it. Allocations alone use the [bare handle][#bare]: the framework counts them, and
+/// closes an allocator when none is under way.
 ///
-/// A stamped lock needs no Java heap to be held or left, and a stack overflow can't leave it held.
+/// A monitor it is, since that is left without a call, which a stack overflow could prevent.
 ///
 /// **Threads.** Any.
 public final class PoolHandle {
     private final MemoryPools pools;
     private final int device;
     private final long handle;
-    private final StampedLock lock = new StampedLock();
 
-    /// Guarded by the lock.
+    /// Guarded by this.
     private boolean ended;
 
     /// A pool that exists.
@@ -38,69 +36,42 @@ public final class PoolHandle {
     }
 
     /// Reads an attribute; 0 after the end.
-    public long attribute(PoolAttribute attribute) {
-        long stamp = lock.readLock();
-        try {
-            return ended ? 0 : pools.attribute(device, handle, attribute);
-        } finally {
-            lock.unlockRead(stamp);
-        }
+    public synchronized long attribute(PoolAttribute attribute) {
+        return ended ? 0 : pools.attribute(device, handle, attribute);
     }
 
     /// Sets an attribute; does nothing after the end.
-    public void setAttribute(PoolAttribute attribute, long value) {
-        long stamp = lock.readLock();
-        try {
-            if (!ended) {
-                pools.setAttribute(device, handle, attribute, value);
-            }
-        } finally {
-            lock.unlockRead(stamp);
+    public synchronized void setAttribute(PoolAttribute attribute, long value) {
+        if (!ended) {
+            pools.setAttribute(device, handle, attribute, value);
         }
     }
 
     /// Gives idle memory back until at most `keepBytes` are reserved; does nothing after the end.
-    public void trimTo(long keepBytes) {
-        long stamp = lock.readLock();
-        try {
-            if (!ended) {
-                pools.trimTo(device, handle, keepBytes);
-            }
-        } finally {
-            lock.unlockRead(stamp);
+    public synchronized void trimTo(long keepBytes) {
+        if (!ended) {
+            pools.trimTo(device, handle, keepBytes);
         }
     }
 
     /// Sets what a device may do with the memory.
     ///
     /// @return false after the end
-    public boolean setAccess(int peer, AccessRights rights) {
-        long stamp = lock.readLock();
-        try {
-            if (!ended) {
-                pools.setAccess(device, handle, peer, rights);
-            }
-            return !ended;
-        } finally {
-            lock.unlockRead(stamp);
+    public synchronized boolean setAccess(int peer, AccessRights rights) {
+        if (!ended) {
+            pools.setAccess(device, handle, peer, rights);
         }
+        return !ended;
     }
 
     /// What a device may do with the memory; empty after the end.
-    public Optional<AccessRights> access(int peer) {
-        long stamp = lock.readLock();
-        try {
-            return ended ? Optional.empty() : Optional.of(pools.access(device, handle, peer));
-        } finally {
-            lock.unlockRead(stamp);
-        }
+    public synchronized Optional<AccessRights> access(int peer) {
+        return ended ? Optional.empty() : Optional.of(pools.access(device, handle, peer));
     }
 
-    /// Lets no call begin any more, and waits for those under way.
-    public void end() {
-        long stamp = lock.writeLock();
+    /// Lets no call begin any more, and waits for the one under way.
+    public synchronized void end() {
         ended = true;
-        lock.unlockWrite(stamp);
     }
 
     /// Ends and destroys the pool; memory alive in it stays valid.

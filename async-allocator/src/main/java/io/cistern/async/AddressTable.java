@@ -1,0 +1,121 @@
+package io.cistern.async;
+
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// Entries by address, found and removed without Java heap, since a free must not fail for lack of it.
+///
+/// Open addressing in a power of two of slots. A removed entry leaves a mark, which goes when the table is built anew.
+///
+/// Invariant: at most half of the slots are taken, by entries and marks.
+///
+/// **Threads.** [#find] and [#any] by any, without a lock; the others one at a time. Who looks for an entry comes after
+/// who added it.
+final class AddressTable<E extends AddressTable.Entry> {
+    /// What has an address, which is never 0.
+    abstract static class Entry {
+        final long address;
+
+        Entry(long address) {
+            this.address = address;
+        }
+    }
+
+    private static final class Mark extends Entry {
+        Mark() {
+            super(0);
+        }
+    }
+
+    private static final Entry REMOVED = new Mark();
+    private static final int MIN_SLOTS = 64;
+
+    /// 2^64 divided by the golden ratio: addresses are equal in their low bits.
+    private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
+
+    private volatile AtomicReferenceArray<@Nullable Entry> table = new AtomicReferenceArray<>(MIN_SLOTS);
+
+    private int entries;
+    private int marks;
+    private volatile boolean any;
+
+    /// Whether there is any entry.
+    boolean any() {
+        return any;
+    }
+
+    /// The entry of an address, or null.
+    @SuppressWarnings("unchecked") // nothing but marks and E is added, and no mark has the address of a block
+    @Nullable
+    E find(long address) {
+        AtomicReferenceArray<@Nullable Entry> slots = table;
+        int at = slot(address, slots.length());
+        while (true) {
+            Entry found = slots.get(at);
+            if (found == null || found.address == address) {
+                return (E) found;
+            }
+            at = (at + 1) & (slots.length() - 1);
+        }
+    }
+
+    private static int slot(long address, int length) {
+        return (int) ((address * SPREAD) >>> 32) & (length - 1);
+    }
+
+    /// Adds an entry whose address has none. What fails for lack of Java heap has changed nothing.
+    void add(E entry) {
+        if (2 * (entries + marks + 1) > table.length()) {
+            rebuild();
+        }
+        put(table, entry);
+        entries++;
+        any = true;
+    }
+
+    private void rebuild() {
+        int length = Math.max(MIN_SLOTS, Integer.highestOneBit(entries + 1) << 3);
+        AtomicReferenceArray<@Nullable Entry> slots = new AtomicReferenceArray<>(length);
+        for (int at = 0; at < table.length(); at++) {
+            Entry each = table.get(at);
+            if (each != null && each != REMOVED) {
+                put(slots, each);
+            }
+        }
+        table = slots;
+        marks = 0;
+    }
+
+    private static void put(AtomicReferenceArray<@Nullable Entry> slots, Entry entry) {
+        int at = slot(entry.address, slots.length());
+        while (slots.get(at) != null) {
+            at = (at + 1) & (slots.length() - 1);
+        }
+        slots.set(at, entry);
+    }
+
+    /// Removes an entry that is there.
+    void remove(E entry) {
+        int at = slot(entry.address, table.length());
+        while (table.get(at) != entry) {
+            at = (at + 1) & (table.length() - 1);
+        }
+        table.set(at, REMOVED);
+        entries--;
+        marks++;
+        any = entries > 0;
+    }
+
+    /// Visits all entries; the visitor may remove them.
+    @SuppressWarnings("unchecked")
+    void forEach(Consumer<E> visitor) {
+        AtomicReferenceArray<@Nullable Entry> slots = table;
+        for (int at = 0; at < slots.length(); at++) {
+            Entry each = slots.get(at);
+            if (each != null && each != REMOVED) {
+                visitor.accept((E) each);
+            }
+        }
+    }
+}
