@@ -47,7 +47,6 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// Opened at the first call; if that fails, each call fails alike.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    /// @throws IllegalArgumentException if the setting names no driver
     /// @throws IllegalStateException if there is no driver that can be used, or one that is set up or named can't
     /// @throws ConfigurationException if there is no loader, or something is set that can't be followed
     public static DeviceMemory system() {

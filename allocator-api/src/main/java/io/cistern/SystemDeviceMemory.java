@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDrivers;
+import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.spi.Catalog;
 import java.util.List;
 import java.util.Objects;
@@ -19,6 +20,8 @@ final class SystemDeviceMemory {
         RuntimeException failure = null;
         try {
             opened = DeviceMemory.open(CudaDrivers.openBest(), Catalog.discover(List.of(), List.of()));
+        } catch (IllegalSettingException e) {
+            failure = new ConfigurationException(String.valueOf(e.getMessage()), e);
         } catch (RuntimeException e) {
             failure = e;
         }

@@ -27,4 +27,14 @@ class SystemDeviceMemoryTests {
 
         assertThat(output).hasSize(2).allSatisfy(line -> assertThat(line).startsWith(told));
     }
+
+    @Test
+    void aDriverThatThereIsNotIsWrongConfiguration() throws Exception {
+        String told = ConfigurationException.class.getName() + ": property cistern.driver: there is no driver 'cudda'";
+
+        List<String> output =
+                OwnJvm.run(AskingTwice.class, "--enable-native-access=ALL-UNNAMED", "-Dcistern.driver=cudda");
+
+        assertThat(output).hasSize(2).allSatisfy(line -> assertThat(line).startsWith(told));
+    }
 }

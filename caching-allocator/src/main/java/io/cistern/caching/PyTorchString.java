@@ -42,7 +42,7 @@ final class PyTorchString {
 
     /// The string in a spec, if it has one.
     ///
-    /// @throws io.cistern.ConfigurationException if it does not follow the grammar, or names no backend of PyTorch's
+    /// @throws io.cistern.ConfigurationException if it does not follow the grammar, or PyTorch has no such backend
     static Optional<PyTorchString> of(AllocatorOptions spec) {
         Optional<AllocatorOptions> inner = spec.nested(CachingOption.PYTORCH_STRING);
         if (inner.isEmpty()) {

@@ -21,7 +21,10 @@ final class TraceCommand implements Callable<Integer> {
     @Spec
     private @Nullable CommandSpec command;
 
-    @Parameters(paramLabel = "NAME", completionCandidates = Candidates.GeneratedTraces.class, description = "long_lived, drifting, short_streams, sawtooth or phases.")
+    @Parameters(
+            paramLabel = "NAME",
+            completionCandidates = Candidates.GeneratedTraces.class,
+            description = "long_lived, drifting, short_streams, sawtooth or phases.")
     private String name = "";
 
     @Option(

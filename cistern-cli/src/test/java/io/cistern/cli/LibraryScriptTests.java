@@ -107,8 +107,8 @@ final class LibraryScriptTests {
                         + "\",\"source\":\"property cistern.plugins\"}")
                 .contains("{\"key\":\"cistern.leaks\",\"value\":\"off\",\"source\":\"default\"}");
 
-        ProgramRun replay =
-                run("replay", plugins, trace.toString(), "--device=simulated", "--allocator=careless", "--format=jsonl");
+        ProgramRun replay = run(
+                "replay", plugins, trace.toString(), "--device=simulated", "--allocator=careless", "--format=jsonl");
         assertThat(replay.exitCode()).as(replay.err()).isZero();
         assertThat(replay.out().lines()).singleElement().asString().contains("\"allocator\":\"careless\"");
     }

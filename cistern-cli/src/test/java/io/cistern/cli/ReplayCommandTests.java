@@ -60,7 +60,8 @@ final class ReplayCommandTests {
         assertThat(replay("--allocator", "direct", "--repeat", "1", "--layer", "raw,buffer", "--format", "json")
                         .out())
                 .matches("\\[\\n\\{.*},\\n\\{.*}\\n]\\n");
-        assertThat(replay("--allocator", "direct", "--repeat", "1", "--format", "json").out())
+        assertThat(replay("--allocator", "direct", "--repeat", "1", "--format", "json")
+                        .out())
                 .matches("\\[\\n\\{.*}\\n]\\n");
         assertThat(replay("--allocator", "none", "--format", "json").out()).isEmpty();
     }
