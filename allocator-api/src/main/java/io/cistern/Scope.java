@@ -66,9 +66,8 @@ public final class Scope implements AutoCloseable {
             return;
         }
         if (router.region() != region) {
-            throw new IllegalStateException(
-                    "the scope of " + allocator + " is not the innermost: first close what was opened in it; innermost is"
-                            + " the scope of " + router.region());
+            throw new IllegalStateException("the scope of " + allocator + " is not the innermost: the scope of "
+                    + router.region() + " must be closed first");
         }
         closed = true;
         if (entry != null) {

@@ -113,8 +113,8 @@ class CommunicatorEndTests {
     @Test
     void aWindowThatNcclKeepsDoesNotKeepTheCommunicator() {
         Communicator rank = rank();
-        Catalog catalog = Catalog.of(
-                List.of(new CachingProvider(), new SymmetricProvider()), List.of(new NcclSourceProvider()));
+        Catalog catalog =
+                Catalog.of(List.of(new CachingProvider(), new SymmetricProvider()), List.of(new NcclSourceProvider()));
         try (DeviceMemory memory = DeviceMemory.open(gpu, catalog);
                 MemoryPool pool = memory.pool("symmetric:bytes=2MiB")) {
             rank.registerWindow(pool);
@@ -132,8 +132,8 @@ class CommunicatorEndTests {
         Random random = new Random(20);
         for (int round = 0; round < 2000; round++) {
             Communicator rank = rank();
-            List<Runnable> calls = List.of(
-                    rank::abort, rank::close, rank::finish, rank::asyncError, () -> reduce(rank), rank::abort);
+            List<Runnable> calls =
+                    List.of(rank::abort, rank::close, rank::finish, rank::asyncError, () -> reduce(rank), rank::abort);
             chosen.clear();
             for (int i = 0; i < 4; i++) {
                 chosen.add(calls.get(random.nextInt(calls.size())));
