@@ -70,12 +70,15 @@ public final class Scope implements AutoCloseable {
                     + router.region() + " must be closed first");
         }
         closed = true;
-        if (entry != null) {
-            entry.closed();
-            Reference.reachabilityFence(this); // until here it counts as dropped
+        try {
+            if (entry != null) {
+                entry.closed();
+            }
+            router.enter(outer);
+            whenClosed.run();
+        } finally {
+            Reference.reachabilityFence(this); // a scope that closes was not dropped
         }
-        router.enter(outer);
-        whenClosed.run();
     }
 
     /// What it is, for people and logs.
