@@ -131,15 +131,15 @@ public final class DeviceMemoryBuilder {
     }
 
     /// Whether to report mistakes with scopes, once for each place in the program, as a warning of the logger
-    /// `io.cistern.scopes`:
+    /// `io.cistern.scopes`. Without this call the setting `cistern.scopes.report` says.
     ///
-    /// - a thread that allocates outside every scope while another thread is in one that would have served, with the
-    ///   place that allocates: most likely a worker to which the scope was not carried;
-    /// - a scope that was forgotten, with the place that entered it: one that was dropped without close; one whose
-    ///   pool closes in the same thread, or after its thread has ended; one that is open when the device memory closes.
+    /// **Not carried.** A thread allocates outside every scope while another thread is in one that would have
+    /// served: most likely a worker to which the scope was not carried. The warning names the place that allocates.
     ///
-    /// Without this call the setting `cistern.scopes.report` says. It makes allocations outside scopes, and entering
-    /// one, about a microsecond slower; off, it costs nothing.
+    /// **Forgotten.** A scope was dropped without close, or is open when its pool closes in the same thread or
+    /// after its thread has ended, or when the device memory closes. The warning names the place that entered it.
+    ///
+    /// It makes allocations outside scopes, and entering one, about a microsecond slower; off, it costs nothing.
     public DeviceMemoryBuilder reportScopes(boolean report) {
         this.reportScopes = report;
         return this;

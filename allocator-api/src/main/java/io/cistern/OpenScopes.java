@@ -24,12 +24,14 @@ final class OpenScopes {
         return entry;
     }
 
-    /// A pool closes: reports its scopes that nobody will close any more in an orderly way, those of ended threads and of
-    /// the calling one. Other threads may be about to close theirs.
+    /// A pool closes: reports its scopes that nobody will close any more in an orderly way, those of ended
+    /// threads and of the calling one. Other threads may be about to close theirs.
     void closing(MemoryPool pool) {
         Thread caller = Thread.currentThread();
-        report("the pool closes", entry -> entry.allocator.equals(pool.allocator())
-                && (entry.owner.equals(caller) || !entry.owner.isAlive()));
+        report(
+                "the pool closes",
+                entry -> entry.allocator.equals(pool.allocator())
+                        && (entry.owner.equals(caller) || !entry.owner.isAlive()));
     }
 
     /// The device memory closes: reports all.

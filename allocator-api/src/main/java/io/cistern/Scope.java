@@ -66,17 +66,19 @@ public final class Scope implements AutoCloseable {
             return;
         }
         if (router.region() != region) {
-            throw new IllegalStateException(
-                    "the scope of " + allocator + " is not the innermost: first close what was opened in it; innermost is"
-                            + " the scope of " + router.region());
+            throw new IllegalStateException("the scope of " + allocator + " is not the innermost: the scope of "
+                    + router.region() + " must be closed first");
         }
         closed = true;
-        if (entry != null) {
-            entry.closed();
-            Reference.reachabilityFence(this); // until here it counts as dropped
+        try {
+            if (entry != null) {
+                entry.closed();
+            }
+            router.enter(outer);
+            whenClosed.run();
+        } finally {
+            Reference.reachabilityFence(this); // a scope that closes was not dropped
         }
-        router.enter(outer);
-        whenClosed.run();
     }
 
     /// What it is, for people and logs.

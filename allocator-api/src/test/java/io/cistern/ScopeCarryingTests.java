@@ -94,9 +94,7 @@ class ScopeCarryingTests {
             onlyTheCallersPartIsInside();
             ScopeCarrier here = carrier();
             AtomicInteger inside = new AtomicInteger();
-            IntStream.range(0, 1000)
-                    .parallel()
-                    .forEach(_ -> here.run(() -> inside.addAndGet(isInside() ? 1 : 0)));
+            IntStream.range(0, 1000).parallel().forEach(_ -> here.run(() -> inside.addAndGet(isInside() ? 1 : 0)));
             assertThat(inside).hasValue(1000);
         }
     }

@@ -115,7 +115,10 @@ class ScopeTests {
     void scopesCloseInnermostFirst() {
         Scope outer = pool.enter();
         Scope inner = other.enter();
-        assertThatIllegalStateException().isThrownBy(outer::close).withMessageContaining("not the innermost").withMessageContaining("the scope of " + other);
+        assertThatIllegalStateException()
+                .isThrownBy(outer::close)
+                .withMessageContaining("not the innermost")
+                .withMessageContaining("the scope of " + other);
         assertThat(serving()).isSameAs(other);
         inner.close();
         outer.close();

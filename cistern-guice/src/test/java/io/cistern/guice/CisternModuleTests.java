@@ -19,6 +19,9 @@ import io.cistern.DeviceOutOfMemoryException;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.adaptors.AllocationListener;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
@@ -193,6 +196,17 @@ class CisternModuleTests {
                 .hasMessageContaining("CisternModuleTests.java");
     }
 
+    @Test
+    void whatTheDriverRefusesIsToldWithItsLineToo() {
+        assertThatThrownBy(() -> Guice.createInjector(
+                        CisternModule.on(gpu).current("cacing").pool("bad", "mine"),
+                        contributing(AllocatorProvider.class, new Refused())))
+                .isInstanceOf(CreationException.class)
+                .hasMessageContaining("no allocator is named 'cacing'")
+                .hasMessageContaining("cuMemAlloc_v2(device=0) failed")
+                .hasMessageContaining("CisternModuleTests.java");
+    }
+
     private static <T> Module contributing(Class<T> type, T instance) {
         return new AbstractModule() {
             @Override
@@ -261,6 +275,23 @@ class CisternModuleTests {
                     upstream.free(address, byteSize, device, stream);
                 }
             };
+        }
+    }
+
+    private record Refused() implements AllocatorProvider {
+        @Override
+        public int spiVersion() {
+            return SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "mine";
+        }
+
+        @Override
+        public DeviceAllocator open(AllocatorContext context) {
+            throw new CudaException(DriverCall.MEM_ALLOC, CudaResult.UNKNOWN.code(), "device=0");
         }
     }
 }

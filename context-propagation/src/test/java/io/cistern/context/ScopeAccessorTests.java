@@ -104,8 +104,9 @@ class ScopeAccessorTests {
             assertThat(elsewhere.subscribeOn(carrying).block()).isSameAs(pool);
         }
         memory.where(pool)
-                .run(() -> assertThat(
-                                elsewhere.subscribeOn(Schedulers.boundedElastic()).block())
+                .run(() -> assertThat(elsewhere
+                                .subscribeOn(Schedulers.boundedElastic())
+                                .block())
                         .isSameAs(current));
     }
 

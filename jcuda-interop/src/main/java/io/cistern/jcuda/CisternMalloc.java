@@ -24,21 +24,21 @@ import jcuda.driver.CUresult;
 /// created with `CU_STREAM_NON_BLOCKING`) synchronises them before it frees, as it may have counted on `cuMemFree` to
 /// do, or uses [io.cistern.DeviceBuffer]s.
 ///
-/// **Device.** Memory comes from the device whose context is current on the calling OS thread, as with JCuda. It belongs
-/// to the device's primary context, which is that of the runtime API: see [JCudaContext]. While a context that the
-/// program made itself (`cuCtxCreate`) is current, the result is `CUDA_ERROR_INVALID_CONTEXT`, since the memory
-/// could not be used in it.
+/// **Device.** Memory comes from the device whose context is current on the calling OS thread, as with JCuda. It
+/// belongs to the device's primary context, which is that of the runtime API: see [JCudaContext]. While a context
+/// that the program made itself (`cuCtxCreate`) is current, the result is `CUDA_ERROR_INVALID_CONTEXT`, since the
+/// memory could not be used in it.
 ///
 /// **Errors** are given as JCuda gives them: as results, or as [jcuda.CudaException] after
-/// `JCudaDriver.setExceptionsEnabled(true)`, for the runtime API after `JCuda.setExceptionsEnabled(true)`. The exception
-/// has what Cistern says of it as its cause.
+/// `JCudaDriver.setExceptionsEnabled(true)`, for the runtime API after `JCuda.setExceptionsEnabled(true)`. The
+/// exception has what Cistern says of it as its cause.
 ///
 /// **What stays JCuda's.** All other calls, also those that allocate: pitched, managed, pinned and array memory, and
 /// `cuMemAllocAsync`. Their memory is freed by JCuda's own `cuMemFree` or `cudaFree`, called with the name of its
 /// class; the methods here refuse it.
 ///
-/// **Threads.** Any platform thread may call any method at any time. A virtual thread changes its OS thread, and with it
-/// the current context; it allocates with the method that is given a device.
+/// **Threads.** Any platform thread may call any method at any time. A virtual thread changes its OS thread, and
+/// with it the current context; it allocates with the method that is given a device.
 public final class CisternMalloc {
     private static final int SUCCESS = 0;
     private static final int INVALID_VALUE = CUresult.CUDA_ERROR_INVALID_VALUE; // cudaErrorInvalidValue is the same
@@ -49,7 +49,8 @@ public final class CisternMalloc {
     /// Allocates of the process's own device memory, on the device of the current context.
     ///
     /// @return `CUDA_SUCCESS`; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_INVALID_VALUE` for less than 1 byte;
-    ///     `CUDA_ERROR_INVALID_CONTEXT` if no context is current, or one that is no primary one; or what the driver said
+    ///     `CUDA_ERROR_INVALID_CONTEXT` if no context is current, or one that is no primary one; or what the
+    ///     driver said
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cuMemAlloc(CUdeviceptr pointer, long byteSize) {
@@ -106,8 +107,8 @@ public final class CisternMalloc {
         }
     }
 
-    /// Allocates of the process's own device memory, on the device of the current context; on device 0 if no context is
-    /// current, which is where the runtime API begins.
+    /// Allocates of the process's own device memory, on the device of the current context; on device 0 if no
+    /// context is current, which is where the runtime API begins.
     ///
     /// @return `cudaSuccess`; `cudaErrorMemoryAllocation`; `cudaErrorInvalidValue` for less than 0 bytes;
     ///     `cudaErrorDeviceUninitialized` if the current context is no primary one; or what the driver said

@@ -75,8 +75,7 @@ class CisternMallocTests {
     @Test
     void mallocAnswersWithTheResultsOfCuda() {
         assertThat(CisternMalloc.cuMemAlloc(memory, 0, pointer, 0)).isEqualTo(CUresult.CUDA_ERROR_INVALID_VALUE);
-        assertThat(CisternMalloc.cuMemAlloc(memory, 0, pointer, TOO_MUCH))
-                .isEqualTo(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+        assertThat(CisternMalloc.cuMemAlloc(memory, 0, pointer, TOO_MUCH)).isEqualTo(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
         assertThat(CisternMalloc.cudaMalloc(memory, runtimePointer, TOO_MUCH))
                 .isEqualTo(cudaError.cudaErrorMemoryAllocation);
         assertThat(CisternMalloc.cudaFree(memory, JCudaPointers.of(4096))).isEqualTo(cudaError.cudaErrorInvalidValue);

@@ -5,8 +5,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 
-/// A `libcuda.so.1` with nothing in it: enough for JCuda's native part of the driver API to load without a GPU. It has
-/// to come before the first use of [jcuda.driver.JCudaDriver], which tries to load its native part once.
+/// A `libcuda.so.1` with nothing in it: enough for JCuda's native part of the driver API to load without a GPU.
+/// It has to come before the first use of [jcuda.driver.JCudaDriver], which tries to load its native part once.
 final class EmptyLibcuda {
     private static final boolean LOADED = compileAndLoad();
 

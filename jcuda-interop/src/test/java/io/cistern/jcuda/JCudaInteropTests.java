@@ -29,9 +29,8 @@ class JCudaInteropTests {
     private static final int DEVICE = 0;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(), List.of()))
-            .open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
     private final Allocator plain = memory.open("plain", new PlainMemory());
     private final CudaStream stream = CudaStream.open(memory, DEVICE);
 

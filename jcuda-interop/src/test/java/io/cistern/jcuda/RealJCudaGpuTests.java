@@ -64,8 +64,7 @@ class RealJCudaGpuTests {
     void memoryIsOnTheDeviceOfTheContextThatJCudaMadeCurrent() {
         CisternMalloc.cuMemAlloc(pointer, 1000);
         int[] ordinal = {-1};
-        cuPointerGetAttribute(
-                Pointer.to(ordinal), CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+        cuPointerGetAttribute(Pointer.to(ordinal), CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
         assertThat(ordinal[0]).isEqualTo(last);
         int[] sent = {3, 1, 4, 1, 5};
         int[] got = new int[5];

@@ -6,8 +6,9 @@ import java.util.concurrent.locks.LockSupport;
 /// Whether the handle of a communicator may be used, and which call frees it: one atomic word, of a phase and the
 /// number of uses of the handle that are under way.
 ///
-/// A use begins only in a phase in which the handle is alive. [#close] and [#abort] leave those phases, and only one of
-/// them succeeds, once: that call frees the handle. Before, it waits for the uses, whose number only falls then.
+/// A use begins only in a phase in which the handle is alive. [#close] and [#abort] leave those phases, and only
+/// one of them succeeds, once: that call frees the handle. Before, it waits for the uses, whose number only falls
+/// then.
 ///
 /// **Threads.** Any.
 final class CommunicatorState {

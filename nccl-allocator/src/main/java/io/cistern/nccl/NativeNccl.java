@@ -169,9 +169,7 @@ final class NativeNccl implements NcclApi {
 
     private void end(NcclCall call, Handle communicator) {
         NcclFunction function = library.function(call);
-        onDevice(
-                communicator.device(),
-                () -> function.check(function.call(communicator.value()), text(communicator)));
+        onDevice(communicator.device(), () -> function.check(function.call(communicator.value()), text(communicator)));
     }
 
     @Override
@@ -254,8 +252,7 @@ final class NativeNccl implements NcclApi {
         NcclFunction function = library.function(call);
         onDevice(
                 communicator.device(),
-                () -> function.check(
-                        function.call(communicator.value(), handle), "handle=" + hex(handle)));
+                () -> function.check(function.call(communicator.value(), handle), "handle=" + hex(handle)));
     }
 
     @Override

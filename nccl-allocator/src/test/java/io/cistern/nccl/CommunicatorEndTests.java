@@ -4,7 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.caching.CachingProvider;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -107,13 +111,19 @@ class CommunicatorEndTests {
     }
 
     @Test
-    void whatFailsInACloseKeepsNothingFromItsEnd() {
+    void aWindowThatNcclKeepsDoesNotKeepTheCommunicator() {
         Communicator rank = rank();
-        watched.fail("destroy");
-        assertThatThrownBy(rank::close).isInstanceOf(NcclException.class);
-        rank.close();
-        rank.abort();
-        assertThat(watched.ends()).containsExactly("destroy");
+        Catalog catalog =
+                Catalog.of(List.of(new CachingProvider(), new SymmetricProvider()), List.of(new NcclSourceProvider()));
+        try (DeviceMemory memory = DeviceMemory.open(gpu, catalog);
+                MemoryPool pool = memory.pool("symmetric:bytes=2MiB")) {
+            rank.registerWindow(pool);
+            watched.fail("deregisterWindow");
+            assertThatThrownBy(rank::close).isInstanceOf(NcclException.class).hasMessageContaining("deregisterWindow");
+            rank.close();
+            rank.abort();
+            assertThat(watched.ends()).containsExactly("destroy");
+        }
     }
 
     @Test
@@ -122,8 +132,8 @@ class CommunicatorEndTests {
         Random random = new Random(20);
         for (int round = 0; round < 2000; round++) {
             Communicator rank = rank();
-            List<Runnable> calls = List.of(
-                    rank::abort, rank::close, rank::finish, rank::asyncError, () -> reduce(rank), rank::abort);
+            List<Runnable> calls =
+                    List.of(rank::abort, rank::close, rank::finish, rank::asyncError, () -> reduce(rank), rank::abort);
             chosen.clear();
             for (int i = 0; i < 4; i++) {
                 chosen.add(calls.get(random.nextInt(calls.size())));

@@ -31,8 +31,8 @@ public final class OwnCode {
 
     private OwnCode() {}
 
-    /// The place in the program that called the framework: the innermost frame of other code on this thread's stack. It
-    /// takes about a microsecond.
+    /// The place in the program that called the framework: the innermost frame of other code on this thread's
+    /// stack. It takes about a microsecond.
     public static StackTraceElement caller() {
         return StackWalker.getInstance()
                 .walk(frames -> frames.dropWhile(frame -> contains(frame.getClassName()))
