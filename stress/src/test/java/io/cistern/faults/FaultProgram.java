@@ -1,0 +1,144 @@
+package io.cistern.faults;
+
+import io.cistern.faults.FaultSites.Site;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.IntStream;
+
+/// Runs each workload once for each site that it visits, which fails then: the program in a JVM of its own.
+///
+/// Arguments: the [FaultKind]; `quick` to try each site in one workload of each allocator, `whole` to try it in every
+/// one, on both kinds of threads, at its first, second and last visit; the part of the name that sites have; the specs
+/// of allocators. Prints a line for each thing that is wrong, and for each site that no workload visits.
+public final class FaultProgram {
+    private static final long PATIENCE_MILLIS = 10_000;
+
+    private final FaultKind kind;
+    private final boolean whole;
+    private final String only;
+    private final Set<Integer> visited = new HashSet<>();
+    private int runs;
+
+    private FaultProgram(FaultKind kind, boolean whole, String only) {
+        this.kind = kind;
+        this.whole = whole;
+        this.only = only;
+    }
+
+    /// Runs all.
+    public static void main(String[] args) throws Exception {
+        FaultProgram program = new FaultProgram(FaultKind.valueOf(args[0]), args[1].equals("whole"), args[2]);
+        for (String spec : Arrays.asList(args).subList(3, args.length)) {
+            program.run(spec);
+        }
+        program.report();
+        System.exit(0); // also beside threads that hang
+    }
+
+    private void run(String spec) throws Exception {
+        Set<Integer> tried = new HashSet<>();
+        for (Workload workload : Workload.values()) {
+            for (boolean virtual : threads(workload)) {
+                System.out.println("WORKLOAD " + spec + " " + workload + (virtual ? " virtual" : ""));
+                run(spec, workload, virtual, -1, 0); // loads classes
+                int[] visits = run(spec, workload, virtual, -1, 0);
+                List<Site> sites = FaultSites.all();
+                for (int site = 0; site < sites.size(); site++) {
+                    if (visits[site] > 0 && sites.get(site).method().contains(only)) {
+                        visited.add(site);
+                        if (whole || tried.add(site)) {
+                            fail(spec, workload, virtual, site, visits[site]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A quick run has each site on a virtual thread first: they go ways of their own, and most of the others' too.
+    private boolean[] threads(Workload workload) {
+        return workload.onVirtualThreads ? new boolean[] {true, false} : new boolean[] {false};
+    }
+
+    private void fail(String spec, Workload workload, boolean virtual, int site, int visits) throws Exception {
+        IntStream chosen = whole ? IntStream.of(1, 2, visits).distinct() : IntStream.of((visits + 1) / 2);
+        for (int visit : chosen.filter(visit -> visit <= visits).toArray()) {
+            run(spec, workload, virtual, site, visit);
+        }
+    }
+
+    /// @return the visits of each site
+    private int[] run(String spec, Workload workload, boolean virtual, int site, int visit) throws Exception {
+        runs++;
+        GpuProgram program = new GpuProgram(spec);
+        int[][] visits = new int[1][];
+        List<String> wrong = new ArrayList<>();
+        Thread.Builder builder =
+                virtual ? Thread.ofVirtual() : Thread.ofPlatform().daemon();
+        Thread worker = builder.start(() -> {
+            try {
+                workload.prepare(program);
+                FaultSites.watch(kind, site, visit);
+                workload.run(program);
+                FaultSites.stop();
+            } catch (Throwable failure) {
+                if (!isCausedBy(failure, FaultSites.stop())) {
+                    wrong.add("the error is hidden by " + GpuProgram.brief(failure));
+                }
+            }
+            visits[0] = FaultSites.visits();
+        });
+        if (ended(worker, "the thread hangs", wrong)) {
+            Thread checker = Thread.ofPlatform().daemon().start(() -> wrong.addAll(program.end(kind == FaultKind.STACK)));
+            ended(checker, "what comes after hangs", wrong);
+        }
+        String name = site < 0 ? "nothing" : FaultSites.all().get(site).toString();
+        for (String each : wrong) {
+            System.out.println("WRONG " + name + " | " + spec + " " + workload + (virtual ? " virtual " : " ") + visit
+                    + " | " + each);
+        }
+        program.gpu.close();
+        return visits[0] != null ? visits[0] : FaultSites.visits();
+    }
+
+    private static boolean isCausedBy(Throwable failure, Throwable thrown) {
+        for (Throwable each = failure; each != null; each = each.getCause()) {
+            if (each == thrown) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean ended(Thread thread, String otherwise, List<String> wrong) throws InterruptedException {
+        thread.join(PATIENCE_MILLIS);
+        if (thread.isAlive()) {
+            wrong.add(otherwise + Arrays.stream(thread.getStackTrace())
+                    .filter(frame -> frame.getClassName().startsWith("io.cistern"))
+                    .limit(4)
+                    .map(frame -> " " + frame.getFileName() + ":" + frame.getLineNumber())
+                    .toList());
+        }
+        return !thread.isAlive();
+    }
+
+    private void report() {
+        FaultSites.broken().forEach((name, failure) -> System.out.println("BROKEN " + name + " " + failure));
+        List<Site> sites = FaultSites.all();
+        int reached = 0;
+        int all = 0;
+        for (int site = 0; site < sites.size(); site++) {
+            if (!sites.get(site).ofMessage() && sites.get(site).method().contains(only)) {
+                all++;
+                reached += visited.contains(site) ? 1 : 0;
+                if (!visited.contains(site)) {
+                    System.out.println("UNREACHED " + sites.get(site));
+                }
+            }
+        }
+        System.out.println("REACHED " + reached + " of " + all + " sites in " + runs + " runs");
+    }
+}

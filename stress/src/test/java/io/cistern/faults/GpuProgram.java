@@ -1,0 +1,236 @@
+package io.cistern.faults;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.GraphMemory;
+import io.cistern.LiveBlock;
+import io.cistern.MemoryLimit;
+import io.cistern.MemoryPool;
+import io.cistern.TrimMode;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.SegmentSourceProvider;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/// A program with a simulated GPU, in which one call fails in the middle, and what must hold afterwards.
+final class GpuProgram {
+    static final long CAPACITY = 1L << 30;
+    private static final long LIMIT = 900L << 20;
+    private static final int STREAMS = 3;
+
+    final SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(CAPACITY).build();
+    final MemoryLimit limit = MemoryLimit.of("limit", LIMIT);
+    final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+            .limit(limit)
+            .open();
+    final long[] streams = new long[STREAMS];
+
+    /// Closed in the end, also if the failure came before it was.
+    final List<AutoCloseable> toClose = new ArrayList<>();
+
+    /// Memory of graphs, which the driver ends in its own time.
+    final List<GraphMemory> graphs = new ArrayList<>();
+
+    final Allocator allocator;
+
+    private final Set<Long> live = new LinkedHashSet<>();
+
+    /// The block whose free failed, if any: it is either live or freed.
+    private long inFree;
+
+    private final Set<String> faults = new TreeSet<>();
+
+    GpuProgram(String spec) {
+        for (int i = 0; i < STREAMS; i++) {
+            streams[i] = gpu.streams().create(0);
+        }
+        allocator = memory.setCurrent(spec);
+    }
+
+    private static <T> List<T> all(Class<T> type) {
+        return ServiceLoader.load(type).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
+    }
+
+    long allocate(long byteSize, int stream) {
+        long address = memory.allocate(byteSize, 0, streams[stream]);
+        live.add(address);
+        return address;
+    }
+
+    long allocate(MemoryPool pool, long byteSize, int stream) {
+        long address = pool.allocate(byteSize, 0, streams[stream]);
+        live.add(address);
+        return address;
+    }
+
+    long allocate(Allocator from, long byteSize, int stream) {
+        long address = from.allocate(byteSize, 0, streams[stream]);
+        live.add(address);
+        return address;
+    }
+
+    void free(long address, int stream) {
+        inFree = address;
+        live.remove(address);
+        memory.free(address, streams[stream]);
+        inFree = 0;
+    }
+
+    void freeAfter(long address, long event) {
+        inFree = address;
+        live.remove(address);
+        memory.freeAfter(address, event);
+        inFree = 0;
+    }
+
+    void freeAll(int stream) {
+        for (long address : List.copyOf(live)) {
+            free(address, stream);
+        }
+    }
+
+    int liveBlocks() {
+        return live.size();
+    }
+
+    long block(int at) {
+        return live.stream().skip(at).findFirst().orElseThrow();
+    }
+
+    void endStream(int stream) {
+        memory.streamClosing(0, streams[stream]);
+        gpu.streams().destroy(0, streams[stream]);
+        streams[stream] = gpu.streams().create(0);
+    }
+
+
+    /// Ends the program, and looks whether all is as if the failed call had never been made.
+    ///
+    /// @param mayLoseABlock after an error that may lose the block that it hit
+    /// @return what is wrong
+    Set<String> end(boolean mayLoseABlock) {
+        for (AutoCloseable each : toClose.reversed()) {
+            attempt("closing again", each::close);
+        }
+        attempt("graphs stay", this::endGraphs);
+        compareBlocks(mayLoseABlock);
+        for (long address : List.copyOf(live)) {
+            attempt("a live block can't be freed", () -> memory.free(address, streams[1]));
+        }
+        attempt("the allocator can't be used", this::useAgain);
+        countsAreZero(mayLoseABlock);
+        attempt("can't be closed", this::close);
+        if (!mayLoseABlock) {
+            attempt("the driver can't tell", () -> {
+                if (gpu.memory().freeBytes(0) != CAPACITY) {
+                    faults.add("device memory is lost");
+                }
+            });
+            if (!gpu.misuses().isEmpty()) {
+                faults.add("misuse " + gpu.misuses().getFirst().toString().replaceAll("0x[0-9a-f]+|\\d+", "N"));
+            }
+        }
+        return faults;
+    }
+
+    private void endGraphs() throws InterruptedException {
+        for (GraphMemory each : graphs) {
+            for (int waits = 0; waits < 2000 && !each.isGone(); waits++) {
+                Thread.sleep(1);
+            }
+        }
+        memory.trim(0, 0, TrimMode.SYNCHRONIZE);
+    }
+
+    private void compareBlocks(boolean mayLoseABlock) {
+        Set<Long> counted = new LinkedHashSet<>();
+        for (LiveBlock block : memory.leaks()) {
+            counted.add(block.address());
+        }
+        if (counted.remove(inFree)) {
+            live.remove(inFree);
+            attempt("a block can't be freed again", () -> memory.free(inFree, streams[1]));
+        }
+        for (long address : counted) {
+            if (!live.contains(address)) {
+                if (!mayLoseABlock) {
+                    faults.add("a block that nobody was given is live");
+                }
+                attempt("a lost block can't be freed", () -> memory.free(address, streams[1]));
+            }
+        }
+        if (!counted.containsAll(live)) {
+            faults.add("a live block is unknown");
+        }
+    }
+
+    private void useAgain() throws Exception {
+        memory.setCurrent(memory.allocators().contains(allocator) ? allocator : memory.open("direct"));
+        List<Long> again = new ArrayList<>();
+        for (long byteSize = 500; byteSize < 32 << 20; byteSize *= 7) {
+            for (long stream : streams) {
+                again.add(memory.allocate(byteSize, 0, stream));
+            }
+        }
+        for (long address : again) {
+            memory.free(address, streams[0]);
+        }
+        for (long stream : streams) {
+            gpu.streams().synchronize(0, stream);
+        }
+        long kept = allocator.trim(0, 0, TrimMode.SYNCHRONIZE).reservedBytes().orElse(0);
+        if (kept != 0) {
+            faults.add("an idle allocator keeps memory after a trim");
+        }
+    }
+
+    private void countsAreZero(boolean mayLoseABlock) {
+        if (allocator.statistics(0).liveBlocks() != 0
+                || allocator.statistics(0).requestedBytes() != 0) {
+            faults.add("counts are not zero");
+        }
+        if (limit.usedBytes() != 0 && !mayLoseABlock) {
+            faults.add("the limit keeps bytes");
+        }
+    }
+
+    private void close() {
+        allocator.close();
+        if (!allocator.isDrained()) {
+            faults.add("the closed allocator has not drained");
+        }
+        memory.close();
+        if (!memory.allocators().isEmpty()) {
+            faults.add("allocators are left after closing");
+        }
+        for (long stream : streams) {
+            gpu.streams().destroy(0, stream);
+        }
+    }
+
+    private interface Action {
+        void run() throws Exception;
+    }
+
+    private void attempt(String what, Action action) {
+        try {
+            action.run();
+        } catch (Throwable failure) {
+            faults.add(what + ": " + brief(failure));
+        }
+    }
+
+    static String brief(@Nullable Throwable failure) {
+        return String.valueOf(failure).replaceAll("0x[0-9a-f]+|\\d+", "N");
+    }
+}

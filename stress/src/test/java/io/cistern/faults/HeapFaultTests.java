@@ -1,0 +1,73 @@
+package io.cistern.faults;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.jvm.JavaProgram;
+import io.cistern.jvm.RunningProgram;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.jar.Attributes;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// An OutOfMemoryError of the Java heap at any allocation of an allocator reaches the caller as it is; and then no
+/// thread hangs, no byte of the device or of a limit is lost, all blocks can be freed, and everything can be closed.
+class HeapFaultTests {
+    private static final boolean LONG = Boolean.getBoolean("cistern.stress.long");
+    private static final String PACKAGES = "io/cistern/internal/,io/cistern/caching/,io/cistern/async/";
+
+    @TempDir
+    private Path folder;
+
+    @ParameterizedTest
+    @ValueSource(strings = {"caching", "async"})
+    void aFullHeapLeavesEverythingUsable(String spec) throws Exception {
+        List<String> wrong = new ArrayList<>();
+        try (RunningProgram program = program(spec).start()) {
+            String line = "";
+            while (!line.startsWith("REACHED")) {
+                line = program.expect("");
+                if (line.startsWith("WRONG") || line.startsWith("BROKEN")) {
+                    wrong.add(line);
+                }
+            }
+        }
+        assertThat(wrong.stream().filter(line -> !isKnown(line))).isEmpty();
+    }
+
+    private static boolean isKnown(String line) {
+        String method = line.substring(line.indexOf(' ') + 1).replaceFirst(":.*", "");
+        return KnownFaults.METHODS.contains(method);
+    }
+
+    private JavaProgram program(String spec) throws Exception {
+        List<String> options = List.of(
+                "--enable-native-access=ALL-UNNAMED",
+                "-XX:TieredStopAtLevel=1",
+                "-Djdk.virtualThreadScheduler.parallelism=16", // also while threads hang
+                "-javaagent:" + agent() + "=" + FaultKind.HEAP + "=" + PACKAGES,
+                "--class-path",
+                System.getProperty("java.class.path"));
+        List<String> arguments = List.of(FaultKind.HEAP.name(), LONG ? "whole" : "quick", "", spec);
+        return new JavaProgram(FaultProgram.class.getName(), options, arguments, Map.of());
+    }
+
+    /// The agent's classes are on the class path already.
+    private Path agent() throws Exception {
+        Manifest manifest = new Manifest();
+        manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
+        manifest.getMainAttributes().putValue("Premain-Class", FaultAgent.class.getName());
+        Path jar = folder.resolve("agent.jar");
+        try (OutputStream file = Files.newOutputStream(jar)) {
+            new JarOutputStream(file, manifest).close();
+        }
+        return jar;
+    }
+}
