@@ -12,8 +12,7 @@ import java.util.OptionalLong;
 /// @param requestedBytes bytes that callers asked for in the blocks alive now
 /// @param requestedPeakBytes the most of them at any time since it was opened, or its peaks were
 ///     [reset][Allocator#resetPeaks]: exact while one thread allocates and resets, outside scopes with a limit;
-///     otherwise never too low, and at most 4 MiB for each thread, and each such limit in it, too
-///     high
+///     otherwise never too low, and at most 2 % or 64 KiB for each thread too high, whichever is more
 /// @param requestedTotalBytes bytes that callers asked for since the allocator was opened or its totals were
 ///     reset
 /// @param reservedBytes bytes that the allocator holds from the driver; empty if it can't tell, never 0 for that

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 class StatisticsResetTests {
     private static final long MIB = 1L << 20;
 
-    /// What [AllocatorStatistics#requestedPeakBytes] may be too high, for each thread.
-    private static final long SLACK = 4 * MIB;
+    /// What [AllocatorStatistics#requestedPeakBytes] may be too high for each thread, if that is over 2 %.
+    private static final long SLACK = 64 << 10;
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
@@ -148,7 +148,7 @@ class StatisticsResetTests {
                 long peak = threads * perThread(phase);
                 assertThat(statistics().requestedPeakBytes())
                         .as("phase " + phase)
-                        .isBetween(peak, peak + (threads + 1) * SLACK);
+                        .isBetween(peak, peak + Math.max(peak / 50, (threads + 1) * SLACK));
             }
             for (Future<?> each : running) {
                 each.get();

@@ -131,7 +131,8 @@ public final class Lane extends LinePadding {
         return tally != null && tally.isAllocating();
     }
 
-    private @Nullable Tally find(Route route) {
+    /// The tally of a route, or null; for any thread.
+    @Nullable Tally find(Route route) {
         @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
         Tally tally = route.index < present.length ? (Tally) TALLY.getAcquire(present, route.index) : null;
         return tally != null && tally.route == route ? tally : null;

@@ -161,6 +161,16 @@ final class Lanes {
         }
     }
 
+    /// How many lanes there are; never fewer later.
+    int count() {
+        return SHARED_LANES + owned.length;
+    }
+
+    /// One of them.
+    Lane lane(int number) {
+        return number < SHARED_LANES ? shared[number] : owned[number - SHARED_LANES];
+    }
+
     TallySum sum(Route route) {
         TallySum sum = new TallySum();
         addTo(sum, route);

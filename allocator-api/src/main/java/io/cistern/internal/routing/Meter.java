@@ -4,28 +4,59 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The bytes of one allocator on one device that lanes have leased, and the most that were requested since the last
+/// The bytes of one allocator on one device that lanes may request, and the most that were requested since the last
 /// reset.
 ///
-/// **Invariant**: leased = requested bytes + the credit of all lanes. So `leased` is never too low, and at most
-/// lanes × [#MAX_CREDIT] too high.
+/// **Invariant**: leased ≥ the sum of all lanes' ceilings ≥ requested bytes, but for the blocks of allocations that have
+/// not returned yet. They are equal at rest, and then at most lanes × [#MAX_CREDIT] above what is requested.
+///
+/// **The peak** is what makes ceilings narrow or wide. Bytes leased below a peak that was reached can't raise it, so
+/// lanes lease freely up to a limit a little above the highest that all requested together at a known moment. Beyond
+/// that, the lane that wants more has all ceilings lowered to what is requested ([Recall]), which gives the next known
+/// moment. So the peak is at most that little too high, and there are as many recalls as steps from the first byte to
+/// the peak: some hundred.
+///
+/// **What a change has to tell.** While ceilings stay as they are or rise, the most that was requested is at most
+/// leased − (ceiling − most) of any lane, from the last time that lane's `most` began anew. So who lowers a ceiling
+/// notes that bound before, and who raises one need not.
 final class Meter {
-    /// What a lane leases beyond its need: a mix of blocks up to 1 MiB then rarely comes back for more.
+    /// What a lane leases beyond its need where there is plenty: a mix of blocks up to 1 MiB then rarely comes back
+    /// for more.
     static final long CHUNK = 2L << 20;
 
-    /// Credit above this goes back. Twice the chunk, so that a thread that frees and allocates in turn does
-    /// neither.
+    /// Twice the chunk, so that a thread that frees and allocates in turn neither leases nor gives back each time.
     static final long MAX_CREDIT = 2 * CHUNK;
+
+    /// Below this a recall costs less than the leases that it saves.
+    private static final long MIN_CHUNK = 8 << 10;
+
+    /// What the peak may be too high for each lane.
+    private static final long SLACK_BYTES = 64 << 10;
+
+    /// What it may be too high in all, as a shift: less than 2 %.
+    private static final int SLACK_SHIFT = 6;
 
     final int device;
     private final ReservedBytes told;
     private final AtomicLong leased = new AtomicLong();
+
+    /// Up to which lanes lease without a recall. Changed by this.
+    private volatile long limit;
+
+    /// The highest known sum of what was requested at one moment since the last reset. Guarded by this.
+    private long reached;
+
+    /// A lane leases the bytes below the limit shifted by this: so twice as many lanes as there are have some. As of the
+    /// last recall.
+    private volatile int shareShift = 1;
 
     /// Those for which this meter counts. Written by [Thresholds].
     volatile Threshold[] thresholds = {};
 
     /// The routes that count here and have not drained. Guarded by this.
     private final List<Route> routes = new ArrayList<>();
+
+    private final Recall recall = new Recall(routes);
 
     /// What those counted that have. Guarded by this.
     private final TallySum drained = new TallySum();
@@ -39,13 +70,100 @@ final class Meter {
         this.told = told;
     }
 
-    /// Leases bytes, or takes them back if negative.
+    /// Raises a lane's ceiling to what is requested there, and somewhat beyond.
     ///
-    /// @return all that is leased now
-    long lease(long byteSize) {
-        long now = leased.addAndGet(byteSize);
+    /// Each turn that does not succeed is one in which another thread did, or which lowered all ceilings; after that
+    /// the lane needs nothing.
+    ///
+    /// @param byteSize of the block that went beyond it: the lane keeps as much when that is freed
+    void raise(Tally tally, long byteSize) {
+        while (!tryRaise(tally, byteSize)) {
+            recall(tally, byteSize);
+        }
         moved();
-        return now;
+    }
+
+    /// @return false if there are not enough bytes below the limit, or the ceiling is claimed
+    private boolean tryRaise(Tally tally, long byteSize) {
+        while (true) {
+            long ceiling = tally.ceiling();
+            long need = tally.requested() - ceiling;
+            if (need <= 0) {
+                return true;
+            }
+            long now = leased.get();
+            if (ceiling == Tally.CLAIMED || need + MIN_CHUNK > limit - now) {
+                return false;
+            }
+            long more = need + chunk(now + need);
+            if (leased.compareAndSet(now, now + more)) {
+                if (tally.moveCeiling(ceiling, ceiling + more, credit(more - need, byteSize))) {
+                    return true;
+                }
+                leased.addAndGet(-more);
+            }
+        }
+    }
+
+    private long chunk(long leasedThen) {
+        return Math.max(MIN_CHUNK, Math.min(CHUNK, (limit - leasedThen) >> shareShift));
+    }
+
+    private static long credit(long chunk, long byteSize) {
+        return Math.min(MAX_CREDIT, 2 * chunk + byteSize);
+    }
+
+    /// What a lane may now have below its ceiling.
+    long credit() {
+        return chunk(leased.get());
+    }
+
+    /// Lets a lane go on, after all ceilings were lowered to what is requested.
+    private synchronized void recall(Tally tally, long byteSize) {
+        long ceiling = tally.ceiling();
+        long need = tally.requested() - ceiling;
+        if (need + MIN_CHUNK <= limit - leased.get()) {
+            return; // another thread's recall was enough
+        }
+        long requested;
+        try {
+            requested = lowerAll() + need;
+        } catch (OutOfMemoryError | IllegalStateException noFence) {
+            requested = leased.get() + need; // not known to be reached, but it is not less
+        }
+        peak.note(requested);
+        reach(Math.max(reached, requested));
+        long more = need + chunk(requested);
+        leased.addAndGet(more);
+        // Nobody claims it, and whoever else raises it does so by what is leased besides.
+        while (!tally.moveCeiling(ceiling, ceiling + more, credit(more - need, byteSize))) {
+            ceiling = tally.ceiling();
+        }
+    }
+
+    /// Lowers all ceilings to what is requested.
+    ///
+    /// @return how much that is in all, without what lanes are beyond their ceilings
+    private long lowerAll() {
+        recall.run();
+        shareShift = Integer.SIZE - Integer.numberOfLeadingZeros(recall.lanes);
+        long before = leased.getAndAdd(-recall.bytes);
+        peak.note(before - recall.unused);
+        return before - recall.bytes;
+    }
+
+    private void reach(long requested) {
+        reached = requested;
+        limit = requested + Math.max(requested >> SLACK_SHIFT, recall.lanes * SLACK_BYTES);
+    }
+
+    /// Takes bytes back by which a ceiling was lowered.
+    ///
+    /// @return what was leased before
+    long giveBack(long byteSize) {
+        long before = leased.getAndAdd(-byteSize);
+        moved();
+        return before;
     }
 
     /// Has thresholds looked at.
@@ -68,14 +186,21 @@ final class Meter {
     /// Keeps what a route counted that has no live block and will have none.
     ///
     /// @return whether it was the last one
-    synchronized boolean retire(Route route) {
+    boolean retire(Route route) {
+        boolean last = forget(route);
+        moved();
+        return last;
+    }
+
+    private synchronized boolean forget(Route route) {
         if (!routes.remove(route)) {
             return false;
         }
-        TallySum last = route.lanes.sum(route);
-        lease(-last.credit);
-        last.credit = 0;
-        drained.add(last);
+        TallySum counted = route.lanes.sum(route);
+        drained.add(counted);
+        drained.ceilings = 0;
+        drained.unused = 0;
+        peak.note(leased.getAndAdd(-counted.ceilings) - counted.unused);
         return routes.isEmpty();
     }
 
@@ -83,16 +208,30 @@ final class Meter {
     synchronized TallySum sum() {
         TallySum sum = new TallySum();
         sum.add(drained);
-        for (Route route : routes) {
-            route.lanes.addTo(sum, route);
+        for (int i = 0; i < routes.size(); i++) {
+            routes.get(i).lanes.addTo(sum, routes.get(i));
         }
         return sum;
     }
 
-    /// Begins a new peak. The caller then lets its own lane begin anew, which bounds what is requested until
-    /// any lane changes the meter.
+    /// The most requested since the last reset, as far as counters tell that were [summed up][#sum] now.
+    long peakBytes(TallySum sum) {
+        long atMost = Math.max(leased() - sum.unused, peak.bytes());
+        return Math.max(sum.requestedBytes, atMost);
+    }
+
+    /// Begins a new peak. The caller then lets its own lane begin anew, which makes the peak exact while no other
+    /// allocates.
     void resetPeak() {
+        beginPeak();
+        moved();
+    }
+
+    private synchronized void beginPeak() {
+        long requested = lowerAll();
         peak = new PeakSince();
+        peak.note(requested);
+        reach(requested);
     }
 
     long leased() {

@@ -4,9 +4,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /// The most bytes requested since a reset, as far as lanes have told.
 ///
-/// A lane tells, when it changes the meter, the bound that it kept since its change before. That bound belongs to
-/// the reset that was the last at the beginning of its time; told to an older one than the last it is heard by
-/// nobody.
+/// Whoever lowers a ceiling tells the bound that it kept until then. What was said to one that a reset has replaced
+/// since is heard by nobody.
 final class PeakSince {
     private final AtomicLong bytes = new AtomicLong();
 

@@ -6,7 +6,7 @@ package io.cistern.internal.routing;
 /// @param frees frees since then
 /// @param requestedBytes bytes asked for in live blocks
 /// @param requestedPeakBytes the most of them at any time since the last reset: exact while one thread allocates and
-///     resets, else never too low and at most lanes × [Meter#MAX_CREDIT] too high
+///     resets, else never too low and at most 2 % or 64 KiB a thread too high, whichever is more
 /// @param requestedTotalBytes bytes asked for since the route was opened
 public record RouteStatistics(
         long allocations, long frees, long requestedBytes, long requestedPeakBytes, long requestedTotalBytes) {

@@ -78,7 +78,9 @@ public final class Router extends Routes {
             Returned.giveBack(route, address, byteSize, stream, failure);
             throw undone(route, tally, byteSize, failure);
         }
-        tally.allocated(byteSize);
+        if (tally.allocated(byteSize)) {
+            tally.raise(byteSize);
+        }
         return address;
     }
 
@@ -187,6 +189,7 @@ public final class Router extends Routes {
             lane.leave();
         }
         long address = REFUSED;
+        boolean beyond = false;
         try {
             if (route.isOpen()) {
                 if (!(from instanceof AdoptedBlock)) { // that is part of a free
@@ -194,7 +197,6 @@ public final class Router extends Routes {
                 }
                 address = allocateWithin(route.budgets, from, route, byteSize, stream);
             }
-            return address;
         } finally {
             if (own == null) {
                 lane.enter();
@@ -202,12 +204,16 @@ public final class Router extends Routes {
             if (address == REFUSED) {
                 tally.failed();
             } else {
-                tally.allocated(byteSize);
+                beyond = tally.allocated(byteSize);
             }
             if (own == null) {
                 lane.leave();
             }
         }
+        if (beyond) {
+            tally.raise(byteSize);
+        }
+        return address;
     }
 
     private long allocateWithin(

@@ -190,9 +190,9 @@ abstract class Routes extends OwnerTable {
 
     /// Lets the peak of a route and of those beside it begin at what is requested now.
     public void resetPeak(Route route) {
+        route.meter.resetPeak();
         Lane own = lanes.own();
         Lane lane = own != null ? own : lanes.enterShared();
-        route.meter.resetPeak();
         lane.of(route).restartPeak();
         if (own == null) {
             lane.leave();
@@ -203,8 +203,11 @@ abstract class Routes extends OwnerTable {
     /// rest.
     public RouteStatistics statistics(Route route) {
         TallySum sum = route.meter.sum();
-        long requested = Math.max(0, route.meter.leased() - sum.credit);
-        long peak = Math.max(requested, Math.max(sum.peak, route.meter.peak().bytes()));
-        return new RouteStatistics(sum.allocations, sum.frees, requested, peak, sum.totalBytes);
+        return new RouteStatistics(
+                sum.allocations,
+                sum.frees,
+                Math.max(0, sum.requestedBytes),
+                route.meter.peakBytes(sum),
+                sum.totalBytes);
     }
 }

@@ -8,17 +8,21 @@ import org.jspecify.annotations.Nullable;
 /// What one lane counts for one route.
 ///
 /// **Invariants**, summed over all lanes of a route at rest: attempts = allocations + failures; allocations −
-/// frees = live blocks; the meter's leased bytes − credit = requested bytes; for each lane 0 ≤ lowestCredit ≤
-/// credit ≤ [Meter#MAX_CREDIT].
+/// frees = live blocks; requested = bytes of the live blocks; for each lane requested ≤ ceiling.
 ///
-/// **Credit** is a part of the route's meter that this lane may count on without touching it, which keeps the common
-/// allocation free of shared writes. **Leased then** is what the meter had leased in all when this lane changed it
-/// last, and **lowest credit** the least this lane had since: leased then − lowest credit bounds the requested bytes
-/// from above at every moment up to the next change of the meter by anybody, and equals their peak while no other
-/// lane has credit. The bound counts for the [PeakSince] that was the meter's last when it began.
+/// **Requested** is what this lane allocated less what it freed, so it may be negative. **Ceiling** is how far the lane
+/// may go without a look at the route's [Meter], which keeps the common allocation free of shared writes, and **floor**
+/// how far down before it lowers its ceiling. **Most** is the highest that the lane was at since it last went beyond
+/// its ceiling or lowered it.
 ///
-/// **Threads.** One thread writes at a time; readers see each counter whole and in time.
+/// **Threads.** One thread at a time counts; readers see each counter whole and in time. The ceiling is changed by
+/// compare-and-set: raised by any thread, lowered by the one that counts, or by the [Meter], which first claims it.
+/// Whoever claims it lets a fence pass over every thread ([ProcessFence#everywhere]) before it reads what is requested;
+/// so an allocation at the same moment is either seen there, or sees here that the ceiling is claimed.
 final class Tally extends LinePadding {
+    /// In place of a ceiling that the [Meter] has claimed: every allocation is beyond it.
+    static final long CLAIMED = Long.MIN_VALUE / 2;
+
     private static final boolean FENCED_BY_OTHERS = ProcessFence.isSupported();
 
     private static final VarHandle ATTEMPTS = handle("attempts");
@@ -26,10 +30,10 @@ final class Tally extends LinePadding {
     private static final VarHandle ALLOCATIONS = handle("allocations");
     private static final VarHandle FREES = handle("frees");
     private static final VarHandle TOTAL_BYTES = handle("totalBytes");
-    private static final VarHandle CREDIT = handle("credit");
-    private static final VarHandle LOWEST_CREDIT = handle("lowestCredit");
-    private static final VarHandle LEASED_THEN = handle("leasedThen");
-    private static final VarHandle PEAK_THEN = handle("peakThen", PeakSince.class);
+    private static final VarHandle REQUESTED = handle("requested");
+    private static final VarHandle MOST = handle("most");
+    private static final VarHandle CEILING = handle("ceiling");
+    private static final VarHandle FLOOR = handle("floor");
 
     final Route route;
 
@@ -45,22 +49,22 @@ final class Tally extends LinePadding {
     private long allocations;
     private long frees;
     private long totalBytes;
-    private long credit;
-    private long lowestCredit;
-    private long leasedThen;
-
-    /// Written after the two that it is about, with release.
-    private PeakSince peakThen;
+    private long requested;
+    private long most;
+    private long ceiling;
+    private long floor;
 
     // Keeps what comes behind on the heap, and the fields above that are only read, out of these cache lines.
     @SuppressWarnings("unused")
     private long p1, p2, p3, p4, p5, p6, p7, p8;
 
+    /// The ceiling that the meter claimed, or [#CLAIMED] if it has none. Guarded by the meter.
+    private long claimed = CLAIMED;
+
     Tally(Route route) {
         this.route = route;
         this.index = route.index;
         this.meter = route.meter;
-        this.peakThen = meter.peak();
         this.lease = route.budgets != null ? new Lease(route) : null;
     }
 
@@ -71,6 +75,10 @@ final class Tally extends LinePadding {
     /// closes calls [ProcessFence#everywhere], and here only the compiler is told to keep the order.
     void begins() {
         ATTEMPTS.setOpaque(this, attempts + 1);
+        keepOrder();
+    }
+
+    private static void keepOrder() {
         if (FENCED_BY_OTHERS) {
             VarHandle.acquireFence();
         } else {
@@ -91,47 +99,109 @@ final class Tally extends LinePadding {
     }
 
     /// Counts an allocation.
-    void allocated(long byteSize) {
-        long left = credit - byteSize;
-        if (left < 0) {
-            left = lease(byteSize);
-        }
-        CREDIT.setOpaque(this, left);
-        if (left < lowestCredit) {
-            LOWEST_CREDIT.setOpaque(this, left);
+    ///
+    /// @return whether the lane is beyond its ceiling: then the caller leaves the lane, if it is shared, and has the
+    ///     [Meter] raise the ceiling
+    boolean allocated(long byteSize) {
+        long now = requested + byteSize;
+        REQUESTED.setOpaque(this, now);
+        keepOrder();
+        boolean beyond = now > ceiling();
+        if (beyond || now > most) {
+            MOST.setOpaque(this, now);
         }
         TOTAL_BYTES.setOpaque(this, totalBytes + byteSize);
         ALLOCATIONS.setRelease(this, allocations + 1);
+        return beyond;
     }
 
-    /// Keeps the bytes of a free as credit, and counts it: last, so that whoever sees the count sees the bytes.
+    /// Counts a free: last, so that whoever sees the count sees the bytes.
     void freed(long byteSize) {
-        long more = credit + byteSize;
-        CREDIT.setOpaque(this, more);
-        if (more > Meter.MAX_CREDIT) {
-            move(Meter.CHUNK - more);
+        long now = requested - byteSize;
+        REQUESTED.setOpaque(this, now);
+        if (now < (long) FLOOR.getOpaque(this)) {
+            lower(now);
         }
         FREES.setRelease(this, frees + 1);
     }
 
-    private long lease(long byteSize) {
-        move(byteSize - credit + (byteSize > Meter.CHUNK ? 0 : Meter.CHUNK));
-        return credit - byteSize;
+    /// Raises the ceiling after an allocation that went beyond it; for any thread, in no lane.
+    void raise(long byteSize) {
+        meter.raise(this, byteSize);
     }
 
-    /// Moves bytes from the meter to this lane's credit, or back if negative.
-    private void move(long byteSize) {
-        peakThen.note(leasedThen - lowestCredit);
-        LEASED_THEN.setOpaque(this, meter.lease(byteSize));
-        CREDIT.setOpaque(this, credit + byteSize);
-        LOWEST_CREDIT.setOpaque(this, credit);
-        // Read after the lease: who replaced the peak before is seen, and who does after sees the lease.
-        PEAK_THEN.setRelease(this, meter.peak());
+    /// Gives back what the lane is not likely to need.
+    private void lower(long now) {
+        PeakSince peak = meter.peak(); // before anything changes: a reset from here on begins with less
+        long present = ceiling();
+        long credit = meter.credit();
+        long next = now + credit;
+        if (next >= present) { // there is more room than before, or the ceiling is claimed
+            FLOOR.setOpaque(this, now - credit);
+        } else if (moveCeiling(present, next, 2 * credit)) {
+            peak.note(meter.giveBack(present - next) - Math.max(0, present - most));
+            MOST.setRelease(this, now);
+        }
     }
 
-    /// Lets the bound begin anew, for the meter's last peak; for the lane's writer.
+    /// Sets another ceiling, unless somebody else did since.
+    ///
+    /// @param credit how far below it the lane lowers it again
+    boolean moveCeiling(long present, long next, long credit) {
+        if (!CEILING.compareAndSet(this, present, next)) {
+            return false;
+        }
+        FLOOR.setOpaque(this, next - credit);
+        return true;
+    }
+
+    long ceiling() {
+        return (long) CEILING.getOpaque(this);
+    }
+
+    long requested() {
+        return (long) REQUESTED.getOpaque(this);
+    }
+
+    /// Lets the highest begin anew; for the one that counts here.
     void restartPeak() {
-        move(0);
+        MOST.setOpaque(this, requested);
+    }
+
+    /// Claims the ceiling, if the lane may allocate below it; for the meter, under its lock.
+    ///
+    /// @return false if it may not
+    boolean claim() {
+        if (ceiling() <= requested()) {
+            return false;
+        }
+        claimed = (long) CEILING.getAndSet(this, CLAIMED);
+        return true;
+    }
+
+    /// Sets the ceiling to what is requested, after it was claimed and a fence has passed.
+    ///
+    /// @param lowered where to note by how much that is lower
+    void settle(Recall lowered) {
+        if (claimed != CLAIMED) {
+            long now = Math.min(claimed, requested());
+            lowered.bytes += claimed - now;
+            lowered.unused = Math.max(lowered.unused, claimed - Math.max(now, (long) MOST.getOpaque(this)));
+            setClaimed(now);
+        }
+    }
+
+    /// Sets a claimed ceiling back, if it still is.
+    void giveUpClaim() {
+        if (claimed != CLAIMED) {
+            setClaimed(claimed);
+        }
+    }
+
+    private void setClaimed(long next) {
+        claimed = CLAIMED;
+        FLOOR.setOpaque(this, next); // so that the next free looks what the lane may keep now
+        CEILING.setVolatile(this, next);
     }
 
     /// Adds these counters to a sum; for any thread.
@@ -140,19 +210,16 @@ final class Tally extends LinePadding {
         sum.frees += (long) FREES.getAcquire(this);
         sum.allocations += (long) ALLOCATIONS.getOpaque(this);
         sum.totalBytes += (long) TOTAL_BYTES.getOpaque(this);
-        sum.credit += (long) CREDIT.getOpaque(this);
-        if (PEAK_THEN.getAcquire(this) == meter.peak()) {
-            sum.peak = Math.max(sum.peak, (long) LEASED_THEN.getOpaque(this) - (long) LOWEST_CREDIT.getOpaque(this));
-        }
+        sum.requestedBytes += requested();
+        long highest = (long) MOST.getAcquire(this);
+        long present = ceiling();
+        sum.ceilings += present;
+        sum.unused = Math.max(sum.unused, present - highest);
     }
 
     private static VarHandle handle(String field) {
-        return handle(field, long.class);
-    }
-
-    private static VarHandle handle(String field, Class<?> type) {
         try {
-            return MethodHandles.lookup().findVarHandle(Tally.class, field, type);
+            return MethodHandles.lookup().findVarHandle(Tally.class, field, long.class);
         } catch (ReflectiveOperationException impossible) {
             throw new ExceptionInInitializerError(impossible);
         }

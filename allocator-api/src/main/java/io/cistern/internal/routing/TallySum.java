@@ -5,10 +5,13 @@ final class TallySum {
     long allocations;
     long frees;
     long totalBytes;
-    long credit;
+    long requestedBytes;
 
-    /// The highest bound that any lane gives for the requested bytes since it last changed the meter.
-    long peak;
+    /// How far the lanes may go together.
+    long ceilings;
+
+    /// The most that one lane stayed below its ceiling.
+    long unused;
 
     /// Blocks that are counted alive.
     long live() {
@@ -20,7 +23,8 @@ final class TallySum {
         allocations += other.allocations;
         frees += other.frees;
         totalBytes += other.totalBytes;
-        credit += other.credit;
-        peak = Math.max(peak, other.peak);
+        requestedBytes += other.requestedBytes;
+        ceilings += other.ceilings;
+        unused = Math.max(unused, other.unused);
     }
 }

@@ -127,26 +127,6 @@ class RouterThreadTests {
     }
 
     @Test
-    void thePeakOfManyThreadsIsNeverTooLowAndAtMostTheirCreditTooHigh() throws Exception {
-        Route route = router.open("ledger", 0, new Ledger(BASE), null, () -> {});
-        AtomicLong live = new AtomicLong();
-        CyclicBarrier allAllocated = new CyclicBarrier(THREADS);
-        Threads.run(THREADS, thread -> {
-            List<Long> blocks = new ArrayList<>();
-            for (int i = 0; i < 1000; i++) {
-                blocks.add(router.allocate(route, 1000 + thread, 0));
-                live.addAndGet(1000 + thread);
-            }
-            allAllocated.await();
-            for (long block : blocks) {
-                router.free(block, 0);
-            }
-        });
-        assertThat(router.statistics(route).requestedPeakBytes())
-                .isBetween(live.get(), live.get() + THREADS * Meter.MAX_CREDIT);
-    }
-
-    @Test
     void aLimitHoldsAgainstManyThreads() throws Exception {
         long limit = 100_000;
         AtomicLong live = new AtomicLong();

@@ -48,7 +48,7 @@ public class LaneModelTests {
         lane.addTo(sum, route);
         check(sum.allocations == expectedBlocks, "allocations", sum.allocations);
         check(sum.totalBytes == expectedBytes, "total bytes", sum.totalBytes);
-        check(route.meter.leased() - sum.credit == expectedBytes, "credit", sum.credit);
+        check(sum.requestedBytes == expectedBytes, "requested bytes", sum.requestedBytes);
         check(!lane.isAllocating(route), "attempts under way", 1);
     }
 
