@@ -3,7 +3,6 @@ package io.cistern;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 
 /// Copies that are enqueued together: all are checked first, so that either all are enqueued or none, and a blocking
 /// batch waits once.
@@ -29,7 +28,7 @@ public final class CopyBatch {
     /// @return this
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
     public CopyBatch toDevice(DeviceBuffer target, MemorySegment source) {
-        Objects.checkFromIndexSize(0, source.byteSize(), target.byteSize());
+        CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
         copies.add(new BatchCopy.HostToDevice(target, source));
         return this;
     }
@@ -39,7 +38,7 @@ public final class CopyBatch {
     /// @return this
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
     public CopyBatch toDevice(DeviceBuffer target, PinnedBuffer source) {
-        Objects.checkFromIndexSize(0, source.byteSize(), target.byteSize());
+        CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
         copies.add(new BatchCopy.PinnedToDevice(target, source));
         return this;
     }
@@ -49,7 +48,7 @@ public final class CopyBatch {
     /// @return this
     /// @throws IndexOutOfBoundsException if the memory is shorter than the buffer
     public CopyBatch toHost(PinnedBuffer target, DeviceBuffer source) {
-        Objects.checkFromIndexSize(0, source.byteSize(), target.byteSize());
+        CopySizes.requireFits("buffer", source.byteSize(), "target", target.byteSize());
         copies.add(new BatchCopy.DeviceToPinned(target, source));
         return this;
     }
@@ -59,7 +58,7 @@ public final class CopyBatch {
     /// @return this
     /// @throws IndexOutOfBoundsException if the memory is shorter than the buffer
     public CopyBatch toHost(MemorySegment target, DeviceBuffer source) {
-        Objects.checkFromIndexSize(0, source.byteSize(), target.byteSize());
+        CopySizes.requireFits("buffer", source.byteSize(), "target", target.byteSize());
         copies.add(new BatchCopy.DeviceToHost(target, source));
         return this;
     }
@@ -69,7 +68,7 @@ public final class CopyBatch {
     /// @return this
     /// @throws IndexOutOfBoundsException if the source is longer
     public CopyBatch onDevice(DeviceBuffer target, DeviceBuffer source) {
-        Objects.checkFromIndexSize(0, source.byteSize(), target.byteSize());
+        CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
         copies.add(
                 target.device() == source.device()
                         ? new BatchCopy.OnDevice(target, source)

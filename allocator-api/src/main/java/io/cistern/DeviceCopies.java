@@ -43,7 +43,7 @@ final class DeviceCopies {
             recordUse(target, source.device(), stream);
             return;
         }
-        requireFits(target, source);
+        CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
         long from = source.addressOn(stream);
         long to = target.addressOn(stream);
         requireApart(to, source.byteSize(), from, source.byteSize());
@@ -52,7 +52,7 @@ final class DeviceCopies {
 
     /// In the order of a stream of the source's device, of which the target's allocator knows nothing.
     private static void between(DeviceBuffer target, DeviceBuffer source, long stream) {
-        requireFits(target, source);
+        CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
         long from = source.addressOn(stream);
         target.memory()
                 .driver()
@@ -70,13 +70,6 @@ final class DeviceCopies {
             buffer.usedOnAnotherStream();
         } finally {
             events.destroy(device, event);
-        }
-    }
-
-    private static void requireFits(DeviceBuffer target, DeviceBuffer source) {
-        if (source.byteSize() > target.byteSize()) {
-            throw new IndexOutOfBoundsException(
-                    source.byteSize() + " bytes of " + source + " do not fit into " + target);
         }
     }
 

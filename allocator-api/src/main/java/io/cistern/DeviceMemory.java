@@ -48,7 +48,8 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     /// @throws IllegalArgumentException if the setting names no driver
-    /// @throws IllegalStateException if there is no driver that can be used, or the one that is named or set up can't
+    /// @throws IllegalStateException if there is no driver that can be used, or the one that is named or set up
+    can't
     /// @throws ConfigurationException if there is no loader, or something is set that can't be followed
     public static DeviceMemory system() {
         return SystemDeviceMemory.get();

@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.internal.names.SettingProblems;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.spi.Catalog;
@@ -168,6 +169,10 @@ public final class DeviceMemoryBuilder {
     ///
     /// @throws ConfigurationException if a limit that is set is no number of bytes
     public DeviceMemory open() {
+        for (String problem :
+                SettingProblems.ofAbsentDevices(settings, driver.devices().count())) {
+            System.getLogger(DeviceMemoryBuilder.class.getName()).log(System.Logger.Level.WARNING, problem);
+        }
         return new DeviceMemory(this);
     }
 }

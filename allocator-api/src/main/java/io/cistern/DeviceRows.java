@@ -35,6 +35,16 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
         return rows == 0 ? 0 : Math.addExact(Math.multiplyExact(pitch, rows - 1), rowBytes);
     }
 
+    /// @param host for people: `source`
+    /// @param byteSize what it has
+    private void requireSpan(String host, long byteSize, long hostPitch) {
+        long span = span(hostPitch, rowBytes, rows);
+        if (span > byteSize) {
+            throw new IndexOutOfBoundsException(
+                    host + " has " + byteSize + " bytes, its " + rows + " rows take " + span);
+        }
+    }
+
     /// Copies rows of host memory to these, in the order of a stream. The memory may be changed at once.
     ///
     /// @param source rows that begin at its beginning
@@ -44,7 +54,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// @throws IllegalArgumentException if its rows overlap
     /// @throws IllegalStateException if the buffer is closed, or the memory's arena
     public void copyFrom(MemorySegment source, long sourcePitch, long stream, CopyMode mode) {
-        Objects.checkFromIndexSize(0, span(sourcePitch, rowBytes, rows), source.byteSize());
+        requireSpan("source", source.byteSize(), sourcePitch);
         HostRows.toDevice(this, source, sourcePitch, stream, mode);
     }
 
@@ -54,7 +64,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// @throws IllegalArgumentException if its rows overlap
     /// @throws IllegalStateException if one of the buffers is closed
     public void copyFrom(PinnedBuffer source, long sourcePitch, long stream, CopyMode mode) {
-        Objects.checkFromIndexSize(0, span(sourcePitch, rowBytes, rows), source.byteSize());
+        requireSpan("source", source.byteSize(), sourcePitch);
         HostRows.toDevice(this, source, sourcePitch, stream, mode);
     }
 
@@ -67,7 +77,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// @throws IllegalArgumentException if its rows overlap, or it is read-only
     /// @throws IllegalStateException if the buffer is closed, or the memory's arena
     public void copyTo(MemorySegment target, long targetPitch, long stream) {
-        Objects.checkFromIndexSize(0, span(targetPitch, rowBytes, rows), target.byteSize());
+        requireSpan("target", target.byteSize(), targetPitch);
         HostRows.toHost(this, target, targetPitch, stream);
     }
 
@@ -77,7 +87,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// @throws IllegalArgumentException if its rows overlap
     /// @throws IllegalStateException if one of the buffers is closed
     public void copyTo(PinnedBuffer target, long targetPitch, long stream, CopyMode mode) {
-        Objects.checkFromIndexSize(0, span(targetPitch, rowBytes, rows), target.byteSize());
+        requireSpan("target", target.byteSize(), targetPitch);
         HostRows.toHost(this, target, targetPitch, stream, mode);
     }
 

@@ -5,7 +5,6 @@ import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Graphs;
 import java.lang.foreign.MemorySegment;
-import java.util.Objects;
 
 /// Copies between host memory and a buffer.
 ///
@@ -21,7 +20,7 @@ final class HostCopies {
 
     static void toDevice(DeviceBuffer target, MemorySegment source, long stream, CopyMode mode) {
         long byteSize = source.byteSize();
-        Objects.checkFromIndexSize(0, byteSize, target.byteSize());
+        CopySizes.requireFits("source", byteSize, "buffer", target.byteSize());
         requireUsable(source);
         CudaDriver driver = target.memory().driver();
         long address = target.addressOn(stream);
@@ -50,7 +49,7 @@ final class HostCopies {
 
     static void toHost(DeviceBuffer source, MemorySegment target, long stream, CopyMode mode) {
         long byteSize = source.byteSize();
-        Objects.checkFromIndexSize(0, byteSize, target.byteSize());
+        CopySizes.requireFits("buffer", byteSize, "target", target.byteSize());
         requireWritable(target, mode);
         Copies copies = source.memory().driver().copies();
         long address = source.addressOn(stream);

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /// Limits that are set from outside the program.
 class SetLimitTests {
@@ -17,6 +18,10 @@ class SetLimitTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
+
+    @RegisterExtension
+    final LogOf log = new LogOf(DeviceMemoryBuilder.class.getName());
+
     private final List<String> set = new ArrayList<>();
 
     @AfterEach
@@ -56,6 +61,17 @@ class SetLimitTests {
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageStartingWith("property cistern.limit: '8GB' may mean powers of 1000 or of 1024");
         assertThat(gpu.misuses()).isEmpty();
+    }
+
+    @Test
+    void aLimitOfADeviceThatIsNotThereIsToldAndDoesNoHarm() {
+        set("cistern.device.3.limit", "2MiB");
+        try (DeviceMemory memory = builder().open()) {
+            memory.free(memory.allocate(3 * MIB, 1, 0), 0);
+        }
+        assertThat(log.messages())
+                .containsExactly(
+                        "property cistern.device.3.limit: there is no device 3; this process sees devices 0 to 1");
     }
 
     private void set(String key, String value) {

@@ -3,6 +3,8 @@ package io.cistern.spi;
 import io.cistern.AllocatorSpec;
 import io.cistern.ConfigurationException;
 import io.cistern.internal.names.NearestName;
+import io.cistern.internal.names.SourceNames;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,12 +27,12 @@ final class FixedCatalog implements Catalog {
 
     @Override
     public AllocatorProvider allocator(String name) {
-        return known("allocator", name, allocators);
+        return known("allocator", name, allocators, SourceNames.asAllocators(allocators.keySet(), sources.keySet()));
     }
 
     @Override
     public SegmentSourceProvider source(String name) {
-        return known("segment source", name, sources);
+        return known("segment source", name, sources, sources.keySet());
     }
 
     @Override
@@ -53,11 +55,11 @@ final class FixedCatalog implements Catalog {
         return new Entry(kind, name, origin, priority, Optional.empty());
     }
 
-    private static <P> P known(String what, String name, Map<String, P> providers) {
+    private static <P> P known(String what, String name, Map<String, P> providers, Collection<String> names) {
         P provider = providers.get(name);
         if (provider == null) {
             throw new ConfigurationException("no " + what + " is named '" + name + "'; known, nearest first: "
-                    + NearestName.listed(name, providers.keySet()));
+                    + NearestName.listed(name, names));
         }
         return provider;
     }

@@ -56,6 +56,14 @@ class FixedCatalogTests {
     }
 
     @Test
+    void aSourceIsAmongTheNamesOfAllocatorsWhereCachingMakesItOne() {
+        AllocatorProvider caching = new Named("caching", 1);
+
+        assertThatThrownBy(() -> Catalog.of(List.of(caching), List.of(linear)).allocator("linaer"))
+                .hasMessage("no allocator is named 'linaer'; known, nearest first: linear, caching");
+    }
+
+    @Test
     void nothingGivenLeavesNoChoice() {
         Catalog catalog = Catalog.of(List.of(), List.of());
 

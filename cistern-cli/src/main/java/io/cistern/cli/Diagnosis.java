@@ -111,6 +111,7 @@ record Diagnosis(
             Catalog catalog,
             DeviceEnvironment environment,
             List<String> problems) {
+        problems.addAll(SettingProblems.ofAbsentDevices(Settings.ofProcess(), environment.deviceCount()));
         catalog.entries()
                 .forEach(entry -> entry.problem().ifPresent(problem -> problems.add(entry.name() + ": " + problem)));
         Optional<String> current = Optional.empty();

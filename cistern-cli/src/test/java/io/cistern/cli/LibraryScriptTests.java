@@ -6,6 +6,7 @@ import io.cistern.jvm.CCompiler;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -42,6 +43,8 @@ final class LibraryScriptTests {
         script = ProgramRun.layOut(Files.createDirectories(folder.resolve("home")));
         Path plugins = Files.createDirectories(folder.resolve("plugins"));
         library = CCompiler.find().orElseThrow().library(plugins.resolve("libcareless.so"), CARELESS);
+        Files.setPosixFilePermissions(plugins, PosixFilePermissions.fromString("rwxr-xr-x")); // whatever the umask
+        Files.setPosixFilePermissions(library, PosixFilePermissions.fromString("rw-r--r--"));
         trace = ProgramRun.trace(folder, "tiny.csv", "a,0,1000,0", "a,1,3000000,1", "f,0,0,0", "a,2,500,0");
     }
 

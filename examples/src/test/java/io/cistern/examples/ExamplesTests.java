@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -154,7 +155,10 @@ class ExamplesTests {
                 "-d",
                 folder + "/classes",
                 source.toString());
-        tool("jar", "--create", "--file", plugins.resolve("dropped.jar").toString(), "-C", folder + "/classes", ".");
+        Path jar = plugins.resolve("dropped.jar");
+        tool("jar", "--create", "--file", jar.toString(), "-C", folder + "/classes", ".");
+        Files.setPosixFilePermissions(plugins, PosixFilePermissions.fromString("rwxr-xr-x")); // whatever the umask
+        Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-r--r--"));
 
         assertThat(run(DropPlugin.class, "-Dcistern.plugins=" + plugins, "-Dcistern.allocator=dropped"))
                 .containsExactly("found dropped", "dropped served 1 allocation");

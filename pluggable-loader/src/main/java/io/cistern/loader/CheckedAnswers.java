@@ -25,7 +25,7 @@ final class CheckedAnswers {
         } catch (TimeoutException e) {
             return Availability.no(found.who() + " " + patience.exhausted("availability()"));
         } catch (RuntimeException | LinkageError | AssertionError error) {
-            return Availability.no(found.who() + " fails in availability(): " + error);
+            return Availability.no(found.who() + " fails in availability(): " + Problem.of(error));
         }
     }
 
@@ -36,7 +36,8 @@ final class CheckedAnswers {
             opened = opening.get();
         } catch (LinkageError error) {
             throw new ConfigurationException(
-                    "'" + found.name() + "' can't be opened: " + found.who() + " fails in open(): " + error, error);
+                    "'" + found.name() + "' can't be opened: " + found.who() + " fails in open(): " + Problem.of(error),
+                    error);
         }
         if (opened == null) {
             throw new ConfigurationException(

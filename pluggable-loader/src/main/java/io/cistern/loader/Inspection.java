@@ -111,7 +111,7 @@ final class Inspection<P> {
         try {
             answer = question.call();
         } catch (Exception | LinkageError | AssertionError error) {
-            throw new Refusal("fails in " + call + ": " + error);
+            throw new Refusal("fails in " + call + ": " + Problem.of(error));
         }
         if (answer == null) {
             throw new Refusal("returns null from " + call);

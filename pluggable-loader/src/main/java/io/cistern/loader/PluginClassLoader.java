@@ -34,11 +34,19 @@ final class PluginClassLoader extends ClassLoader {
         this.images = List.copyOf(images);
     }
 
+    /// Where the JARs could say that they provide a service.
+    static String servicesFile(Class<?> service) {
+        return "META-INF/services/" + service.getName();
+    }
+
+    /// Whether any of the JARs has an entry.
+    boolean has(String entry) {
+        return images.stream().anyMatch(image -> image.names().contains(entry));
+    }
+
     /// Whether any of the JARs says that it provides a service; a module says so where only the layer looks.
     boolean mayProvide(Class<?> service) {
-        return images.stream()
-                .anyMatch(image -> image.names().contains("META-INF/services/" + service.getName())
-                        || image.names().contains("module-info.class"));
+        return has(servicesFile(service)) || has("module-info.class");
     }
 
     @Override

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -83,15 +84,18 @@ final class PluginDirectory {
 
     private void read(Settings.Value set) {
         Path directory = Path.of(set.text()).toAbsolutePath().normalize();
+        String by = "(" + set.source() + ") ";
         try {
             trusted.requireDirectory(directory);
             for (Path place : children(directory)) {
                 readOne(place);
             }
         } catch (RefusedFileException e) {
-            refuse(directory, "(" + set.source() + ") " + directory.getFileName() + " " + e.getMessage());
+            refuse(directory, by + directory.getFileName() + " " + e.getMessage());
+        } catch (NoSuchFileException e) {
+            refuse(directory, by + "is not there; make it, or name the directory that the plug-ins lie in");
         } catch (IOException e) {
-            refuse(directory, "(" + set.source() + ") can't be read: " + e);
+            refuse(directory, by + "can't be read: " + e);
         }
     }
 
@@ -180,13 +184,12 @@ final class PluginDirectory {
         plugins.add(define(place, digest, images));
     }
 
-    private static Plugin define(Path place, Digest digest, List<PluginImage> images)
-            throws RefusedFileException {
+    private static Plugin define(Path place, Digest digest, List<PluginImage> images) throws RefusedFileException {
         PluginClassLoader loader = new PluginClassLoader(place.getFileName().toString(), images);
         try {
             PluginLayer.define(loader, images);
         } catch (RuntimeException | LinkageError e) { // Of the module system: something is missing or twice there.
-            throw new RefusedFileException("can't be a module here: " + e);
+            throw new RefusedFileException("can't be a module here: " + Problem.of(e));
         }
         return new Plugin(place, digest, loader);
     }

@@ -54,9 +54,7 @@ record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
         int read = 0;
         int left = maxBytes;
         try (ZipInputStream in = new ZipInputStream(new ByteArrayInputStream(bytes))) {
-            for (ZipEntry entry = in.getNextEntry();
-                    entry != null && read <= expected;
-                    entry = in.getNextEntry()) {
+            for (ZipEntry entry = in.getNextEntry(); entry != null && read <= expected; entry = in.getNextEntry()) {
                 read++;
                 byte[] content = unpacked(entry.getName(), in, left);
                 left -= content.length;

@@ -2,15 +2,18 @@ package io.cistern.loader;
 
 import io.cistern.ConfigurationException;
 import io.cistern.internal.names.NearestName;
+import io.cistern.internal.names.SourceNames;
 import io.cistern.spi.Catalog.Entry;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /// The providers of one kind by name. Where several claim a name none of them gets it, whoever came first; the
 /// others' names still work. Immutable.
@@ -18,12 +21,19 @@ import java.util.stream.Stream;
 /// @param <P> the providers' type
 final class Providers<P> {
     private final String what;
+    private final @Nullable Providers<?> sources;
     private final Map<String, List<Found<P>>> named = new TreeMap<>();
     private final List<Found<P>> nameless = new ArrayList<>();
 
     /// @param what one of them, for messages: `allocator`
     Providers(String what, List<Found<P>> found) {
+        this(what, found, null);
+    }
+
+    /// @param sources segment sources, of which each is an allocator too
+    Providers(String what, List<Found<P>> found, @Nullable Providers<?> sources) {
         this.what = what;
+        this.sources = sources;
         Map<String, List<Found<P>>> claims = new LinkedHashMap<>();
         for (Found<P> one : found) {
             (one.claim().isPresent() ? claims.computeIfAbsent(one.name(), _ -> new ArrayList<>()) : nameless).add(one);
@@ -38,13 +48,26 @@ final class Providers<P> {
     P get(String name) {
         List<Found<P>> claimants = named.get(name);
         if (claimants == null) {
-            throw new ConfigurationException("no " + what + " is named '" + name + "'; known, nearest first: "
-                    + NearestName.listed(name, named.keySet()) + unreadable());
+            throw new ConfigurationException("no " + what + " is named '" + name + "'; " + cure(name));
         }
         Found<P> one = claimants.getFirst();
         return one.provider()
                 .orElseThrow(() -> new ConfigurationException(what + " '" + name + "' can't be used: " + one.who() + " "
                         + one.problem().orElseThrow()));
+    }
+
+    /// @throws ConfigurationException if it is a segment source that can't be used
+    private String cure(String name) {
+        if (sources != null && sources.named.containsKey(name)) {
+            sources.get(name);
+            return "it is a segment source, and serves as caching:source=" + name;
+        }
+        Set<String> known = sources == null ? Set.of() : sources.named.keySet();
+        return CisternArtifacts.bringing(name)
+                        .map(artifact -> "add " + artifact + ", which brings it; ")
+                        .orElse("")
+                + "known, nearest first: "
+                + NearestName.listed(name, SourceNames.asAllocators(named.keySet(), known)) + unreadable();
     }
 
     /// Whether a provider of this name can be used.

@@ -35,15 +35,15 @@ record Search(
         PluginDirectory directory = new PluginDirectory(now, known);
         List<Found<AllocatorProvider>> allocators = found(Service.ALLOCATORS, ownAllocators, directory.plugins());
         List<Found<SegmentSourceProvider>> sources = found(Service.SOURCES, ownSources, directory.plugins());
+        List<PluginDirectory.Refused> refused = new ArrayList<>(directory.refused());
+        directory.plugins().stream()
+                .filter(plugin -> isOfNone(plugin, allocators) && isOfNone(plugin, sources))
+                .forEach(plugin -> refused.add(new PluginDirectory.Refused(plugin.place(), plugin.offersNothing())));
+        refused.forEach(one -> allocators.add(toldAndRefused(one)));
         allocators.addAll(Definitions.of(now, directory.libraries()));
-        directory.refused().forEach(one -> allocators.add(refused(one)));
-        Providers<AllocatorProvider> named = new Providers<>("allocator", allocators);
-        return new LoaderCatalog(
-                named,
-                new Providers<>("segment source", sources),
-                new StartupChoice(named, now),
-                this,
-                directory.plugins());
+        Providers<SegmentSourceProvider> namedSources = new Providers<>("segment source", sources);
+        Providers<AllocatorProvider> named = new Providers<>("allocator", allocators, namedSources);
+        return new LoaderCatalog(named, namedSources, new StartupChoice(named, now), this, directory.plugins());
     }
 
     private <P> List<Found<P>> found(Service<P> service, List<P> own, List<Plugin> plugins) {
@@ -59,7 +59,14 @@ record Search(
         return found;
     }
 
-    private static Found<AllocatorProvider> refused(PluginDirectory.Refused one) {
+    private static boolean isOfNone(Plugin plugin, List<? extends Found<?>> found) {
+        return found.stream().allMatch(one -> one.digest().stream().noneMatch(plugin.digest()::equals));
+    }
+
+    /// Nobody may ask for it: whoever dropped it in expects that it works.
+    private static Found<AllocatorProvider> toldAndRefused(PluginDirectory.Refused one) {
+        System.getLogger(Search.class.getName())
+                .log(System.Logger.Level.WARNING, "plug-ins: " + one.place() + ": " + one.problem());
         return Found.broken(
                 Catalog.Kind.ALLOCATOR,
                 String.valueOf(one.place().getFileName()),

@@ -78,10 +78,39 @@ class DiscoveryTests {
 
         assertRefused(
                 () -> catalog.allocator("godo"),
-                "no allocator is named 'godo'; known, nearest first: good, direct, caching, library");
+                "no allocator is named 'godo'; known, nearest first: good, pages, direct, linear, caching, library");
+        assertRefused(
+                () -> catalog.allocator("linaer"),
+                "no allocator is named 'linaer'; known, nearest first: linear, library, direct, pages, good, caching");
         assertRefused(
                 () -> catalog.source("linaer"),
                 "no segment source is named 'linaer'; known, nearest first: linear, library, pages");
+    }
+
+    @Test
+    void aSourceThatIsAskedForAsAnAllocatorSaysWhy() {
+        add(
+                "two.jar",
+                new PluginJar()
+                        .source("two.Linear", Sources.source("two.Linear", "linear"))
+                        .service(SegmentSourceProvider.class, "two.Linear"));
+        Catalog catalog = discover();
+
+        assertThatThrownBy(() -> catalog.allocator("linear"))
+                .hasMessageContaining("segment source 'linear' can't be used: ")
+                .hasMessageContaining("shares its name with");
+        assertRefused(
+                () -> catalog.allocator("pages"),
+                "no allocator is named 'pages'; it is a segment source, and serves as caching:source=pages");
+    }
+
+    @Test
+    void aNameOfCisternsOwnSaysWhichArtifactBringsIt() {
+        assertThatThrownBy(() -> discover().allocator("async"))
+                .hasMessageStartingWith(
+                        "no allocator is named 'async'; add async-allocator, which brings it; known, nearest first: ");
+        assertThatThrownBy(() -> discover().source("vmm"))
+                .hasMessageStartingWith("no segment source is named 'vmm'; add nccl-allocator, which brings it; ");
     }
 
     @Test
@@ -168,8 +197,8 @@ class DiscoveryTests {
         assertThat(catalog.allocator("good").name()).isEqualTo("good");
         assertRefused(
                 () -> catalog.allocator("bad"),
-                "no allocator is named 'bad'; known, nearest first: good, library, caching, direct; bad.Bad of " + bad
-                        + " " + problem);
+                "no allocator is named 'bad'; known, nearest first: good, pages, library, linear, caching, direct; bad.Bad of "
+                        + bad + " " + problem);
     }
 
     @Test

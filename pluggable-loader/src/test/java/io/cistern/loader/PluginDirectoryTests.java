@@ -13,9 +13,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.jar.JarEntry;
 import java.util.jar.JarOutputStream;
+import java.util.logging.Filter;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -59,6 +63,7 @@ class PluginDirectoryTests {
             jar.putNextEntry(new JarEntry(service));
             jar.write("io.cistern.loader.library.LibraryProvider".getBytes(StandardCharsets.UTF_8));
         }
+        PluginFolder.own(copy);
 
         assertThat(plugins.discover().entries())
                 .filteredOn(entry -> entry.name().equals("library") && entry.kind() == Kind.ALLOCATOR)
@@ -178,7 +183,7 @@ class PluginDirectoryTests {
         Path other = plugins.drop("other.jar", "acme.Other", Sources.provider("acme.Other", "other"));
         Path list = Files.writeString(
                 folder.resolve("allowed"), AllowedDigests.of(Files.readAllBytes(good)) + "  good.jar\n");
-        plugins.properties.put("cistern.plugins.allowed", list.toString());
+        plugins.properties.put("cistern.plugins.allowed", PluginFolder.own(list).toString());
         Catalog catalog = plugins.discover();
 
         assertThat(catalog.allocator("good").name()).isEqualTo("good");
@@ -198,11 +203,70 @@ class PluginDirectoryTests {
     }
 
     @Test
-    void aDirectoryThatIsNotThereIsTold() {
+    void whatIsNoDirectoryIsTold() throws IOException {
         plugins.properties.put("cistern.plugins", folder.resolve("none").toString());
+        assertThat(PluginFolder.problems(plugins.discover()))
+                .containsEntry(
+                        "none",
+                        "(property cistern.plugins) is not there; make it, or name the directory that the plug-ins lie"
+                                + " in");
 
-        assertThat(PluginFolder.problems(plugins.discover()).get("none"))
-                .startsWith("(property cistern.plugins) can't be read: ");
+        Path file = plugins.drop("good.jar", "acme.Good", Sources.provider("acme.Good", "good"));
+        plugins.properties.put("cistern.plugins", file.toString());
+        assertThat(PluginFolder.problems(plugins.discover()))
+                .containsEntry(
+                        "good.jar",
+                        "(property cistern.plugins) good.jar is no directory; name the one that it lies in");
+    }
+
+    @Test
+    void aJarThatOffersNothingIsTold() {
+        plugins.drop("lib.jar", new PluginJar().source("lib.Library", "package lib; public class Library {}"));
+        plugins.drop("empty.jar", new PluginJar().service(AllocatorProvider.class, "# nobody"));
+        String file = "META-INF/services/io.cistern.spi.AllocatorProvider";
+        String nothing = "offers neither an allocator nor a segment source: ";
+        String cure = "; a JAR that a plug-in needs goes into one folder with it";
+
+        assertThat(PluginFolder.problems(plugins.discover()))
+                .containsOnly(
+                        Map.entry("lib.jar", nothing + "it has no " + file + cure),
+                        Map.entry("empty.jar", nothing + "its " + file + " names no class" + cure));
+    }
+
+    @Test
+    void whatIsRefusedIsLoggedAtOnce() {
+        plugins.properties.put("cistern.plugins", folder.resolve("none").toString());
+        List<String> logged = new ArrayList<>();
+        Logger logger = Logger.getLogger(Search.class.getName());
+        Filter before = logger.getFilter();
+        logger.setFilter(line -> !logged.add(line.getMessage()));
+        try {
+            plugins.discover();
+        } finally {
+            logger.setFilter(before);
+        }
+
+        assertThat(logged)
+                .singleElement()
+                .asString()
+                .startsWith("plug-ins: " + folder.resolve("none") + ": (property cistern.plugins) is not there");
+    }
+
+    @Test
+    void aPluginForALaterJavaSaysWhichItNeeds() throws IOException {
+        Path jar = plugins.drop("later.jar", "acme.Later", Sources.provider("acme.Later", "later"));
+        int running = Runtime.version().feature();
+        try (var files = java.nio.file.FileSystems.newFileSystem(jar)) {
+            Path file = files.getPath("acme/Later.class");
+            byte[] bytes = Files.readAllBytes(file);
+            bytes[7]++; // the class file's version
+            Files.write(file, bytes);
+        }
+
+        assertThat(PluginFolder.problems(plugins.discover()))
+                .containsExactly(Map.entry(
+                        "acme.Later",
+                        "fails to load: it needs Java " + (running + 1) + ", and this is Java " + running));
     }
 
     @Test

@@ -56,8 +56,7 @@ class PluginFileTests {
 
         assertThat(PluginFolder.problems(plugins.discover()))
                 .containsEntry(
-                        "good.jar",
-                        "good.jar property cistern.plugins.allowed (" + list + ") is no regular file");
+                        "good.jar", "good.jar property cistern.plugins.allowed (" + list + ") is no regular file");
     }
 
     @Test
@@ -68,17 +67,21 @@ class PluginFileTests {
         sparse("allowed", 3 * GIB);
 
         assertRefused(Map.of(
-                "big.jar", "big.jar is " + TOO_LARGE,
-                "libbig.so", "libbig.so is larger than 1GiB, which no allocator's library is"));
+                "big.jar",
+                "big.jar is " + TOO_LARGE,
+                "libbig.so",
+                "libbig.so is larger than 1GiB, which no allocator's library is"));
     }
 
     @Test
     void aJarIsUnpackedInBoundedMemory() throws Exception {
         plugins.drop("next.jar", "acme.Next", Sources.provider("acme.Next", "next"));
-        try (JarOutputStream jar = new JarOutputStream(Files.newOutputStream(plugins.path.resolve("bomb.jar")))) {
+        Path bomb = plugins.path.resolve("bomb.jar");
+        try (JarOutputStream jar = new JarOutputStream(Files.newOutputStream(bomb))) {
             jar.putNextEntry(new JarEntry("zeros"));
             zeros(jar, 32 << 20);
         }
+        PluginFolder.own(bomb);
 
         assertThat(new JavaProgram(
                                 PluginProbe.class.getName(),
@@ -124,8 +127,7 @@ class PluginFileTests {
         Files.setPosixFilePermissions(open, PosixFilePermissions.fromString("rwxrwxrwx"));
         assertThat(PluginFolder.problems(plugins.discover()))
                 .containsExactly(Map.entry(
-                        "far.jar",
-                        "far.jar lies in " + open + ", which can be written by everybody; chmod go-w it"));
+                        "far.jar", "far.jar lies in " + open + ", which can be written by everybody; chmod go-w it"));
     }
 
     private void assertRefused(Map<String, String> problems) {
@@ -142,10 +144,11 @@ class PluginFileTests {
     }
 
     private void sparse(String name, long byteSize) throws IOException {
-        try (RandomAccessFile file =
-                new RandomAccessFile(plugins.path.resolve(name).toFile(), "rw")) {
+        Path path = plugins.path.resolve(name);
+        try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "rw")) {
             file.setLength(byteSize);
         }
+        PluginFolder.own(path);
     }
 
     private static void zeros(OutputStream out, int byteSize) throws IOException {

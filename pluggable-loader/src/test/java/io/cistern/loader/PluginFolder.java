@@ -29,6 +29,11 @@ final class PluginFolder {
         return Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwxr-xr-x"));
     }
 
+    /// Lets the owner alone write to a file, whatever the user's umask.
+    static Path own(Path file) throws IOException {
+        return Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
+    }
+
     /// Waits no longer for those that never answer.
     PluginFolder impatient() {
         patience = new Patience(Duration.ofMillis(200));

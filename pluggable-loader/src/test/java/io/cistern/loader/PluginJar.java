@@ -11,7 +11,6 @@ import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -73,7 +72,7 @@ final class PluginJar {
             Path classes = Files.createTempDirectory(jar.toAbsolutePath().getParent(), "classes");
             compile(classes, paths);
             pack(classes, jar);
-            return Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-r--r--"));
+            return PluginFolder.own(jar);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

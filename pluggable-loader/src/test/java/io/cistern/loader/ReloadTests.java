@@ -142,6 +142,6 @@ class ReloadTests {
     }
 
     private void configure(String text) throws IOException {
-        Files.writeString(folder.resolve("cistern.properties"), text);
+        PluginFolder.own(Files.writeString(folder.resolve("cistern.properties"), text));
     }
 }

@@ -17,11 +17,37 @@ public final class SettingProblems {
     /// A line for each, for people; none if all is well.
     public static List<String> of(Settings settings) {
         List<String> problems = new ArrayList<>(settings.problems());
-        List<String> known = Arrays.stream(Setting.values()).map(Setting::key).toList();
         for (Settings.Unknown one : settings.unknown()) {
-            List<String> nearest = NearestName.first(one.key(), known).subList(0, NEAREST_TOLD);
+            List<String> nearest = NearestName.first(one.key(), known(one)).subList(0, NEAREST_TOLD);
             problems.add(one.source() + ": there is no setting '" + one.key() + "'; known, nearest first: "
                     + String.join(", ", nearest) + ", …");
+        }
+        return problems;
+    }
+
+    private static List<String> known(Settings.Unknown one) {
+        return Arrays.stream(Setting.values())
+                .map(one.isVariable() ? Setting::variable : Setting::key)
+                .toList();
+    }
+
+    private static String seen(int deviceCount) {
+        return switch (deviceCount) {
+            case 0 -> "none";
+            case 1 -> "device 0 alone";
+            default -> "devices 0 to " + (deviceCount - 1);
+        };
+    }
+
+    /// A line for each thing that is set for a device that is not there. It does no harm: one file may serve several
+    /// machines.
+    public static List<String> ofAbsentDevices(Settings settings, int deviceCount) {
+        List<String> problems = new ArrayList<>();
+        for (Settings.Value set : settings.all()) {
+            if (set.setting().isOfDevice() && Integer.parseInt(set.part()) >= deviceCount) {
+                problems.add(set.source() + ": there is no device " + set.part() + "; this process sees "
+                        + seen(deviceCount));
+            }
         }
         return problems;
     }

@@ -22,7 +22,7 @@ final class ProcessUser {
             List<String> lines = Files.readAllLines(Path.of("/proc/self/status"));
             for (String line : lines) {
                 if (line.startsWith("Uid:")) {
-                    return Integer.parseInt(line.split("\\s+", -1)[4]);
+                    return Integer.parseInt(line.split("\t", -1)[4]);
                 }
             }
         } catch (IOException | RuntimeException noProc) {

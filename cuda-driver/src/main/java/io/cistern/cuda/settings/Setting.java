@@ -147,6 +147,16 @@ public enum Setting {
         return key.contains("." + DEVICE_PART + ".") || key.endsWith("." + NAME_PART);
     }
 
+    /// Whether the chosen part of the key is a device's ordinal.
+    public boolean isOfDevice() {
+        return isFamily() && chosenPart().equals(DEVICE_PART);
+    }
+
+    /// The key as an environment variable.
+    public String variable() {
+        return variable(key);
+    }
+
     /// The key with its chosen part.
     ///
     /// @throws IllegalArgumentException if it has none

@@ -21,6 +21,9 @@ import org.jspecify.annotations.Nullable;
 /// Immutable: it is what was set when it was made. Written without lambdas, since it is among the first things that
 /// run.
 public final class Settings {
+    private static final String PROPERTIES = "cistern.";
+    private static final String VARIABLES = "CISTERN_";
+
     /// Properties of the programs around: tests, benchmarks.
     private static final List<String> OTHER_PROPERTIES =
             List.of("cistern.testkit.", "cistern.benchmark.", "cistern.docs.", "cistern.stress.");
@@ -56,9 +59,10 @@ public final class Settings {
 
     /// A key that was set and is none.
     ///
-    /// @param key as it would be written as a property
+    /// @param key as it is written
     /// @param source for people
-    public record Unknown(String key, String source) {}
+    /// @param isVariable whether it is an environment variable
+    public record Unknown(String key, String source, boolean isVariable) {}
 
     private record Id(Setting setting, String part) implements Comparable<Id> {
         @Override
@@ -85,20 +89,25 @@ public final class Settings {
     public Settings(Map<String, String> properties, Map<String, String> variables) {
         for (Map.Entry<String, String> one : properties.entrySet()) {
             String key = one.getKey();
-            if (key.startsWith("cistern.") && !startsWithOneOf(OTHER_PROPERTIES, key)) {
+            if (startsWith(PROPERTIES, key) && !startsWithOneOf(OTHER_PROPERTIES, key)) {
                 add(fromProperties, key, one.getValue(), "property " + key);
             }
         }
         for (Map.Entry<String, String> one : variables.entrySet()) {
             String name = one.getKey();
-            if (name.startsWith("CISTERN_") && !startsWithOneOf(OTHER_VARIABLES, name)) {
-                add(fromVariables, keyOfVariable(name), one.getValue(), "environment variable " + name);
+            if (startsWith(VARIABLES, name) && !startsWithOneOf(OTHER_VARIABLES, name)) {
+                addVariable(name, one.getValue(), "environment variable " + name);
             }
         }
         Value config = value(new Id(Setting.CONFIG, ""));
         if (config != null) {
             readFile(config);
         }
+    }
+
+    /// In any case of letters: what is almost a key is told, and not passed over.
+    private static boolean startsWith(String prefix, String text) {
+        return text.regionMatches(true, 0, prefix, 0, prefix.length());
     }
 
     private static boolean startsWithOneOf(List<String> prefixes, String text) {
@@ -136,17 +145,30 @@ public final class Settings {
     }
 
     private void add(Map<Id, Value> to, String key, String text, String source) {
-        if (text.isBlank()) {
-            return;
+        if (!text.isBlank() && !isPut(to, key, text, source)) {
+            unknown.add(new Unknown(key, source, false));
         }
+    }
+
+    private void addVariable(String name, String text, String source) {
+        boolean isKnown = name.startsWith(VARIABLES) && isPut(fromVariables, keyOfVariable(name), text, source);
+        if (!text.isBlank() && !isKnown) {
+            unknown.add(new Unknown(name, source, true));
+        }
+    }
+
+    /// @return whether there is such a key; a blank text is not put
+    private static boolean isPut(Map<Id, Value> to, String key, String text, String source) {
         for (Setting setting : Setting.values()) {
             String part = setting.partOf(key);
             if (part != null) {
-                to.put(new Id(setting, part), new Value(setting, part, text.strip(), source));
-                return;
+                if (!text.isBlank()) {
+                    to.put(new Id(setting, part), new Value(setting, part, text.strip(), source));
+                }
+                return true;
             }
         }
-        unknown.add(new Unknown(key, source));
+        return false;
     }
 
     /// `CISTERN_DEFINE_MY_POOL` defines `my_pool`: in a name `_` is no dot.

@@ -36,7 +36,10 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
 
     private static String text(Path file) throws IOException {
         byte[] bytes = TrustedFiles.read(new TrustedFiles().requireFile(file), MAX_BYTES);
-        return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+        return StandardCharsets.UTF_8
+                .newDecoder()
+                .decode(ByteBuffer.wrap(bytes))
+                .toString();
     }
 
     private static SettingsFile parse(Settings.Value named, String text) throws IOException {

@@ -62,7 +62,7 @@ public final class TrustedFiles {
     public void requireDirectory(Path path) throws IOException {
         Path real = path.toRealPath();
         if (!Files.isDirectory(real)) {
-            throw new RefusedFileException("is no directory");
+            throw new RefusedFileException("is no directory; name the one that it lies in");
         }
         requireTrusted(real);
     }

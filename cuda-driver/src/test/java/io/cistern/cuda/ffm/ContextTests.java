@@ -94,7 +94,9 @@ final class ContextTests {
     void theCurrentDeviceIsThatOfTheCurrentContext() {
         assertThat(driver.devices().currentDevice()).as("none").isEqualTo(-1);
         library.setContext(0xc1);
-        assertThat(driver.devices().currentDevice()).as("made current by another library").isEqualTo(1);
+        assertThat(driver.devices().currentDevice())
+                .as("made current by another library")
+                .isEqualTo(1);
         library.record(true);
         assertThat(driver.devices().currentDevice()).isEqualTo(1);
         assertThat(library.calls()).containsExactly("[c1] cuCtxGetCurrent()");

@@ -111,7 +111,7 @@ class TrustedFilesTests {
 
         assertRefused(() -> new TrustedFiles().requireFile(fifo), "is no regular file");
         assertRefused(() -> new TrustedFiles().requireFile(directory), "is no regular file");
-        assertRefused(() -> new TrustedFiles().requireDirectory(file), "is no directory");
+        assertRefused(() -> new TrustedFiles().requireDirectory(file), "is no directory; name the one that it lies in");
     }
 
     @Test

@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
 /// | by its SHA-256 | from a [private copy][PrivateCopy] of what was digested | what has the same digest |
 /// | by its path | from there | the same path, as long as the same file lies there |
 ///
-/// The dynamic linker gives what it loaded before from a path, whatever lies there now. So a file that changed is loaded
+/// The dynamic linker gives what it loaded before from a path, whatever lies there now. So a file that changed is
+/// loaded
 /// beside what it was before if its digest is asked for, and refused if it is not.
 ///
 /// **Threads.** Any. Trials run outside the lock.

@@ -27,8 +27,7 @@ final class NativeLibrary {
     static NativeLibrary load(Path path, @Nullable String sha256, List<String> before, boolean trial) {
         Path file = path.toAbsolutePath().normalize();
         LibraryLoad load = new LibraryLoad(file, before, trial && before.isEmpty());
-        return new NativeLibrary(
-                file, sha256 == null ? load.byPath() : load.byDigest(sha256.toLowerCase(Locale.ROOT)));
+        return new NativeLibrary(file, sha256 == null ? load.byPath() : load.byDigest(sha256.toLowerCase(Locale.ROOT)));
     }
 
     /// The address of a function.
@@ -38,8 +37,8 @@ final class NativeLibrary {
     long function(String symbol, String option) {
         long address = DynamicLinker.symbol(handle, symbol);
         if (address == 0) {
-            throw new ConfigurationException("library " + file + " has no symbol '" + symbol
-                    + "'; name the right one with option " + option);
+            throw new ConfigurationException(
+                    "library " + file + " has no symbol '" + symbol + "'; name the right one with option " + option);
         }
         return address;
     }

@@ -226,8 +226,7 @@ class LibraryTests {
         for (int again = 0; again < 2; again++) {
             assertRefused(
                     () -> memory.open("library:path=" + file + ",sha256=" + other),
-                    "library " + file + " has the SHA-256 " + digest(file) + ", and " + other
-                            + " is asked for");
+                    "library " + file + " has the SHA-256 " + digest(file) + ", and " + other + " is asked for");
             memory.open("library:path=" + file).close();
         }
     }
