@@ -27,7 +27,7 @@ final class ReservedList<T> {
         return size;
     }
 
-    @SuppressWarnings("unchecked")
+    @SuppressWarnings({"unchecked", "NullAway"}) // Those below the size are there.
     T get(int i) {
         return (T) elements[i];
     }
