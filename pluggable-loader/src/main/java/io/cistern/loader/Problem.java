@@ -27,8 +27,8 @@ final class Problem {
     /// What was thrown; of a class for a later Java, which Java that is.
     static String of(Throwable thrown) {
         String message = String.valueOf(thrown.getMessage());
-        boolean isTooNew = thrown instanceof UnsupportedClassVersionError && message.contains("more recent version")
-                || thrown instanceof InvalidModuleDescriptorException && message.contains("major.minor");
+        boolean isTooNew = (thrown instanceof UnsupportedClassVersionError && message.contains("more recent version"))
+                || (thrown instanceof InvalidModuleDescriptorException && message.contains("major.minor"));
         Matcher version = CLASS_FILE_VERSION.matcher(message);
         return isTooNew && version.find()
                 ? "it needs Java " + (Integer.parseInt(version.group(1)) - VERSION_BEFORE_FIRST) + ", and this is Java "
