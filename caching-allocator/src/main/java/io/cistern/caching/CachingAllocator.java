@@ -383,17 +383,39 @@ final class CachingAllocator extends LaneTable
         }
     }
 
+    /// What the Java heap had no memory for is tried once more: nobody closes an allocator again.
     @Override
     public void close() {
-        sleep.close(this::closeCaches);
+        try {
+            sleep.close(this::closeCaches);
+        } catch (OutOfMemoryError failure) {
+            sleep.close(this::closeCaches);
+            throw failure;
+        }
     }
 
+    /// A device that fails leaves none of the others.
     private void closeCaches() {
+        Throwable first = null;
         for (int device = 0; device < caches.length(); device++) {
             DeviceCache cache = caches.get(device);
-            if (cache != null) {
-                cache.close();
+            try {
+                if (cache != null) {
+                    cache.close();
+                }
+            } catch (RuntimeException | Error failure) {
+                if (first == null) {
+                    first = failure;
+                } else {
+                    first.addSuppressed(failure);
+                }
             }
+        }
+        if (first instanceof Error error) {
+            throw error;
+        }
+        if (first instanceof RuntimeException failure) {
+            throw failure;
         }
     }
 

@@ -109,6 +109,21 @@ final class ManyDevicesTests {
         }
     }
 
+    /// The one can not be waited for, since somebody captures there.
+    @Test
+    void aDeviceThatFailsToCloseLeavesNoneOfTheOthers() {
+        Allocator allocator = memory.open("caching");
+        for (int device = 0; device < DEVICES; device++) {
+            memory.free(allocator.allocate(8 * MIB, device, streams[device]), streams[device]);
+        }
+        gpu.faults().failOn(BAD, DriverCall.CONTEXT_SYNCHRONIZE, 0, 1_000_000, CudaResult.STREAM_CAPTURE_UNSUPPORTED);
+        assertThatThrownBy(allocator::close).isInstanceOf(CudaException.class);
+        gpu.faults().clear();
+        for (int device = BAD + 1; device < DEVICES; device++) {
+            assertAllIsBack(device);
+        }
+    }
+
     /// Allocates, frees and trims on one device, on two streams.
     ///
     /// @return how often that failed
