@@ -384,11 +384,18 @@ final class CachingAllocator extends LaneTable
         }
     }
 
+    /// What the Java heap had no memory for is tried once more: nobody closes an allocator again.
     @Override
     public void close() {
-        sleep.close(this::closeCaches);
+        try {
+            sleep.close(this::closeCaches);
+        } catch (OutOfMemoryError failure) {
+            sleep.close(this::closeCaches);
+            throw failure;
+        }
     }
 
+    /// A device that fails leaves none of the others.
     private void closeCaches() {
         Failures failures = new Failures();
         for (int device = 0; device < caches.length(); device++) {

@@ -8,7 +8,6 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.lang.System.Logger.Level;
 import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 
 /// Physical memory as plain ranges, each of one handle at addresses of its own: for those who share, register or
@@ -39,16 +38,16 @@ final class MappedRanges implements RangeSource {
         long size = Sizes.roundUp(byteSize, granularity);
         long address = memory.reserve(device, size, granularity, 0);
         try {
+            Segment segment = new Segment(address, size, device);
             map(address, size, device);
+            return segment;
         } catch (RuntimeException | Error failure) {
             memory.freeReservation(device, address, size);
             throw failure;
         }
-        source.mapped(device, address, size, Objects.requireNonNull(handles.get(address)));
-        return new Segment(address, size, device);
     }
 
-    private void map(long address, long size, int device) {
+    private void map(Long address, long size, int device) {
         long handle = source.create(size, device);
         boolean mapped = false;
         try {
@@ -56,7 +55,9 @@ final class MappedRanges implements RangeSource {
             mapped = true;
             memory.setAccess(device, address, size, source.accessors(device), AccessRights.READ_WRITE);
             handles.put(address, handle);
+            source.mapped(device, address, size, handle);
         } catch (RuntimeException | Error failure) {
+            handles.remove(address);
             if (mapped) {
                 memory.unmap(device, address, size);
             }
@@ -67,13 +68,14 @@ final class MappedRanges implements RangeSource {
 
     @Override
     public boolean tryRelease(Segment segment) {
-        Long handle = handles.get(segment.address());
+        Long address = segment.address();
+        Long handle = handles.get(address);
         if (handle != null) {
             if (!source.unmapping(segment.device(), segment.address(), segment.byteSize())) {
                 return false;
             }
             release(handle, segment);
-            handles.remove(segment.address());
+            handles.remove(address);
         }
         unmap(segment);
         return true;

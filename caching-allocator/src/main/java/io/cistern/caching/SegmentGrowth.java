@@ -1,12 +1,15 @@
 package io.cistern.caching;
 
+import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.cuda.CudaException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Growth by plain segments: 2 MiB for small blocks, one of a size that is an option (20 MiB) for those below half
-/// of it, what is asked for above. Where blocks are not cut, each block has a segment of its own, in whole 2 MiB.
+/// Growth by plain segments: 2 MiB for small blocks; for larger ones a size that is an option (20 MiB) if they are below
+/// half of it, else what is asked for. Where the source has no room for a segment that blocks share, it is asked for one
+/// that is just large enough. Where blocks are not cut, each block has a segment of its own, in whole 2 MiB.
 final class SegmentGrowth implements Growth {
     /// What every allocator promises and every source can give; a wider one is made from more bytes.
     private static final long ALIGNMENT = 256;
@@ -45,14 +48,44 @@ final class SegmentGrowth implements Growth {
         if (found != 0) {
             return found;
         }
-        Segment segment = acquire(segmentBytes(shard, byteSize));
+        Segment segment = acquireFor(shard, byteSize);
+        try {
+            return enter(segment, shard, byteSize);
+        } catch (OutOfMemoryError failure) {
+            source.release(segment);
+            throw failure;
+        }
+    }
+
+    private long enter(Segment segment, StreamShard shard, long byteSize) {
         long from = Sizes.rounded(segment.address(), options.alignment());
         long usable = (segment.address() + segment.byteSize() - from) & -options.blockUnit();
         PlainSegment region = new PlainSegment(this, shard, segment, from, usable);
+        long address;
+        try {
+            regions.put(region, region.address, region.byteSize);
+            address = shard.addAndAllocate(region, byteSize);
+        } catch (OutOfMemoryError failure) {
+            regions.remove(region, region.address, region.byteSize);
+            throw failure;
+        }
         reserved.acquired(segment.address(), segment.byteSize());
         count(region, 1);
-        regions.put(region, region.address, region.byteSize);
-        return shard.addAndAllocate(region, byteSize);
+        return address;
+    }
+
+    /// A segment that blocks share; or, where the source has no room for that, one that is just large enough.
+    private Segment acquireFor(StreamShard shard, long byteSize) {
+        long usual = segmentBytes(shard, byteSize);
+        long least = Sizes.roundUp(byteSize, Sizes.SLOT);
+        try {
+            return acquire(usual);
+        } catch (DeviceOutOfMemoryException | CudaException refusal) {
+            if (usual == least || !FailureLadder.outOfMemory(refusal)) {
+                throw refusal;
+            }
+            return acquire(least);
+        }
     }
 
     /// Gives a whole segment back.

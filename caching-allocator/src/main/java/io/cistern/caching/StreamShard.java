@@ -283,14 +283,15 @@ final class StreamShard extends ShardReturns {
         }
     }
 
-    /// Adds a region with memory and takes a block from it.
+    /// Adds a region with memory and takes a block from it; nothing, if the Java heap has no memory for that.
     ///
     /// @return the block's address
     long addAndAllocate(Region region, long byteSize) {
         lock.lock();
         try {
+            long address = heap.addAndAllocate(region, byteSize);
             counters.grown(region.byteSize);
-            return heap.addAndAllocate(region, byteSize);
+            return address;
         } finally {
             lock.unlock();
         }
