@@ -65,19 +65,18 @@ final class AsyncDevice {
     long allocate(long byteSize, long stream) {
         if (!inTurns && isTimeToLook()) {
             callsUntilLook = Turns.CALLS_BETWEEN_LOOKS;
-            if (takesTurns && turns.othersCall()) {
+            if (takesTurns && turns.areWanted()) {
                 takeTurns(true);
             }
         }
         long pool = poolFor(byteSize, stream);
-        if (!inTurns) {
-            return memory.allocateFrom(device, pool, byteSize, stream);
-        }
-        turns.begin();
+        boolean turn = beginTurn();
         try {
             return memory.allocateFrom(device, pool, byteSize, stream);
         } finally {
-            endTurn();
+            if (turn) {
+                endTurn();
+            }
         }
     }
 
@@ -162,13 +161,9 @@ final class AsyncDevice {
         }
     }
 
-    /// Returns whether turns are taken.
+    /// Returns whether there is a turn to end.
     private boolean beginTurn() {
-        boolean taken = inTurns;
-        if (taken) {
-            turns.begin();
-        }
-        return taken;
+        return inTurns && turns.begin();
     }
 
     /// Keeps a free that the driver refused for another try.

@@ -1,5 +1,6 @@
 package io.cistern.async;
 
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 
 /// Has threads call the driver one at a time for a device, while there are several.
@@ -11,7 +12,9 @@ import java.util.concurrent.locks.ReentrantLock;
 /// some 20 ns where nobody contends, so one thread has none.
 ///
 /// **Steps.** 1. Each [#CALLS_BETWEEN_LOOKS] calls somebody looks who looked last; if it was another thread, turns are
-/// taken from then on. 2. Who has had [#CALLS_ALONE] turns in a row, while nobody waited, ends that.
+/// taken from then on. 2. Who has had [#CALLS_ALONE] turns in a row, while nobody waited, ends that. 3. Who waits for
+/// longer than any call takes goes on without a turn, and nobody takes turns any more: a stack overflow may have kept a
+/// thread from ending its own.
 ///
 /// **Threads.** Any. The numbers are plain: a race puts a look off.
 final class Turns {
@@ -21,36 +24,71 @@ final class Turns {
     /// Less than a millisecond.
     static final int CALLS_ALONE = 1024;
 
+    private static final long PATIENCE_NANOS = 5_000_000_000L;
     private static final long NOBODY = 0;
 
     /// Not fair: that is the gain.
     private final ReentrantLock lock = new ReentrantLock();
 
+    private final long patienceNanos;
+
     private long last = NOBODY;
+
+    /// Whether a turn did not end.
+    private volatile boolean stuck;
 
     /// How many turns the last one has had in a row. Guarded by the lock.
     private int inARow;
 
+    Turns() {
+        this(PATIENCE_NANOS);
+    }
+
+    Turns(long patienceNanos) {
+        this.patienceNanos = patienceNanos;
+    }
+
     /// Notes that the calling thread calls.
     ///
-    /// @return whether another one did, the last time somebody looked
-    boolean othersCall() {
+    /// @return whether it should take turns, since another one did, the last time somebody looked
+    boolean areWanted() {
+        return othersCall() && !stuck;
+    }
+
+    private boolean othersCall() {
         long thread = Thread.currentThread().threadId();
         boolean others = last != NOBODY && last != thread;
         last = thread;
         return others;
     }
 
-    void begin() {
-        lock.lock();
+    /// Waits for a turn.
+    ///
+    /// @return false if there was none: go on without, and end none
+    boolean begin() {
+        if (stuck || !(lock.tryLock() || waits())) {
+            return false;
+        }
         inARow = othersCall() ? 0 : inARow + 1;
+        return true;
+    }
+
+    private boolean waits() {
+        try {
+            boolean came = lock.tryLock(patienceNanos, TimeUnit.NANOSECONDS);
+            stuck |= !came;
+            return came;
+        } catch (InterruptedException told) {
+            Thread.currentThread().interrupt(); // whoever allocates is not to be stopped
+            return false;
+        }
     }
 
     /// Ends a turn.
     ///
     /// @return whether turns need not be taken any more
     boolean end() {
-        boolean alone = inARow >= CALLS_ALONE && !lock.hasQueuedThreads();
+        boolean alone = stuck || (inARow >= CALLS_ALONE && !lock.hasQueuedThreads());
         if (alone) {
             inARow = 0;
         }

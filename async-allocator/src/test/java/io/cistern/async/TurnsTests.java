@@ -129,4 +129,29 @@ class TurnsTests {
         Thread.ofPlatform().start(other);
         assertThat(other.get(10, TimeUnit.SECONDS)).isInstanceOf(IllegalStateException.class);
     }
+
+    /// A stack overflow may keep a thread from ending its turn.
+    @Test
+    void whoWaitsInVainGoesOnAndNobodyTakesTurnsAnyMore() throws Exception {
+        Turns turns = new Turns(1);
+        assertThat(turns.begin()).isTrue();
+        FutureTask<Boolean> other = new FutureTask<>(turns::begin);
+        Thread.ofPlatform().start(other);
+        assertThat(other.get(10, TimeUnit.SECONDS)).isFalse();
+        assertThat(turns.begin()).isFalse();
+        assertThat(turns.areWanted()).isFalse();
+    }
+
+    @Test
+    void anInterruptedThreadGoesOnWithoutATurn() throws Exception {
+        Turns turns = new Turns();
+        assertThat(turns.begin()).isTrue();
+        FutureTask<Boolean> other = new FutureTask<>(() -> {
+            Thread.currentThread().interrupt();
+            return !turns.begin() && Thread.interrupted();
+        });
+        Thread.ofPlatform().start(other);
+        assertThat(other.get(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(turns.end()).isFalse();
+    }
 }

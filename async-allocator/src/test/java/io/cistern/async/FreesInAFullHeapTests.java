@@ -1,0 +1,110 @@
+package io.cistern.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.AdditionalAnswers.delegatesTo;
+import static org.mockito.ArgumentMatchers.anyInt;
+import static org.mockito.ArgumentMatchers.anyLong;
+import static org.mockito.Mockito.doReturn;
+import static org.mockito.Mockito.doThrow;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.when;
+
+import io.cistern.TrimMode;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.GraphMemoryAttribute;
+import io.cistern.cuda.MemoryPools;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.StreamOrder;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// Frees in which a call of the driver fails for lack of Java heap. The block's record is gone by then, so it is freed
+/// later.
+final class FreesInAFullHeapTests {
+    private static final int DEVICE = 0;
+    private static final long BYTES = 4 << 20;
+
+    private final SimulatedGpu gpu = SimulatedGpu.builder().build();
+    private final MemoryPools pools = mock(MemoryPools.class, delegatesTo(gpu.pools()));
+    private final CudaDriver driver = mock(CudaDriver.class, delegatesTo(gpu));
+    private final StreamOrder order = mock(StreamOrder.class);
+    private final long stream = gpu.streams().create(DEVICE);
+    private final long other = gpu.streams().create(DEVICE);
+    private final AsyncAllocator async;
+    private final GraphAllocations ofGraphs;
+
+    FreesInAFullHeapTests() {
+        doReturn(pools).when(driver).pools();
+        async = new AsyncAllocator(driver, 1, AsyncOptions.USUAL, order);
+        ofGraphs = new GraphAllocations(driver);
+    }
+
+    @AfterEach
+    void nothingIsLost() {
+        async.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        assertThat(async.reservedBytes(DEVICE)).hasValue(0);
+        async.close();
+        assertThat(gpu.misuses()).isEmpty();
+        gpu.close();
+    }
+
+    private void nextFreeFails() {
+        doThrow(new OutOfMemoryError("in a test"))
+                .doAnswer(delegatesTo(gpu.pools()))
+                .when(pools)
+                .free(anyInt(), anyLong(), anyLong());
+    }
+
+    @Test
+    void anOrdinaryFreeIsMadeWithTheNextCall() {
+        long block = async.allocate(BYTES, DEVICE, stream);
+        nextFreeFails();
+        async.free(block, BYTES, DEVICE, stream);
+        assertThat(async.allocate(BYTES, DEVICE, stream)).isEqualTo(block);
+        async.free(block, BYTES, DEVICE, stream);
+    }
+
+    @Test
+    void soIsOneThatWaitedForAnotherStream() {
+        long block = async.allocate(BYTES, DEVICE, stream);
+        async.recordUse(block, DEVICE, other);
+        when(order.record(DEVICE, other)).thenReturn(1L);
+        async.free(block, BYTES, DEVICE, stream);
+        when(order.passed(DEVICE, 1)).thenReturn(true);
+        nextFreeFails();
+        async.trim(DEVICE, Long.MAX_VALUE);
+        assertThat(async.statistics(DEVICE)).containsEntry("pool.waiting_bytes", 0L);
+    }
+
+    @Test
+    void aFenceIsAskedForAgain() {
+        long block = async.allocate(64 << 20, DEVICE, stream);
+        async.recordUse(block, DEVICE, other);
+        when(order.record(DEVICE, other))
+                .thenThrow(new OutOfMemoryError("in a test"))
+                .thenReturn(1L);
+        async.free(block, 64 << 20, DEVICE, stream);
+        when(order.passed(DEVICE, 1)).thenReturn(true);
+        async.trim(DEVICE, Long.MAX_VALUE);
+        assertThat(async.statistics(DEVICE)).containsEntry("pool.waiting_bytes", 0L);
+    }
+
+    @Test
+    void aBlockOfAGraphIsFreedWhenTheGraphIsGone() {
+        gpu.graphs().beginCapture(DEVICE, stream, CaptureMode.RELAXED);
+        long block = ofGraphs.allocate(BYTES, DEVICE, stream);
+        nextFreeFails();
+        ofGraphs.free(block, BYTES, DEVICE, stream);
+        long graph = gpu.graphs().endCapture(DEVICE, stream);
+        long executable = gpu.graphs().instantiate(DEVICE, graph, true);
+        gpu.graphs().launch(DEVICE, executable, stream);
+        gpu.streams().synchronize(DEVICE, stream);
+        gpu.graphs().destroyExecutable(DEVICE, executable);
+        gpu.graphs().destroy(DEVICE, graph);
+        ofGraphs.graphsGone();
+        gpu.devices().synchronize(DEVICE);
+        assertThat(gpu.graphs().memory(DEVICE, GraphMemoryAttribute.USED_CURRENT))
+                .isZero();
+    }
+}
