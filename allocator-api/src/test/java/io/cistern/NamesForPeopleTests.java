@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 /// What objects say of themselves in logs.
 class NamesForPeopleTests {
     @Test
+    @SuppressWarnings("try") // closed memory has a name too
     void deviceMemoryNamesItsDriverAndWhatIsOpen() {
         try (SimulatedGpu gpu = SimulatedGpu.builder().build();
                 DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(new DirectProvider()), List.of()))) {
