@@ -51,7 +51,11 @@ final class Tally extends LinePadding {
     private long totalBytes;
     private long requested;
     private long most;
+
+    @SuppressWarnings("unused") // through CEILING
     private long ceiling;
+
+    @SuppressWarnings("unused") // through FLOOR
     private long floor;
 
     // Keeps what comes behind on the heap, and the fields above that are only read, out of these cache lines.
