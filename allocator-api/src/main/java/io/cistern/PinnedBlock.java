@@ -28,8 +28,8 @@ final class PinnedBlock {
     /// In whose context it was pinned.
     final int device;
 
-    /// Whether streams, graphs or fences were ever recorded since it was handed out; read without the lock by who closes it,
-    /// after all who recorded.
+    /// Whether streams, graphs or fences were ever recorded since it was handed out; read without the lock by who
+    /// closes it, after all who recorded.
     volatile boolean used;
 
     /// How often it was handed out, and came back. Written by whoever holds it, who got it from the one before, so

@@ -230,8 +230,8 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     }
 
     /// The blocks that are alive, of all allocators; not those that the program has freed and a [graph][GraphMemory]
-    /// keeps. Weakly consistent while other threads allocate. How much is known of each, the [LeakLevel] says. It looks
-    /// at the whole owner table: some microseconds a thousand blocks.
+    /// keeps. Weakly consistent while other threads allocate. How much is known of each, the [LeakLevel] says. It
+    /// looks at the whole owner table: some microseconds a thousand blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);
     }

@@ -47,7 +47,8 @@ final class StreamCapture {
         try {
             return graphs.captureId(device, stream);
         } catch (CudaException untold) {
-            boolean legacyDefault = untold.result() == CudaResult.STREAM_CAPTURE_IMPLICIT; // beside one that waits for it
+            // The legacy default stream beside a captured one that waits for it.
+            boolean legacyDefault = untold.result() == CudaResult.STREAM_CAPTURE_IMPLICIT;
             if (legacyDefault || untold.result().endsContext()) {
                 return 0;
             }

@@ -180,8 +180,7 @@ final class PinnedCaptureTests {
 
     private void assertThatNobodyGets(PinnedBuffer taken) {
         try (PinnedBuffer other = pinned.allocate(BYTES)) {
-            assertThat(other.segment().address())
-                    .isNotEqualTo(taken.segment().address());
+            assertThat(other.segment().address()).isNotEqualTo(taken.segment().address());
         }
     }
 

@@ -2,8 +2,8 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// The streams that use blocks of one device, and a queue of those that freed blocks wait for: the one looked at longest
-/// ago is first. Guarded by the monitor of [LaterFrees].
+/// The streams that use blocks of one device, and a queue of those that freed blocks wait for: the one looked at
+/// longest ago is first. Guarded by the monitor of [LaterFrees].
 ///
 /// Only [#named] needs Java heap.
 final class AwaitedStreams {

@@ -193,7 +193,8 @@ final class GraphAllocations implements GraphAllocator, RecordsUse {
     /// A block that could not be freed for lack of Java heap is freed when this closes.
     private void freeWhatALaunchLeft(Block block, long stream) {
         try {
-            if (driver.memory().range(block.device, block.address).byteSize() > 0) { // fails for what no launch allocated
+            // Fails for what no launch has allocated.
+            if (driver.memory().range(block.device, block.address).byteSize() > 0) {
                 driver.pools().free(block.device, block.address, stream);
             }
         } catch (CudaException notAllocated) {

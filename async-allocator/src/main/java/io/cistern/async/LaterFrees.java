@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 /// and only chance would find them again. So the driver hears of such a free when the others have got past it: then
 /// it is an ordinary one on the stream that the program named.
 ///
-/// **Steps.** 1. A freed block joins the open [batch][FencedBatch] of each other [stream][UsingStream] that uses it. 2. A
-/// batch gets its fence when it is full, when it is looked at, or when its stream ends. 3. Allocations look,
+/// **Steps.** 1. A freed block joins the open [batch][FencedBatch] of each other [stream][UsingStream] that uses it.
+/// 2. A batch gets its fence when it is full, when it is looked at, or when its stream ends. 3. Allocations look,
 /// for some streams in turns, whether the fence of the first batch has passed: not each of them, but after so
 /// many calls and bytes as make up for the query, and more rarely while nothing passes. 4. A block whose
 /// batches have all passed goes to the driver. 5. When the stream of the free ends, it is made to wait for the
@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 /// fence stays open and waits; it is asked for again with the next look.
 ///
 /// **Java heap.** A free has no way back, so all that it needs is made when a use is recorded: a [LaterFree] for the
-/// block, and a [BlockUse] with room for a batch for each stream. From then on nothing here needs Java heap; where a call
-/// that it makes fails for lack of it, that is a refusal, and the call is made again later.
+/// block, and a [BlockUse] with room for a batch for each stream. From then on nothing here needs Java heap; where a
+/// call that it makes fails for lack of it, that is a refusal, and the call is made again later.
 ///
 /// **Invariants**: [#waitingBytes] = Σ bytes of the blocks in batches; a block's `awaited` = the batches that it is in;
 /// only the last batch of a stream is open.
