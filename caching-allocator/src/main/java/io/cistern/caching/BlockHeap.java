@@ -132,7 +132,8 @@ final class BlockHeap {
         return window;
     }
 
-    /// Makes sure that [#fillAndAllocate] needs no memory of the Java heap: under the same lock, before anything changes.
+    /// Makes sure that [#fillAndAllocate] needs no memory of the Java heap: under the same lock, before anything
+    /// changes.
     void reserveFor(Window window) {
         reserve(window.first(), 2);
     }

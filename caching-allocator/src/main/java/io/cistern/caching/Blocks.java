@@ -48,8 +48,8 @@ final class Blocks {
     Mapping[] lent = new Mapping[FIRST_CAPACITY];
     /// For the first block of a gap its last, and for the last the first; see [Gaps].
     int[] gapEnd = new int[FIRST_CAPACITY];
-    /// The bytes of the gap that a block in a bin begins; of others in a gap, as last [measured][Gaps]. Of a block whose
-    /// free is not [closed][FencedFrees] yet, the key of the stream that freed it.
+    /// The bytes of the gap that a block in a bin begins; of others in a gap, as last [measured][Gaps]. Of a block
+    /// whose free is not [closed][FencedFrees] yet, the key of the stream that freed it.
     long[] gapBytes = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;

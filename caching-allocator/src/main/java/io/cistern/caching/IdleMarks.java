@@ -5,8 +5,8 @@ package io.cistern.caching;
 ///
 /// To keep them up to date costs some nanoseconds a page, at each free and each taking. So they are kept only while
 /// searches come: after [#UNASKED] takings without one they are let go, and the next search makes them anew, by a walk
-/// over arenas and free blocks. Pages freed meanwhile count as freed at that moment. What a search itself takes does not
-/// count: it would let go of the marks that it still needs.
+/// over arenas and free blocks. Pages freed meanwhile count as freed at that moment. What a search itself takes does
+/// not count: it would let go of the marks that it still needs.
 ///
 /// **Invariant**, while marks are kept: a page is idle exactly if it lies in a free block of its home's arena, and was
 /// freed at its time or before.

@@ -280,8 +280,8 @@ final class LaneExchange {
         }
     }
 
-    /// The lane's bins for a block, made the last used; null if it goes past the lane, as it does where the Java heap has
-    /// no memory for bins.
+    /// The lane's bins for a block, made the last used; null if it goes past the lane, as it does where the Java heap
+    /// has no memory for bins.
     private @Nullable LaneBins binsFor(Lane lane, long address, long byteSize, long stream, StreamShard shard) {
         boolean passesBy = shard.small ? passesBy(lane, byteSize) : largePassesBy(lane, shard, byteSize);
         if (passesBy || !belongsInLane(address, shard, byteSize, Fences.key(stream))) {

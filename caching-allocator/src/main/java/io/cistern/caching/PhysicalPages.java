@@ -117,8 +117,8 @@ final class PhysicalPages {
         }
     }
 
-    /// Drops a handle, and those that the driver would not take back before. The handle first, and without memory of the
-    /// Java heap.
+    /// Drops a handle, and those that the driver would not take back before. The handle first, and without memory of
+    /// the Java heap.
     synchronized void release(long handle, long byteSize) {
         CudaException refusal = refusal(handle, byteSize);
         if (refusal == null) {

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// A list whose room is reserved beforehand: so [#add] needs no memory of the Java heap, and what it is told is not lost
-/// where there is none.
+/// A list whose room is reserved beforehand: so [#add] needs no memory of the Java heap, and what it is told is not
+/// lost where there is none.
 ///
 /// Guarded by whatever guards the owner.
 final class ReservedList<T> {

@@ -7,9 +7,10 @@ import io.cistern.spi.Segment;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Growth by plain segments: 2 MiB for small blocks; for larger ones a size that is an option (20 MiB) if they are below
-/// half of it, else what is asked for. Where the source has no room for a segment that blocks share, it is asked for one
-/// that is just large enough. Where blocks are not cut, each block has a segment of its own, in whole 2 MiB.
+/// Growth by plain segments: 2 MiB for small blocks; for larger ones a size that is an option (20 MiB) if they are
+/// below half of it, else what is asked for. Where the source has no room for a segment that blocks share, it is
+/// asked for one that is just large enough. Where blocks are not cut, each block has a segment of its own, in whole 2
+/// MiB.
 final class SegmentGrowth implements Growth {
     /// What every allocator promises and every source can give; a wider one is made from more bytes.
     private static final long ALIGNMENT = 256;

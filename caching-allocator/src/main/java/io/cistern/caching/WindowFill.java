@@ -54,7 +54,8 @@ final class WindowFill {
     private final StreamShard shard;
     private final long byteSize;
 
-    /// Pages that come back to where they are still mapped; the first so many are out of the free blocks of their homes.
+    /// Pages that come back to where they are still mapped; the first so many are out of the free blocks of their
+    /// homes.
     private final List<Mapping> returning = new ArrayList<>();
     private int returned;
 

@@ -132,7 +132,8 @@ public final class Lane extends LinePadding {
     }
 
     /// The tally of a route, or null; for any thread.
-    @Nullable Tally find(Route route) {
+    @Nullable
+    Tally find(Route route) {
         @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
         Tally tally = route.index < present.length ? (Tally) TALLY.getAcquire(present, route.index) : null;
         return tally != null && tally.route == route ? tally : null;

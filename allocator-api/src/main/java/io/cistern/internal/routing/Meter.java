@@ -7,8 +7,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /// The bytes of one allocator on one device that lanes may request, and the most that were requested since the last
 /// reset.
 ///
-/// **Invariant**: leased ≥ the sum of all lanes' ceilings ≥ requested bytes, but for the blocks of allocations that have
-/// not returned yet. They are equal at rest, and then at most lanes × [#MAX_CREDIT] above what is requested.
+/// **Invariant**: leased ≥ the sum of all lanes' ceilings ≥ requested bytes, but for the blocks of allocations that
+/// have not returned yet. They are equal at rest, and then at most lanes × [#MAX_CREDIT] above what is requested.
 ///
 /// **The peak** is what makes ceilings narrow or wide. Bytes leased below a peak that was reached can't raise it, so
 /// lanes lease freely up to a limit a little above the highest that all requested together at a known moment. Beyond
@@ -46,8 +46,8 @@ final class Meter {
     /// The highest known sum of what was requested at one moment since the last reset. Guarded by this.
     private long reached;
 
-    /// A lane leases the bytes below the limit shifted by this: so twice as many lanes as there are have some. As of the
-    /// last recall.
+    /// A lane leases the bytes below the limit shifted by this: so twice as many lanes as there are have some. As of
+    /// the last recall.
     private volatile int shareShift = 1;
 
     /// Those for which this meter counts. Written by [Thresholds].
@@ -72,8 +72,8 @@ final class Meter {
 
     /// Raises a lane's ceiling to what is requested there, and somewhat beyond.
     ///
-    /// Each turn that does not succeed is one in which another thread did, or which lowered all ceilings; after that
-    /// the lane needs nothing.
+    /// Each turn that does not succeed is one in which another thread did, or which lowered all ceilings;
+    /// after that the lane needs nothing.
     ///
     /// @param byteSize of the block that went beyond it: the lane keeps as much when that is freed
     void raise(Tally tally, long byteSize) {

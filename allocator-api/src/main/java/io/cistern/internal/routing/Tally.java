@@ -104,8 +104,8 @@ final class Tally extends LinePadding {
 
     /// Counts an allocation.
     ///
-    /// @return whether the lane is beyond its ceiling: then the caller leaves the lane, if it is shared, and has the
-    ///     [Meter] raise the ceiling
+    /// @return whether the lane is beyond its ceiling: then the caller leaves the lane, if it is shared, and
+    ///     has the [Meter] raise the ceiling
     boolean allocated(long byteSize) {
         long now = requested + byteSize;
         REQUESTED.setOpaque(this, now);

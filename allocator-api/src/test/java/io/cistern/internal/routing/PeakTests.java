@@ -75,8 +75,7 @@ class PeakTests {
     void mixesOfManySizesInStep(long largest) throws Exception {
         AtomicLong live = new AtomicLong();
         AtomicLong most = new AtomicLong();
-        CyclicBarrier step = new CyclicBarrier(
-                THREADS, () -> most.accumulateAndGet(live.get(), Math::max));
+        CyclicBarrier step = new CyclicBarrier(THREADS, () -> most.accumulateAndGet(live.get(), Math::max));
         Threads.run(THREADS, thread -> {
             Random random = new Random(thread);
             Deque<Long> blocks = new ArrayDeque<>();
@@ -174,7 +173,8 @@ class PeakTests {
         int lanes = router.lanes.count();
         try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
             for (int task = 0; task < 500; task++) {
-                executor.submit(() -> router.free(router.allocate(route, 3 * KIB, 0), 0)).get();
+                executor.submit(() -> router.free(router.allocate(route, 3 * KIB, 0), 0))
+                        .get();
             }
         }
         assertThat(router.statistics(route).requestedPeakBytes()).isBetween(3 * KIB, 3 * KIB + lanes * 64 * KIB);
