@@ -148,7 +148,7 @@ final class CacheMisses {
     long grow(StreamShard shard, long size, boolean idleFirst) {
         shard.driverLock.lock();
         try {
-            shard.settle(fences, false);
+            shard.settle(fences);
             return growth.growAndAllocate(shard, size, idleFirst);
         } finally {
             shard.driverLock.unlock();

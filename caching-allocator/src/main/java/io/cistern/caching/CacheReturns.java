@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /// 2. Under the shard's driver lock, frees are settled whose fences have passed; with waiting, all.
 /// 3. What nobody may still use goes.
 ///
-/// **Threads.** Any; one shard's driver lock is held at a time.
+/// **Threads.** Any; one shard's driver lock is held at a time, and none while the work of a stream is waited for.
 final class CacheReturns {
     private final DeviceCache cache;
     private final Growth growth;
@@ -28,10 +28,65 @@ final class CacheReturns {
     /// @return bytes given back
     long giveBack(StreamShard shard, long wanted, boolean wait) {
         cache.emptyLanes(shard, 1);
+        return wait ? giveBackAfterWaiting(shard, wanted) : giveBackNow(shard, wanted);
+    }
+
+    private long giveBackNow(StreamShard shard, long wanted) {
         shard.driverLock.lock();
         try {
-            shard.settle(fences, wait);
-            return shard.giveBack(wanted, () -> shard.quiet(fences, wait));
+            shard.settle(fences);
+            return shard.giveBack(wanted, () -> shard.quiet(fences));
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// The blocks are claimed before the wait, and nobody's until it has ended.
+    private long giveBackAfterWaiting(StreamShard shard, long wanted) {
+        ClaimedBlocks claimed = new ClaimedBlocks(shard.heap.blocks);
+        shard.waiting.lock();
+        try {
+            shard.settleAfterWaiting(fences);
+            return claimAndAwait(shard, wanted, claimed) ? giveBack(shard, claimed) : 0;
+        } finally {
+            try {
+                shard.restore(claimed);
+            } finally {
+                shard.waiting.unlock();
+            }
+        }
+    }
+
+    /// Returns whether no work uses the blocks any more. Waits with no lock that others need.
+    private boolean claimAndAwait(StreamShard shard, long wanted, ClaimedBlocks claimed) {
+        try {
+            long end = claim(shard, wanted, claimed);
+            try {
+                return fences.await(end);
+            } finally {
+                fences.release(end);
+            }
+        } catch (CudaException refusal) {
+            shard.keepRefused(refusal);
+            return false;
+        }
+    }
+
+    /// @return a fence behind the last uses
+    private long claim(StreamShard shard, long wanted, ClaimedBlocks claimed) {
+        shard.driverLock.lock();
+        try {
+            shard.claimIdle(wanted, claimed);
+            return claimed.first() == Blocks.NONE ? Fences.PASSED : shard.end(fences);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    private static long giveBack(StreamShard shard, ClaimedBlocks claimed) {
+        shard.driverLock.lock();
+        try {
+            return shard.giveBack(claimed);
         } finally {
             shard.driverLock.unlock();
         }
@@ -41,7 +96,7 @@ final class CacheReturns {
     long giveBackAged(StreamShard shard, long wanted) {
         shard.driverLock.lock();
         try {
-            return shard.giveBackAged(wanted, () -> shard.quiet(fences, false));
+            return shard.giveBackAged(wanted, () -> shard.quiet(fences));
         } finally {
             shard.driverLock.unlock();
         }

@@ -229,7 +229,7 @@ final class DeviceCache {
     void settleIfDue(StreamShard shard) {
         if (shard.settlingIsDue() && shard.driverLock.tryLock()) {
             try {
-                shard.settle(fences, false);
+                shard.settle(fences);
             } finally {
                 shard.driverLock.unlock();
             }
@@ -271,9 +271,12 @@ final class DeviceCache {
     /// @return bytes freed
     long settle(StreamShard shard, boolean wait) {
         emptyLanes(shard, 1);
+        if (wait) {
+            return shard.settleAfterWaiting(fences);
+        }
         shard.driverLock.lock();
         try {
-            return shard.settle(fences, wait);
+            return shard.settle(fences);
         } finally {
             shard.driverLock.unlock();
         }

@@ -313,7 +313,7 @@ final class EndedStreams {
             if (!isLeft(shard)) {
                 return true;
             }
-            if (!shard.quiet(fences, false)) {
+            if (!shard.quiet(fences)) {
                 return false;
             }
             if (givesBack) {
@@ -337,7 +337,7 @@ final class EndedStreams {
         shard.driverLock.lock();
         try {
             boolean hasNoMemory = shard.reservedBytes() == 0; // first, since the next but one goes over all pages
-            if (hasNoMemory && shard.quiet(fences, false) && growth.unmapLent(shard) && shard.dispose()) {
+            if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard) && shard.dispose()) {
                 cache.reserved.counters.ended(shard.small, shard.counters());
                 forget(shard, shard.timeline);
             }

@@ -70,10 +70,12 @@ final class FailureLadder {
             return 0;
         }
         long begun = cache.nanoTime();
+        long reserved = cache.reserved.bytes();
         long given = taking.getAsLong();
         tried.add(new TriedStep(step, given, cache.nanoTime() - begun));
         long address = shard.allocate(size);
-        return address != 0 || given == 0 ? address : tryToGrow();
+        boolean isMore = given != 0 || cache.reserved.bytes() < reserved; // others give back, too
+        return address != 0 || !isMore ? address : tryToGrow();
     }
 
     private long giveBack(LadderStep step) {

@@ -30,6 +30,9 @@ final class FencedFrees {
     /// The first so many of them have fences, the others still the streams. `0 ≤ recordedCount ≤ closedCount`
     private int recordedCount;
 
+    /// Threads that wait for fences; guarded by the driver lock.
+    private final ReservedList<FenceWait> waits = new ReservedList<>();
+
     /// Blocks that wait; guarded by the shard's lock.
     private int waiting;
 
@@ -143,23 +146,66 @@ final class FencedFrees {
         }
     }
 
-    /// Asks or waits for every fence; those that passed are released and become [Fences#PASSED]. Under the
-    /// driver lock alone.
-    void poll(Fences fences, boolean wait) {
+    /// Asks for every fence; those that passed are released and become [Fences#PASSED]. Under the driver lock alone.
+    void poll(Fences fences) {
         for (int i = 0; i < recordedCount; i++) {
-            fence[i] = polled(fences, fence[i], wait);
+            fence[i] = polled(fences, fence[i]);
             for (int j = 0; j < otherFences[i].length; j++) {
-                otherFences[i][j] = polled(fences, otherFences[i][j], wait);
+                otherFences[i][j] = polled(fences, otherFences[i][j]);
             }
         }
     }
 
-    private static long polled(Fences fences, long asked, boolean wait) {
-        if (wait ? fences.await(asked) : fences.passed(asked)) {
-            fences.release(asked);
-            return Fences.PASSED;
+    private long polled(Fences fences, long asked) {
+        if (asked == Fences.PASSED || !fences.passed(asked)) {
+            return asked;
         }
-        return asked;
+        release(fences, asked);
+        return Fences.PASSED;
+    }
+
+    /// Unless somebody waits for it, who does it then.
+    private void release(Fences fences, long passed) {
+        for (int i = 0; i < waits.size(); i++) {
+            if (waits.get(i).takeOver(passed)) {
+                return;
+            }
+        }
+        fences.release(passed);
+    }
+
+    /// Begins to wait for all fences that are recorded. Under the driver lock alone.
+    FenceWait beginWait() {
+        long[] asked = new long[0];
+        for (int i = 0; i < recordedCount; i++) {
+            asked = with(asked, fence[i]);
+            for (long other : otherFences[i]) {
+                asked = with(asked, other);
+            }
+        }
+        waits.reserve(1);
+        FenceWait wait = new FenceWait(asked);
+        waits.add(wait);
+        return wait;
+    }
+
+    private static long[] with(long[] fences, long added) {
+        if (added == Fences.PASSED) {
+            return fences;
+        }
+        long[] more = Arrays.copyOf(fences, fences.length + 1);
+        more[fences.length] = added;
+        return more;
+    }
+
+    /// Ends that, whether they have passed or not. Under the driver lock alone.
+    void endWait(FenceWait wait, Fences fences) {
+        waits.remove(wait);
+        for (int i = 0; i < wait.size(); i++) {
+            if (wait.isMine(i)) {
+                release(fences, wait.fence(i));
+            }
+        }
     }
 
     /// Takes out a list whose fences have passed. Under both locks.

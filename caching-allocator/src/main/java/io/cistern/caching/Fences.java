@@ -315,15 +315,13 @@ final class Fences {
     }
 
     /// Whether all work that was given to a stream until now has finished.
-    ///
-    /// @param wait whether to wait until it has
-    boolean quiet(long key, boolean wait) {
-        if (!wait && !recordable(key)) {
+    boolean quiet(long key) {
+        if (!recordable(key)) {
             return false;
         }
         long fence = record(key);
         try {
-            return wait ? await(fence) : passed(fence);
+            return passed(fence);
         } finally {
             release(fence);
         }

@@ -7,7 +7,7 @@ import java.util.function.BooleanSupplier;
 /// The part of a shard that gives memory back to the driver: idle blocks are claimed, given back without the lock, and
 /// what the driver refuses is free as before.
 abstract sealed class ShardReturns extends ShardPages permits StreamShard {
-    /// One warning is enough. Guarded by the driver lock.
+    /// One warning is enough; two threads may give two.
     private boolean refusalLogged;
 
     ShardReturns(StreamTimeline timeline, SizeRange range, Cutting cutting, MissClock clock, DeviceCounters device) {
@@ -24,7 +24,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         ClaimedBlocks claimed = new ClaimedBlocks(heap.blocks);
         try {
             claimIdle(wanted, claimed);
-            return giveBack(claimed, idle);
+            return giveBackIf(idle, claimed);
         } finally {
             restore(claimed);
         }
@@ -35,19 +35,30 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         ClaimedBlocks claimed = new ClaimedBlocks(heap.blocks);
         try {
             claimAged(wanted, claimed);
-            return giveBack(claimed, idle);
+            return giveBackIf(idle, claimed);
         } finally {
             restore(claimed);
         }
     }
 
-    private long giveBack(ClaimedBlocks claimed, BooleanSupplier idle) {
+    private long giveBackIf(BooleanSupplier idle, ClaimedBlocks claimed) {
+        try {
+            return claimed.first() != Blocks.NONE && idle.getAsBoolean() ? giveBack(claimed) : 0;
+        } catch (CudaException refusal) {
+            keepRefused(refusal);
+            return 0;
+        }
+    }
+
+    /// Gives claimed blocks back that no work uses any more, and takes those that went out of the list. Call with the
+    /// driver lock and without `lock`.
+    ///
+    /// @return bytes given back
+    long giveBack(ClaimedBlocks claimed) {
         long bytes = 0;
         try {
-            if (claimed.first() != Blocks.NONE && idle.getAsBoolean()) {
-                while (claimed.first() != Blocks.NONE) {
-                    bytes += giveBackFirst(claimed);
-                }
+            while (claimed.first() != Blocks.NONE) {
+                bytes += giveBackFirst(claimed);
             }
         } catch (CudaException refusal) {
             keepRefused(refusal);
@@ -56,7 +67,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     }
 
     /// What the driver would not take back is free as before, and goes with a later call.
-    private void keepRefused(CudaException refusal) {
+    void keepRefused(CudaException refusal) {
         if (refusal.result().endsContext()) {
             throw refusal;
         }
@@ -89,7 +100,8 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         return went;
     }
 
-    private void restore(ClaimedBlocks claimed) {
+    /// Makes claimed blocks free as before.
+    void restore(ClaimedBlocks claimed) {
         lock.lock();
         try {
             while (claimed.first() != Blocks.NONE) {
@@ -100,7 +112,8 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         }
     }
 
-    private void claimIdle(long wanted, ClaimedBlocks claimed) {
+    /// Claims what could go back to the driver: nobody has it until it went or is [free again][#restore].
+    void claimIdle(long wanted, ClaimedBlocks claimed) {
         lock.lock();
         try {
             heap.claimIdle(wanted, claimed);

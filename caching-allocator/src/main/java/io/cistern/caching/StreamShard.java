@@ -16,9 +16,14 @@ import java.util.concurrent.locks.ReentrantLock;
 ///
 /// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is
 /// held by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before
-/// `lock`.
+/// `lock`; nobody who holds it waits for the work of a stream.
 final class StreamShard extends ShardReturns {
     final ReentrantLock driverLock = new ReentrantLock();
+
+    /// Held by who waits for the work of the stream, to give back what is idle here: a second one who does so finds what
+    /// the first one's wait gave. Taken before the driver lock.
+    final ReentrantLock waiting = new ReentrantLock();
+
     final Depot depot = new Depot(this);
 
     private final FencedFrees fenced;
@@ -196,14 +201,13 @@ final class StreamShard extends ShardReturns {
 
     /// Moves blocks whose fences have passed to the free ones. Call with the driver lock and without `lock`.
     ///
-    /// @param wait whether to wait for all fences
     /// @return bytes moved
-    long settle(Fences fences, boolean wait) {
+    long settle(Fences fences) {
         if (fenced.isEmpty()) { // read without the lock: a block freed this moment waits for the next call
             return 0;
         }
         recordFences(fences);
-        fenced.poll(fences, wait);
+        fenced.poll(fences);
         lock.lock();
         try {
             int freed = 0;
@@ -216,6 +220,41 @@ final class StreamShard extends ShardReturns {
             return bytes;
         } finally {
             lock.unlock();
+        }
+    }
+
+    /// The same after waiting for all fences. Without locks: others need the driver lock meanwhile.
+    long settleAfterWaiting(Fences fences) {
+        FenceWait wait = beginWait(fences);
+        try {
+            wait.await(fences);
+        } finally {
+            endWait(wait, fences);
+        }
+        driverLock.lock();
+        try {
+            return settle(fences);
+        } finally {
+            driverLock.unlock();
+        }
+    }
+
+    private FenceWait beginWait(Fences fences) {
+        driverLock.lock();
+        try {
+            recordFences(fences);
+            return fenced.beginWait();
+        } finally {
+            driverLock.unlock();
+        }
+    }
+
+    private void endWait(FenceWait wait, Fences fences) {
+        driverLock.lock();
+        try {
+            fenced.endWait(wait, fences);
+        } finally {
+            driverLock.unlock();
         }
     }
 
@@ -359,14 +398,19 @@ final class StreamShard extends ShardReturns {
     }
 
     /// Whether the work of the shard's stream has finished. Under the driver lock.
-    boolean quiet(Fences fences, boolean wait) {
+    boolean quiet(Fences fences) {
         if (!closed) {
-            return fences.quiet(stream, wait);
+            return fences.quiet(stream);
         }
-        if (wait ? fences.await(closingFence) : fences.passed(closingFence)) {
+        if (fences.passed(closingFence)) {
             closingFence = Fences.PASSED;
         }
         return closingFence == Fences.PASSED;
+    }
+
+    /// A fence behind the work of the shard's stream, to be [released][Fences#release]. Under the driver lock.
+    long end(Fences fences) {
+        return closed ? closingFence : fences.record(stream);
     }
 
     /// Ends the regions of a shard without memory. Under the driver lock.
