@@ -14,10 +14,16 @@ import java.util.concurrent.locks.LockSupport;
 final class CommunicatorState {
     /// Those before [#CLOSED] have a live handle.
     enum Phase {
-        OPEN,
-        FINISHED,
-        CLOSED,
-        ABORTED
+        OPEN(0),
+        FINISHED(1),
+        CLOSED(2),
+        ABORTED(3);
+
+        private final int code;
+
+        Phase(int code) {
+            this.code = code;
+        }
     }
 
     private static final Phase[] PHASES = Phase.values();
@@ -70,7 +76,7 @@ final class CommunicatorState {
     private boolean leave(Phase last, Phase next) {
         int now = word.get();
         while (phase(now).compareTo(last) <= 0) { // as above
-            if (word.compareAndSet(now, now - phase(now).ordinal() + next.ordinal())) {
+            if (word.compareAndSet(now, now - phase(now).code + next.code)) {
                 return true;
             }
             now = word.get();
