@@ -11,7 +11,6 @@ final class AddressBatch {
     /// the Java heap has no memory.
     private static final int IN_HAND = 2;
 
-
     long[] addresses = new long[FIRST_CAPACITY];
     int count;
 

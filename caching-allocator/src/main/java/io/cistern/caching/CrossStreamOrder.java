@@ -1,6 +1,5 @@
 package io.cistern.caching;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 

@@ -1,6 +1,5 @@
 package io.cistern.caching;
 
-
 /// Physical memory under one handle, and the places where it is mapped.
 ///
 /// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose

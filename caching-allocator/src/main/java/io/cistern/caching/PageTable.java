@@ -154,8 +154,8 @@ final class PageTable {
     /// more.
     ///
     /// @return bytes released, none of a page that sleeps; [Region#STAYS] if somebody else is unmapping one of its
-    /// mappings at this moment, or needs one where it is, or the page is going to sleep or to wake; then it is still at
-    /// home there
+    /// mappings at this moment, or needs one where it is, or the page is going to sleep or to wake; then it is
+    /// still at home there
     /// @throws CudaException if the driver refuses; then too
     long giveBack(PageArena arena, long from, long to) {
         Page page = pageAt(arena, from);

@@ -20,7 +20,8 @@ import java.util.concurrent.locks.ReentrantLock;
 final class StreamShard extends ShardReturns {
     final ReentrantLock driverLock = new ReentrantLock();
 
-    /// Held by who waits for the work of the stream, to give back what is idle here: a second one who does so finds what
+    /// Held by who waits for the work of the stream, to give back what is idle here: a second one who does so finds
+    /// what
     /// the first one's wait gave. Taken before the driver lock.
     final ReentrantLock waiting = new ReentrantLock();
 

@@ -29,8 +29,7 @@ class FailedClaimsTest {
             for (Future<Lane> lane : made) {
                 lane.get();
             }
-            assertThatThrownBy(() -> lanes.end(fullHeap(), new AddressBatch()))
-                    .isInstanceOf(OutOfMemoryError.class);
+            assertThatThrownBy(() -> lanes.end(fullHeap(), new AddressBatch())).isInstanceOf(OutOfMemoryError.class);
             for (Future<Lane> lane : made) {
                 assertThat(lane.get().enter()).isTrue();
                 lane.get().leave();

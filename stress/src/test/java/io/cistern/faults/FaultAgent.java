@@ -61,8 +61,10 @@ public final class FaultAgent implements ClassFileTransformer {
 
     private ClassTransform transforming(String name) {
         return (builder, element) -> {
-            if (element instanceof MethodModel method && !LEFT_OUT.contains(method.methodName().stringValue())) {
-                String where = name.replace('/', '.') + "." + method.methodName().stringValue();
+            if (element instanceof MethodModel method
+                    && !LEFT_OUT.contains(method.methodName().stringValue())) {
+                String where =
+                        name.replace('/', '.') + "." + method.methodName().stringValue();
                 builder.transformMethod(method, (inside, part) -> {
                     if (part instanceof CodeModel code) {
                         inside.transformCode(code, new SiteMarks(where));

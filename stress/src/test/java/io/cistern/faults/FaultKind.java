@@ -19,7 +19,8 @@ enum FaultKind {
         @Nullable
         String fails(CodeElement element) {
             return switch (element) {
-                case NewObjectInstruction made -> "new " + simple(made.className().asInternalName());
+                case NewObjectInstruction made ->
+                    "new " + simple(made.className().asInternalName());
                 case NewPrimitiveArrayInstruction _, NewReferenceArrayInstruction _, NewMultiArrayInstruction _ ->
                     "new array";
                 case InvokeDynamicInstruction made ->
@@ -61,9 +62,31 @@ enum FaultKind {
     private static final ClassDesc LAMBDAS = ClassDesc.of("java.lang.invoke.LambdaMetafactory");
 
     private static final Set<String> ALLOCATING = Set.of(
-            "add", "addAll", "addFirst", "addLast", "clone", "computeIfAbsent", "copyOf", "copyOfRange", "entrySet",
-            "forEach", "iterator", "keySet", "merge", "newKeySet", "of", "offer", "push", "put", "putAll",
-            "putIfAbsent", "stream", "toArray", "toList", "values", "valueOf");
+            "add",
+            "addAll",
+            "addFirst",
+            "addLast",
+            "clone",
+            "computeIfAbsent",
+            "copyOf",
+            "copyOfRange",
+            "entrySet",
+            "forEach",
+            "iterator",
+            "keySet",
+            "merge",
+            "newKeySet",
+            "of",
+            "offer",
+            "push",
+            "put",
+            "putAll",
+            "putIfAbsent",
+            "stream",
+            "toArray",
+            "toList",
+            "values",
+            "valueOf");
 
     /// What may fail at an instruction, or null.
     abstract @Nullable String fails(CodeElement element);

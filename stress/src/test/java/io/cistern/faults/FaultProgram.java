@@ -92,7 +92,8 @@ public final class FaultProgram {
             visits[0] = FaultSites.visits();
         });
         if (ended(worker, "the thread hangs", wrong)) {
-            Thread checker = Thread.ofPlatform().daemon().start(() -> wrong.addAll(program.end(kind == FaultKind.STACK)));
+            Thread checker =
+                    Thread.ofPlatform().daemon().start(() -> wrong.addAll(program.end(kind == FaultKind.STACK)));
             ended(checker, "what comes after hangs", wrong);
         }
         String name = site < 0 ? "nothing" : FaultSites.all().get(site).toString();
@@ -116,11 +117,12 @@ public final class FaultProgram {
     private static boolean ended(Thread thread, String otherwise, List<String> wrong) throws InterruptedException {
         thread.join(PATIENCE_MILLIS);
         if (thread.isAlive()) {
-            wrong.add(otherwise + Arrays.stream(thread.getStackTrace())
-                    .filter(frame -> frame.getClassName().startsWith("io.cistern"))
-                    .limit(4)
-                    .map(frame -> " " + frame.getFileName() + ":" + frame.getLineNumber())
-                    .toList());
+            wrong.add(otherwise
+                    + Arrays.stream(thread.getStackTrace())
+                            .filter(frame -> frame.getClassName().startsWith("io.cistern"))
+                            .limit(4)
+                            .map(frame -> " " + frame.getFileName() + ":" + frame.getLineNumber())
+                            .toList());
         }
         return !thread.isAlive();
     }

@@ -113,7 +113,6 @@ final class GpuProgram {
         streams[stream] = gpu.streams().create(0);
     }
 
-
     /// Ends the program, and looks whether all is as if the failed call had never been made.
     ///
     /// @param mayLoseABlock after an error that may lose the block that it hit
@@ -195,8 +194,7 @@ final class GpuProgram {
     }
 
     private void countsAreZero(boolean mayLoseABlock) {
-        if (allocator.statistics(0).liveBlocks() != 0
-                || allocator.statistics(0).requestedBytes() != 0) {
+        if (allocator.statistics(0).liveBlocks() != 0 || allocator.statistics(0).requestedBytes() != 0) {
             faults.add("counts are not zero");
         }
         if (limit.usedBytes() != 0 && !mayLoseABlock) {

@@ -103,8 +103,7 @@ enum Workload {
     POOLS(true) {
         @Override
         void run(GpuProgram program) throws Exception {
-            MemoryPool pool = program.memory.pool(
-                    program.allocator.name().startsWith("async") ? "async" : "caching");
+            MemoryPool pool = program.memory.pool(program.allocator.name().startsWith("async") ? "async" : "caching");
             program.toClose.add(pool);
             try (Scope _ = pool.enter(0)) {
                 program.allocate(1 << 20, 0);
