@@ -87,6 +87,7 @@ final class Page {
         return pins != 0;
     }
 
+    @SuppressWarnings("EnumOrdinal") // a bit of a field that never leaves this object
     private static int bit(Pin reason) {
         return 1 << reason.ordinal();
     }
