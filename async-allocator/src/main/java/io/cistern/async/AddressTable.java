@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** [#find] and [#any] by any, without a lock; the others one at a time. Who looks for an entry comes after
 /// who added it.
+@SuppressWarnings("ReferenceEquality") // an entry is itself alone
 final class AddressTable<E extends AddressTable.Entry> {
     /// What has an address, which is never 0.
     abstract static class Entry {

@@ -63,11 +63,15 @@ final class CommunicatorState {
         return leave(Phase.OPEN, Phase.FINISHED);
     }
 
+    /// Ends a communicator that was finished.
+    ///
     /// @return whether the caller is the one that destroys the handle
     boolean close() {
         return leave(Phase.FINISHED, Phase.CLOSED);
     }
 
+    /// Ends a communicator without waiting for its peers.
+    ///
     /// @return whether the caller is the one that aborts the handle
     boolean abort() {
         return leave(Phase.FINISHED, Phase.ABORTED);
