@@ -1,7 +1,6 @@
 package io.cistern.cuda;
 
 import java.io.Serial;
-import org.jspecify.annotations.Nullable;
 
 /// Base of every unchecked exception type that Cistern defines for programs: one catch clause for what the driver,
 /// NVRTC and NCCL refuse, for memory that runs out, and for wrong configuration. A misuse of a call is a standard
@@ -17,8 +16,8 @@ public abstract class CisternException extends RuntimeException {
         super(message);
     }
 
-    /// Says what went wrong, and what caused it; null if nothing did.
-    protected CisternException(String message, @Nullable Throwable cause) {
+    /// Says what went wrong, and what caused it.
+    protected CisternException(String message, Throwable cause) {
         super(message, cause);
     }
 }

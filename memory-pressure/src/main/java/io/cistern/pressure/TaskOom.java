@@ -18,8 +18,10 @@ public abstract sealed class TaskOom extends CisternException permits RetryOom, 
     TaskOom(TaskThread thread, Refusal refusal, String whatToDo) {
         super(
                 "task " + thread.task.id() + " shall " + whatToDo + ": device " + refusal.device() + " has no "
-                        + refusal.byteSize() + " bytes for it",
-                refusal.failure());
+                        + refusal.byteSize() + " bytes for it");
+        if (refusal.failure() != null) {
+            initCause(refusal.failure());
+        }
         this.thread = thread;
         this.byteSize = refusal.byteSize();
         this.device = refusal.device();
