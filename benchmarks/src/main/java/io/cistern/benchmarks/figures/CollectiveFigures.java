@@ -22,7 +22,7 @@ final class CollectiveFigures {
         Table table = new Table(
                 List.of("bytes", "plain", "in C++", "over", "PyTorch", "registered", "window", "in C++", "over"));
         for (long size : SIZES) {
-            List<String> cells = new ArrayList<>(List.of(Table.bytes(size)));
+            List<String> cells = new ArrayList<>(List.of(Table.bytes((double) size)));
             for (String who : List.of(
                     "cistern plain",
                     "nccl_peers plain",
