@@ -8,6 +8,7 @@ public interface ThresholdListener {
     ///
     /// @param device the device
     /// @param thresholdBytes the threshold
-    /// @param byteSize what is in use when the call begins, which may be less again
+    /// @param byteSize what is in use when the call begins; less than the threshold where memory was freed since,
+    ///     or the call came a little early ([MemoryMeasure])
     void above(int device, long thresholdBytes, long byteSize);
 }

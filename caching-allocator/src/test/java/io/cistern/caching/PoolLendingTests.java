@@ -111,14 +111,19 @@ class PoolLendingTests extends PoolFixture {
     @Test
     void aLimitHoldsForWhatIsLentToo() {
         MemoryPool lending = builder()
+                .spec("caching:expandable_segments=false")
                 .lendsToOthers(true)
                 .limitBytes(40 * MIB)
-                .initialBytes(80 * MIB, DEVICE, stream)
                 .open();
+        free(
+                lending.allocate(20 * MIB, DEVICE, stream),
+                lending.allocate(20 * MIB, DEVICE, stream));
+        free(lending.allocate(40 * MIB, DEVICE, stream)); // in a segment of its own: the pool holds 80 MiB now
         long borrowed = allocate(30 * MIB);
-        assertOutOfMemory(30 * MIB);
+        assertOutOfMemory(20 * MIB);
         assertThat(lending.statistics(DEVICE).requestedBytes()).isEqualTo(30 * MIB);
         free(borrowed);
+        free(allocate(20 * MIB));
     }
 
     @Test

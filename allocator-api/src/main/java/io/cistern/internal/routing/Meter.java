@@ -173,8 +173,13 @@ final class Meter {
         }
     }
 
-    /// Bytes that the allocator holds, as far as it tells; else what is leased.
+    /// Returns the bytes that the allocator holds, as far as it tells; else what is requested.
     long reserved() {
+        return told.isTold(device) ? told.bytes(device) : sum().requestedBytes;
+    }
+
+    /// Returns the same at most: what is leased in place of what is requested.
+    long mostReserved() {
         return told.isTold(device) ? told.bytes(device) : leased();
     }
 

@@ -38,11 +38,20 @@ public final class Threshold {
         return meter.device == device && (only == null || only.meter == meter);
     }
 
-    /// What is in use now.
+    /// Returns what is in use now, exact where no other thread allocates.
     public long bytes() {
         long sum = 0;
         for (Meter meter : meters) {
-            sum += measure == MemoryMeasure.REQUESTED ? meter.leased() : meter.reserved();
+            sum += measure == MemoryMeasure.REQUESTED ? meter.sum().requestedBytes : meter.reserved();
+        }
+        return sum;
+    }
+
+    /// Returns what is in use at most: what lanes may request without a look at their meter is in it.
+    private long mostBytes() {
+        long sum = 0;
+        for (Meter meter : meters) {
+            sum += measure == MemoryMeasure.REQUESTED ? meter.leased() : meter.mostReserved();
         }
         return sum;
     }
@@ -55,7 +64,7 @@ public final class Threshold {
     }
 
     private boolean isAbove() {
-        return bytes() > byteSize;
+        return mostBytes() > byteSize;
     }
 
     private synchronized void settle() {
