@@ -7,6 +7,8 @@ module io.cistern.api {
     requires transitive io.cistern.cuda;
 
     exports io.cistern;
+    exports io.cistern.diagnostics;
+    exports io.cistern.errors;
     exports io.cistern.spi;
     exports io.cistern.internal.names to
             io.cistern.async,

@@ -1,5 +1,10 @@
 package io.cistern;
 
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.routing.Devices;

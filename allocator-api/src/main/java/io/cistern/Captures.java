@@ -1,5 +1,7 @@
 package io.cistern;
 
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnusableStreamException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;

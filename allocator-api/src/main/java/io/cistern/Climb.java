@@ -1,5 +1,9 @@
 package io.cistern;
 
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.TriedStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.routing.Route;

@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CisternException;
 import io.cistern.spi.Catalog;
 import java.util.ArrayList;

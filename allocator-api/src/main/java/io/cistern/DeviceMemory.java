@@ -1,5 +1,9 @@
 package io.cistern;
 
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.names.Failures;

@@ -1,5 +1,8 @@
 package io.cistern;
 
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.LeakLevel;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;

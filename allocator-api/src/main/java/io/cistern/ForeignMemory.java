@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.errors.AllocatorContractException;
 import io.cistern.spi.DeviceAllocator;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;

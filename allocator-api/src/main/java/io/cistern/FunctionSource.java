@@ -1,5 +1,7 @@
 package io.cistern;
 
+import io.cistern.errors.AllocatorContractException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 

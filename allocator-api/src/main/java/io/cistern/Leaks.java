@@ -1,5 +1,8 @@
 package io.cistern;
 
+import io.cistern.diagnostics.LeakLevel;
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.leaks.BlockSites;
 import io.cistern.internal.leaks.LeakReport;
 import io.cistern.internal.leaks.Site;

@@ -1,5 +1,7 @@
 package io.cistern;
 
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.routing.Route;
 import java.time.Duration;
 import java.util.List;

@@ -1,5 +1,7 @@
 package io.cistern;
 
+import io.cistern.errors.ConfigurationException;
+import io.cistern.spi.AllocatorSpec;
 import io.cistern.spi.Lends;
 import io.cistern.spi.SegmentSource;
 import java.util.LinkedHashMap;

@@ -1,5 +1,7 @@
 package io.cistern;
 
+import io.cistern.errors.ConfigurationException;
+import io.cistern.spi.AllocatorSpec;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.context.DriverEnvironment;
 import io.cistern.internal.context.OpenContext;

@@ -1,6 +1,6 @@
 package io.cistern;
 
-import io.cistern.OutOfMemoryReport.ProcessMemory;
+import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeviceProcesses;
 import java.util.ArrayList;

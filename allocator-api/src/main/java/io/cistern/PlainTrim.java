@@ -1,5 +1,7 @@
 package io.cistern;
 
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;

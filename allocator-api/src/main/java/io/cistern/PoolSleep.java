@@ -1,5 +1,9 @@
 package io.cistern;
 
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.spi.Availability;
 import io.cistern.spi.Sleeps;
 import java.util.ArrayList;

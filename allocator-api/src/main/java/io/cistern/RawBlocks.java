@@ -1,5 +1,8 @@
 package io.cistern;
 
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.context.EventOrder;
 import io.cistern.internal.context.EventStreams;
 import io.cistern.internal.routing.BlockUses;
@@ -230,7 +233,7 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     }
 
     /// The blocks that are alive, of all allocators; not those that the program has freed and a [graph][GraphMemory]
-    /// keeps. Weakly consistent while other threads allocate. How much is known of each, the [LeakLevel] says. It
+    /// keeps. Weakly consistent while other threads allocate. How much is known of each, the [io.cistern.diagnostics.LeakLevel] says. It
     /// looks at the whole owner table: some microseconds a thousand blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);

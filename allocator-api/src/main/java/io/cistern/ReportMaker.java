@@ -1,7 +1,10 @@
 package io.cistern;
 
-import io.cistern.OutOfMemoryReport.AllocatorMemory;
-import io.cistern.OutOfMemoryReport.ProcessMemory;
+import io.cistern.diagnostics.OutOfMemoryReport;
+import io.cistern.diagnostics.TriedStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.diagnostics.OutOfMemoryReport.AllocatorMemory;
+import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
 import io.cistern.cuda.LinearMemory.MemoryInfo;
 import io.cistern.internal.routing.Route;
 import io.cistern.spi.DescribesMemory;

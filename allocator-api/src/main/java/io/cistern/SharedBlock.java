@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.errors.UnusableStreamException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 

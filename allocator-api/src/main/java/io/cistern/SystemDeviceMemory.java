@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.spi.Catalog;

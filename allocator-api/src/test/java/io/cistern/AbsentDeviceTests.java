@@ -2,6 +2,7 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cistern.spi.TrimMode;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;

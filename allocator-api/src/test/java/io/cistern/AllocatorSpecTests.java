@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import io.cistern.errors.ConfigurationException;
+import io.cistern.spi.AllocatorSpec;
 import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;

@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;

@@ -3,6 +3,9 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.errors.AllocatorContractException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;

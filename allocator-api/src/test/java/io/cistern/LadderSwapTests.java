@@ -2,6 +2,7 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;

@@ -3,6 +3,10 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;

@@ -3,6 +3,8 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
+import io.cistern.diagnostics.LeakLevel;
+import io.cistern.diagnostics.LiveBlock;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.direct.DirectProvider;

@@ -3,6 +3,7 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;

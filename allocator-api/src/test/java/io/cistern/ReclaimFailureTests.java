@@ -3,6 +3,8 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;

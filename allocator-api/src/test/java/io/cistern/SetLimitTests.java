@@ -3,6 +3,8 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.errors.ConfigurationException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;

@@ -1,6 +1,6 @@
 package io.cistern.adaptors;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// Told what goes through an [EventAllocator]. What a method throws is logged and otherwise ignored.
 ///

@@ -1,6 +1,6 @@
 package io.cistern.adaptors;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// Asked what to do when an allocation failed for want of memory: frees something, and says whether that may help.
 ///

@@ -1,6 +1,6 @@
 package io.cistern.adaptors;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 import java.io.UncheckedIOException;

@@ -1,6 +1,6 @@
 package io.cistern.adaptors;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -16,7 +16,7 @@ public interface AllocatorContext {
     /// Another allocator to build on, opened from a spec; it is closed after this one.
     ///
     /// @param spec `NAME` or `NAME:key=value,…`
-    /// @throws io.cistern.ConfigurationException if there is no such allocator
+    /// @throws io.cistern.errors.ConfigurationException if there is no such allocator
     DeviceAllocator upstream(String spec);
 
     /// Memory to build on, from the driver in use. Options of this plug-in's spec that it has not asked for by now are
@@ -24,7 +24,7 @@ public interface AllocatorContext {
     ///
     /// @param spec `NAME` or `NAME:key=value,…` of a segment source: `linear` is `cuMemAlloc`, `pages` is
     ///     `cuMemCreate`
-    /// @throws io.cistern.ConfigurationException if there is no such source
+    /// @throws io.cistern.errors.ConfigurationException if there is no such source
     SegmentSource segments(String spec);
 
     /// Order between streams.

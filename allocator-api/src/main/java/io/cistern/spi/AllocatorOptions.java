@@ -7,7 +7,7 @@ import java.util.Optional;
 /// The options of one spec. Each is read with its type; after the provider's `open` returns, an option that it never
 /// asked for is an error that names the nearest one that it did.
 ///
-/// Every method throws [io.cistern.ConfigurationException], naming key and legal values, for a value of another
+/// Every method throws [io.cistern.errors.ConfigurationException], naming key and legal values, for a value of another
 /// type.
 public interface AllocatorOptions {
     /// A text.
@@ -30,7 +30,7 @@ public interface AllocatorOptions {
 
     /// As the other, of the constants of a type, written as their `toString` has it.
     ///
-    /// @throws io.cistern.ConfigurationException if it is given and none of them
+    /// @throws io.cistern.errors.ConfigurationException if it is given and none of them
     default <E extends Enum<E>> Optional<E> choice(String key, Class<E> type) {
         E[] constants = type.getEnumConstants();
         List<String> words = new ArrayList<>();

@@ -26,7 +26,7 @@ public interface AllocatorProvider {
 
     /// Opens an allocator; each call a new one with memory of its own.
     ///
-    /// @throws io.cistern.ConfigurationException for an option it does not know or a value it can't take.
+    /// @throws io.cistern.errors.ConfigurationException for an option it does not know or a value it can't take.
     ///     Anything else reaches a program that asked for the allocator as it is, with a note of the spec among its
     ///     suppressed exceptions
     DeviceAllocator open(AllocatorContext context);

@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-import io.cistern.BlockHistory;
+import io.cistern.diagnostics.BlockHistory;
 import java.util.Optional;
 
 /// An optional ability of a [DeviceAllocator]: it remembers who allocated its blocks and, for a while, who freed

@@ -1,7 +1,6 @@
 package io.cistern.spi;
 
-import io.cistern.AllocatorSpec;
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -12,13 +11,13 @@ import java.util.ServiceLoader;
 public interface Catalog {
     /// The provider of an allocator.
     ///
-    /// @throws io.cistern.ConfigurationException if the name is unknown (the message lists the known ones, the
+    /// @throws io.cistern.errors.ConfigurationException if the name is unknown (the message lists the known ones, the
     ///     nearest first), if two JARs claim it, or if it is of a newer SPI
     AllocatorProvider allocator(String name);
 
     /// The provider of a segment source.
     ///
-    /// @throws io.cistern.ConfigurationException as [#allocator]
+    /// @throws io.cistern.errors.ConfigurationException as [#allocator]
     SegmentSourceProvider source(String name);
 
     /// Everything that was found, the broken and the refused included, in a stable order.
@@ -26,7 +25,7 @@ public interface Catalog {
 
     /// The allocator to be current when the program names none.
     ///
-    /// @throws io.cistern.ConfigurationException if the configuration names one that does not exist
+    /// @throws io.cistern.errors.ConfigurationException if the configuration names one that does not exist
     Choice choose(DeviceEnvironment environment);
 
     /// The allocator that a spec means: a segment source is an allocator too, `caching` over it, unless an allocator
@@ -47,7 +46,7 @@ public interface Catalog {
     /// The allocator to be current on a device when the program names none.
     ///
     /// @return that of all devices, unless a catalogue knows better
-    /// @throws io.cistern.ConfigurationException if the configuration names one that does not exist
+    /// @throws io.cistern.errors.ConfigurationException if the configuration names one that does not exist
     default Choice choose(DeviceEnvironment environment, int device) {
         return choose(environment);
     }
@@ -63,7 +62,7 @@ public interface Catalog {
     ///
     /// @param allocators the program's own, beside those that are found
     /// @param sources the program's own, beside those that are found
-    /// @throws io.cistern.ConfigurationException if there is no loader on the class path or module path
+    /// @throws io.cistern.errors.ConfigurationException if there is no loader on the class path or module path
     static Catalog discover(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         ClassLoader loader = Catalog.class.getClassLoader();
         ClassLoader context = Thread.currentThread().getContextClassLoader();

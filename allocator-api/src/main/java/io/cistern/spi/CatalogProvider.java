@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import java.util.List;
 
 /// Makes the [Catalog] that [io.cistern.DeviceMemory#system()] uses; found by [java.util.ServiceLoader].

@@ -1,5 +1,6 @@
 package io.cistern.spi;
 
+import io.cistern.diagnostics.StreamMemory;
 import java.util.List;
 
 /// An optional ability of a [DeviceAllocator]: it tells, in constant time a stream, what it holds, for the report of
@@ -13,11 +14,4 @@ public interface DescribesMemory {
     default List<String> whyInPieces() {
         return List.of();
     }
-
-    /// What is held for one stream.
-    ///
-    /// @param stream its handle; another thread's default stream is a negative number
-    /// @param liveBytes of blocks in use or kept by threads
-    /// @param largestFreeBytes of the largest block that is free for the stream
-    record StreamMemory(long stream, long liveBytes, long largestFreeBytes) {}
 }

@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Optional;
 import java.util.OptionalLong;
 

@@ -1,7 +1,6 @@
 package io.cistern.spi;
 
-import io.cistern.AllocatorSpec;
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
 import io.cistern.internal.names.SourceNames;
 import java.util.Collection;

@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-import io.cistern.LadderStep;
+import io.cistern.diagnostics.LadderStep;
 import java.util.Set;
 
 /// Which steps an allocator may take by itself when there is no memory for a request; a plug-in finds it with

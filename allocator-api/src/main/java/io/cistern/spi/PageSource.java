@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.MemoryLocation;
 import java.util.List;
 

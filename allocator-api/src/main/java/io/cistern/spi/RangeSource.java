@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// A source of plain ranges: `cuMemAlloc`, `ncclMemAlloc`, a user's pair of functions.
 public non-sealed interface RangeSource extends SegmentSource {

@@ -1,7 +1,7 @@
 package io.cistern.spi;
 
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.LadderStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.diagnostics.LadderStep;
 
 /// An optional ability of a [DeviceAllocator], found by its extension: for a request that it refused it gives back
 /// what it holds idle, when the framework says that it is time, after callbacks and pools that lend. It needs to

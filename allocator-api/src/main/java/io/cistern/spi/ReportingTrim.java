@@ -1,7 +1,5 @@
 package io.cistern.spi;
 
-import io.cistern.TrimMode;
-import io.cistern.TrimResult;
 
 /// An optional ability of a [DeviceAllocator]: giving idle memory back, it can wait for the work that may still use
 /// it, and it tells what was left and why. For one that has only [DeviceAllocator#trim] the framework synchronises

@@ -15,6 +15,6 @@ public interface SegmentSourceProvider {
 
     /// Opens a source.
     ///
-    /// @throws io.cistern.ConfigurationException for an option it does not know or a value it can't take
+    /// @throws io.cistern.errors.ConfigurationException for an option it does not know or a value it can't take
     SegmentSource open(AllocatorContext context);
 }

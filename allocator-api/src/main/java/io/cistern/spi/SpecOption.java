@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;

@@ -1,6 +1,5 @@
 package io.cistern.spi;
 
-import io.cistern.AllocatorSpec;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

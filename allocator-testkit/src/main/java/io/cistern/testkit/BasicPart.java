@@ -3,7 +3,7 @@ package io.cistern.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import org.junit.jupiter.api.Test;
 
 /// Single calls.

@@ -3,7 +3,7 @@ package io.cistern.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

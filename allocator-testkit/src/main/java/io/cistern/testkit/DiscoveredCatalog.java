@@ -1,6 +1,6 @@
 package io.cistern.testkit;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorProvider;

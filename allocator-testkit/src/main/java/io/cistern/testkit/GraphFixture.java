@@ -6,7 +6,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.GraphCapture;
 import io.cistern.GraphMemory;
-import io.cistern.TrimMode;
+import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;

@@ -2,7 +2,7 @@ package io.cistern.testkit;
 
 import io.cistern.DeviceMemory;
 import io.cistern.GraphCapture;
-import io.cistern.TrimMode;
+import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Graphs;

@@ -1,7 +1,7 @@
 package io.cistern.testkit;
 
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import java.util.ArrayList;
 import java.util.Arrays;

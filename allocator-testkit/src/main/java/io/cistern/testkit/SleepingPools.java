@@ -3,12 +3,12 @@ package io.cistern.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.GraphCapture;
-import io.cistern.MemoryAsleepException;
+import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
-import io.cistern.SleepMode;
+import io.cistern.spi.SleepMode;
 import io.cistern.cuda.CudaDriver;
 import java.util.ArrayDeque;
 import java.util.Deque;

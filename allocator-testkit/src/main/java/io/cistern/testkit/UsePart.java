@@ -2,7 +2,7 @@ package io.cistern.testkit;
 
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;

@@ -1,8 +1,8 @@
 package io.cistern.async;
 
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.TrimMode;
-import io.cistern.TrimResult;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;

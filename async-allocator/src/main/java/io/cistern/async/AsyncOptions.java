@@ -1,6 +1,6 @@
 package io.cistern.async;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;

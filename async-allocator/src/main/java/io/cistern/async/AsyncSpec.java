@@ -1,6 +1,6 @@
 package io.cistern.async;
 
-import io.cistern.AllocatorSpec;
+import io.cistern.spi.AllocatorSpec;
 import io.cistern.spi.SpecText;
 
 /// Writes a spec of `async` in code, with the types of the options:

@@ -1,6 +1,6 @@
 package io.cistern.async;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.async.internal.PoolHandle;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;

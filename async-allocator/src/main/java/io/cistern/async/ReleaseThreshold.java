@@ -76,7 +76,7 @@ public sealed interface ReleaseThreshold {
 
     /// Reads an option of a spec, if it is there.
     ///
-    /// @throws io.cistern.ConfigurationException for a value that is none of those above
+    /// @throws io.cistern.errors.ConfigurationException for a value that is none of those above
     static Optional<ReleaseThreshold> read(AllocatorOptions options, String key) {
         return options.text(key).map(text -> Syntax.read(text, options, key));
     }

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.PoolAttribute;
 import java.util.List;
@@ -132,7 +132,7 @@ class AsyncOptionsTest extends AsyncFixture {
         assertThat(attribute(pool, PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES))
                 .isZero();
         assertThatThrownBy(() -> async.allocate(128 * MIB, DEVICE, stream))
-                .isInstanceOf(io.cistern.DeviceOutOfMemoryException.class);
+                .isInstanceOf(io.cistern.errors.DeviceOutOfMemoryException.class);
         memory.free(address, stream);
     }
 

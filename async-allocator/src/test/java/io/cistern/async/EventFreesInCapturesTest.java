@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceBuffer;
 import io.cistern.GraphCapture;
-import io.cistern.TrimMode;
+import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.GraphMemoryAttribute;
 import org.junit.jupiter.api.AfterEach;

@@ -8,7 +8,7 @@ import static org.mockito.ArgumentMatchers.anyLong;
 import static org.mockito.Mockito.doAnswer;
 import static org.mockito.Mockito.mock;
 
-import io.cistern.TrimMode;
+import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.simulated.SimulatedGpu;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.Allocator;
 import io.cistern.GraphCapture;
 import io.cistern.GraphMemory;
-import io.cistern.TrimMode;
+import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;

@@ -3,10 +3,10 @@ package io.cistern.async;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
-import io.cistern.TrimMode;
-import io.cistern.TrimResult;
-import io.cistern.TrimResult.Left;
-import io.cistern.TrimResult.Reason;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import io.cistern.spi.TrimResult.Left;
+import io.cistern.spi.TrimResult.Reason;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 

@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.Allocator;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.GraphCapture;
-import io.cistern.TrimMode;
-import io.cistern.TrimResult;
-import io.cistern.TrimResult.Reason;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import io.cistern.spi.TrimResult.Reason;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;

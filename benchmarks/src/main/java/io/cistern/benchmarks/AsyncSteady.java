@@ -1,6 +1,6 @@
 package io.cistern.benchmarks;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.kernels.MemoryKernels;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -1,7 +1,7 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.GraphCapture;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.Graphs;

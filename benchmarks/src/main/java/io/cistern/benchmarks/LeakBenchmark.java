@@ -2,7 +2,7 @@ package io.cistern.benchmarks;
 
 import io.cistern.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.LeakLevel;
+import io.cistern.diagnostics.LeakLevel;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;

@@ -1,7 +1,7 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;

@@ -1,6 +1,6 @@
 package io.cistern.benchmarks;
 
-import io.cistern.SharingException;
+import io.cistern.errors.SharingException;
 import io.cistern.async.sharing.ExportedBuffer;
 import io.cistern.async.sharing.ExportedPool;
 import io.cistern.async.sharing.ImportedBuffer;

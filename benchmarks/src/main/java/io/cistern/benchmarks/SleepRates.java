@@ -2,7 +2,7 @@ package io.cistern.benchmarks;
 
 import io.cistern.MemoryPool;
 import io.cistern.PinnedBuffer;
-import io.cistern.SleepMode;
+import io.cistern.spi.SleepMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.kernels.MemoryKernels;
 import java.lang.foreign.MemorySegment;

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.IdentityHashMap;

@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.LadderStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.diagnostics.LadderStep;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.LadderChoice;
 

@@ -1,8 +1,8 @@
 package io.cistern.caching;
 
 import io.cistern.PinnedMemory;
-import io.cistern.SleepMode;
-import io.cistern.TrimResult;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.Availability;
 import io.cistern.spi.Sleeps;

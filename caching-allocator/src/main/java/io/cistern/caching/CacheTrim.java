@@ -1,9 +1,9 @@
 package io.cistern.caching;
 
-import io.cistern.TrimMode;
-import io.cistern.TrimResult;
-import io.cistern.TrimResult.Left;
-import io.cistern.TrimResult.Reason;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import io.cistern.spi.TrimResult.Left;
+import io.cistern.spi.TrimResult.Reason;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;

@@ -1,10 +1,10 @@
 package io.cistern.caching;
 
-import io.cistern.ConfigurationException;
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.LadderStep;
-import io.cistern.TrimMode;
-import io.cistern.TrimResult;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.AllocatorContext;

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.AllocatorSpec;
+import io.cistern.spi.AllocatorSpec;
 import io.cistern.spi.SpecText;
 
 /// Writes a spec of `caching` in code, with the types of the options:

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import java.util.Arrays;

@@ -1,9 +1,9 @@
 package io.cistern.caching;
 
-import io.cistern.BlockHistory;
-import io.cistern.MemoryMisuseException;
-import io.cistern.MemoryMisuseException.Fault;
-import io.cistern.UnknownAddressException;
+import io.cistern.diagnostics.BlockHistory;
+import io.cistern.errors.MemoryMisuseException;
+import io.cistern.errors.MemoryMisuseException.Fault;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.BlockRecords;

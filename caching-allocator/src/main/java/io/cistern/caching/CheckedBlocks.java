@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.BlockHistory;
+import io.cistern.diagnostics.BlockHistory;
 import java.lang.StackWalker.StackFrame;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,8 +1,8 @@
 package io.cistern.caching;
 
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaException;
-import io.cistern.spi.DescribesMemory.StreamMemory;
+import io.cistern.diagnostics.StreamMemory;
 import io.cistern.spi.LadderChoice;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

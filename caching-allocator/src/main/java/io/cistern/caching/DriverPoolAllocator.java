@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;

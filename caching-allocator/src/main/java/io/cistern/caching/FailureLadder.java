@@ -1,8 +1,8 @@
 package io.cistern.caching;
 
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.LadderStep;
-import io.cistern.TriedStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.TriedStep;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import java.util.ArrayList;

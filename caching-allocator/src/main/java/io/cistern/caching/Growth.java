@@ -15,7 +15,7 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @param idleFirst whether idle memory of other places and streams is used up, as far as that can be,
     /// before the source is asked for more
     /// @return the block's address
-    /// @throws io.cistern.DeviceOutOfMemoryException if the source has no more
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if the source has no more
     /// @throws io.cistern.cuda.CudaException for what else a driver call says; everything is as it was before
     long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst);
 

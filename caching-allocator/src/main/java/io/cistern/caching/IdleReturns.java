@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.LadderStep;
+import io.cistern.diagnostics.LadderStep;
 
 /// What goes back to the driver, or becomes free, for a request that can't be served:
 ///

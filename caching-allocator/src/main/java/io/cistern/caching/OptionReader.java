@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorOptions;
 import java.util.List;
 import java.util.Optional;

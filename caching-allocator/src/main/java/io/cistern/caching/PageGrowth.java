@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import java.util.List;

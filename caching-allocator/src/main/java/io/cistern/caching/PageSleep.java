@@ -1,8 +1,8 @@
 package io.cistern.caching;
 
 import io.cistern.PinnedMemory;
-import io.cistern.SleepMode;
-import io.cistern.TrimResult;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -137,7 +137,7 @@ final class PageSleep {
 
     /// Brings all memory back, or none; then [decides][#settle] somebody.
     ///
-    /// @throws io.cistern.DeviceOutOfMemoryException if there is not enough
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     void wake() {
         if (asleep.isEmpty()) {

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.AllocatorSpec;
+import io.cistern.spi.AllocatorSpec;
 import io.cistern.spi.AllocatorOptions;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
@@ -42,7 +42,7 @@ final class PyTorchString {
 
     /// The string in a spec, if it has one.
     ///
-    /// @throws io.cistern.ConfigurationException if it does not follow the grammar, or PyTorch has no such backend
+    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar, or PyTorch has no such backend
     static Optional<PyTorchString> of(AllocatorOptions spec) {
         Optional<AllocatorOptions> inner = spec.nested(CachingOption.PYTORCH_STRING);
         if (inner.isEmpty()) {

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.io.Serial;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongFunction;

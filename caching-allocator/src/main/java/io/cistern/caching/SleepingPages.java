@@ -132,7 +132,7 @@ final class SleepingPages {
 
     /// Brings the memory back under the addresses of all pages that are not whole, or of none.
     ///
-    /// @throws io.cistern.DeviceOutOfMemoryException if there is not enough
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     void wake() {
         List<Sleeper> asleep =

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 

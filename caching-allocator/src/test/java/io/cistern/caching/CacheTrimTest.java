@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.TrimMode;
-import io.cistern.TrimResult;
-import io.cistern.TrimResult.Reason;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import io.cistern.spi.TrimResult.Reason;
 import java.util.List;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.AfterEach;

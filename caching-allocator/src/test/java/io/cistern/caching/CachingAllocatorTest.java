@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.verify;
 
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnknownAddressException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 

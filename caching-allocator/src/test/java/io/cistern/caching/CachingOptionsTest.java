@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.AllocatorSpec;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.logging.Logger;

@@ -6,7 +6,7 @@ import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.times;
 import static org.mockito.Mockito.verify;
 
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 

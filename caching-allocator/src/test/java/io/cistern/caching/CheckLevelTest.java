@@ -5,13 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.Allocator;
-import io.cistern.BlockHistory;
+import io.cistern.diagnostics.BlockHistory;
 import io.cistern.DeviceArena;
 import io.cistern.DeviceMemory;
-import io.cistern.MemoryMisuseException;
-import io.cistern.MemoryMisuseException.Fault;
-import io.cistern.TrimMode;
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.MemoryMisuseException;
+import io.cistern.errors.MemoryMisuseException.Fault;
+import io.cistern.spi.TrimMode;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;

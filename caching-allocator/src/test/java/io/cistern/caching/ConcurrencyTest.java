@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;

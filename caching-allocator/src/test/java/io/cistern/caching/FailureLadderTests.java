@@ -6,13 +6,13 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.GraphCapture;
 import io.cistern.GraphMemory;
-import io.cistern.LadderStep;
+import io.cistern.diagnostics.LadderStep;
 import io.cistern.MemoryPool;
-import io.cistern.OutOfMemoryReport;
-import io.cistern.TriedStep;
+import io.cistern.diagnostics.OutOfMemoryReport;
+import io.cistern.diagnostics.TriedStep;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.simulated.SimulatedGpu;
@@ -239,7 +239,7 @@ final class FailureLadderTests extends LadderFixture {
         assertThat(report.allocators().getFirst().name()).isEqualTo("caching");
         assertThat(report.allocators().getFirst().requestedBytes()).isEqualTo(200 * MIB);
         assertThat(report.allocators().getFirst().streams())
-                .extracting(io.cistern.spi.DescribesMemory.StreamMemory::stream)
+                .extracting(io.cistern.diagnostics.StreamMemory::stream)
                 .contains(stream, other);
         assertThat(report.steps())
                 .extracting(TriedStep::step)

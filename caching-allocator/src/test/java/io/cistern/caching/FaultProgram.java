@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.TrimMode;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;

@@ -4,13 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.GraphCapture;
 import io.cistern.GraphMemory;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
-import io.cistern.TrimMode;
+import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaException;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.LadderStep;
+import io.cistern.diagnostics.LadderStep;
 import io.cistern.cuda.DriverCall;
 import io.cistern.spi.DeviceAllocator;
 import java.time.Duration;

@@ -2,10 +2,10 @@ package io.cistern.caching;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.LadderStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.diagnostics.LadderStep;
 import io.cistern.MemoryPool;
-import io.cistern.TrimMode;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.AllocatorContractException;
-import io.cistern.ConfigurationException;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.AllocatorContractException;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.cuda.DriverCall;

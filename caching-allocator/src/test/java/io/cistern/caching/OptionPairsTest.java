@@ -3,7 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -3,7 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
-import io.cistern.LadderStep;
+import io.cistern.diagnostics.LadderStep;
 import io.cistern.MemoryPool;
 import io.cistern.MemoryPoolBuilder;
 import io.cistern.cuda.CudaException;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.MemoryPool;
 import io.cistern.PinnedBuffer;
-import io.cistern.SleepMode;
+import io.cistern.spi.SleepMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;

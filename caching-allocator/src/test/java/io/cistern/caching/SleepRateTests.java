@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.MemoryPool;
 import io.cistern.PinnedBuffer;
-import io.cistern.SleepMode;
+import io.cistern.spi.SleepMode;
 import java.util.stream.LongStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;

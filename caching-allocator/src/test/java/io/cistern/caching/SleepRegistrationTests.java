@@ -3,9 +3,9 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.MemoryPool;
-import io.cistern.SleepMode;
-import io.cistern.TrimResult;
-import io.cistern.TrimResult.Reason;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimResult;
+import io.cistern.spi.TrimResult.Reason;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.PhysicalMemory;

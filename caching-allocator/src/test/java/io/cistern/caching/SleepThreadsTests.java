@@ -2,11 +2,11 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.MemoryAsleepException;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryPool;
-import io.cistern.SleepMode;
-import io.cistern.TrimMode;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;

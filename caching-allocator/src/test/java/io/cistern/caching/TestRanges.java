@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.util.ArrayList;

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.MemoryMeasure;
 import io.cistern.MemoryPool;
-import io.cistern.TrimMode;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;

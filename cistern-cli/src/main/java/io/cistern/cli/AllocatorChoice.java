@@ -1,7 +1,7 @@
 package io.cistern.cli;
 
 import io.cistern.Allocator;
-import io.cistern.AllocatorSpec;
+import io.cistern.spi.AllocatorSpec;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CisternException;
 import io.cistern.cuda.CudaDriver;

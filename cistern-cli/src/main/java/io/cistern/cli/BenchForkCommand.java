@@ -1,6 +1,6 @@
 package io.cistern.cli;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Objects;

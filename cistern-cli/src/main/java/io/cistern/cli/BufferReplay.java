@@ -2,7 +2,7 @@ package io.cistern.cli;
 
 import io.cistern.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 

@@ -1,6 +1,6 @@
 package io.cistern.cli;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.internal.names.NearestName;
 import java.io.PrintWriter;

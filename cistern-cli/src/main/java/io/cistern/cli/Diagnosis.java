@@ -1,6 +1,6 @@
 package io.cistern.cli;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDriverProvider;

@@ -1,7 +1,7 @@
 package io.cistern.cli;
 
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.Arrays;
 import java.util.function.Consumer;

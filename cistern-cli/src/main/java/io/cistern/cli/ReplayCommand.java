@@ -1,6 +1,6 @@
 package io.cistern.cli;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.NearestName;
 import io.cistern.spi.Catalog;
 import java.io.IOException;

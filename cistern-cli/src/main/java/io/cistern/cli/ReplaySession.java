@@ -2,7 +2,7 @@ package io.cistern.cli;
 
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.Catalog;
 import java.io.PrintWriter;

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceMemoryBuilder;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
 import io.cistern.simulated.SimulatedGpu;

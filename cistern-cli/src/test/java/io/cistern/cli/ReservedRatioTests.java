@@ -2,7 +2,7 @@ package io.cistern.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.OptionalLong;

@@ -1,6 +1,6 @@
 package io.cistern.guice;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.adaptors.AllocationListener;
 import io.cistern.adaptors.EventAllocator;
 import io.cistern.spi.AllocatorContext;

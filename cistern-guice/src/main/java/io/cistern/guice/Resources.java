@@ -4,7 +4,7 @@ import com.google.inject.Inject;
 import com.google.inject.ProvisionException;
 import com.google.inject.Singleton;
 import com.google.inject.spi.Message;
-import io.cistern.AllocatorSpec;
+import io.cistern.spi.AllocatorSpec;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceMemoryBuilder;
 import io.cistern.MemoryLimit;

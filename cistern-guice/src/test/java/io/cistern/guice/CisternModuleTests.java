@@ -15,7 +15,7 @@ import com.google.inject.multibindings.OptionalBinder;
 import com.google.inject.name.Names;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.adaptors.AllocationListener;

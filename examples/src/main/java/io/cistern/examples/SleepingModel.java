@@ -3,10 +3,10 @@ package io.cistern.examples;
 import io.cistern.CudaStream;
 import io.cistern.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.MemoryAsleepException;
+import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
-import io.cistern.SleepMode;
+import io.cistern.spi.SleepMode;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 

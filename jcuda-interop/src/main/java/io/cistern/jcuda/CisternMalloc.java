@@ -1,8 +1,8 @@
 package io.cistern.jcuda;
 
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CisternException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;

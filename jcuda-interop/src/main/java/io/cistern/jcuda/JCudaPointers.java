@@ -58,7 +58,7 @@ public final class JCudaPointers {
     /// @param device the device it lies on
     /// @param stream the stream on which it is used
     /// @throws IllegalArgumentException if it is no beginning of an allocation, or is registered already
-    /// @throws io.cistern.DeviceOutOfMemoryException if a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached
     public static DeviceBuffer foreign(
             DeviceMemory memory, Pointer pointer, long byteSize, int device, CUstream stream) {
         return DeviceBuffer.ofForeign(memory, address(pointer), byteSize, device, JCudaStreams.handle(stream));

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.Streams;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;

@@ -1,6 +1,6 @@
 package io.cistern.pressure;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.invoke.VarHandle;

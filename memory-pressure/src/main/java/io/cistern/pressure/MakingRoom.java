@@ -1,6 +1,6 @@
 package io.cistern.pressure;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.CopyOnWriteArrayList;

@@ -1,6 +1,6 @@
 package io.cistern.pressure;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import org.jspecify.annotations.Nullable;
 
 /// A request that could not be served.

@@ -1,6 +1,6 @@
 package io.cistern.pressure;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;

@@ -1,8 +1,8 @@
 package io.cistern.pressure;
 
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.LadderStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.diagnostics.LadderStep;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.names.Failures;

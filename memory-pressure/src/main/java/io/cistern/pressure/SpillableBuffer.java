@@ -1,6 +1,6 @@
 package io.cistern.pressure;
 
-import io.cistern.MemoryAsleepException;
+import io.cistern.errors.MemoryAsleepException;
 import io.cistern.cuda.CudaException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -130,7 +130,7 @@ public final class SpillableBuffer implements AutoCloseable {
     /// is enqueued on the stream from now on sees its bytes.
     ///
     /// @param stream the stream on which it will be used
-    /// @throws io.cistern.DeviceOutOfMemoryException if there is no room for it, [RetryOom] or
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no room for it, [RetryOom] or
     ///     [SplitAndRetryOom] in a task; it stays where it is then
     /// @throws UncheckedIOException if its file can't be read; it stays there
     /// @throws IllegalStateException if it is closed

@@ -6,7 +6,7 @@ import java.io.Serial;
 /// An allocation of a [Task] was refused, and the task shall give something up for the others, or for itself.
 /// Thrown by allocations through a [TaskArbiter] on the threads of tasks; [Retry] handles it.
 ///
-/// No [io.cistern.DeviceOutOfMemoryException]: code that answers that one in its own way can't help here.
+/// No [io.cistern.errors.DeviceOutOfMemoryException]: code that answers that one in its own way can't help here.
 public abstract sealed class TaskOom extends CisternException permits RetryOom, SplitAndRetryOom {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.MemoryAsleepException;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
-import io.cistern.SleepMode;
+import io.cistern.spi.SleepMode;
 import io.cistern.adaptors.AllocationListener;
 import io.cistern.adaptors.EventAllocator;
 import io.cistern.cuda.CudaException;

@@ -3,7 +3,7 @@ package io.cistern.pressure;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import java.time.Duration;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;

@@ -6,7 +6,7 @@ import io.cistern.spi.Segment;
 interface SymmetricMemory {
     /// The one segment of a device, made if there is none: of the same size on all devices.
     ///
-    /// @throws io.cistern.DeviceOutOfMemoryException if there is no such memory
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory
     Segment segment(int device);
 
     SegmentRegistry registry();

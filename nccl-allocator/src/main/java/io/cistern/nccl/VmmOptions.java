@@ -1,6 +1,6 @@
 package io.cistern.nccl;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.HandleType;

@@ -1,6 +1,6 @@
 package io.cistern.nccl;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceBuffer;
 import io.cistern.MemoryPool;
 import io.cistern.spi.Segment;

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
-import io.cistern.SleepMode;
-import io.cistern.TrimResult;
-import io.cistern.TrimResult.Reason;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimResult;
+import io.cistern.spi.TrimResult.Reason;
 import io.cistern.caching.CachingProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;

@@ -3,7 +3,7 @@ package io.cistern.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;

@@ -12,8 +12,8 @@ import static org.mockito.Mockito.times;
 import static org.mockito.Mockito.verify;
 import static org.mockito.Mockito.when;
 
-import io.cistern.ConfigurationException;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;

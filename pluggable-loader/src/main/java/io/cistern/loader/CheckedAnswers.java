@@ -1,6 +1,6 @@
 package io.cistern.loader;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.Availability;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;

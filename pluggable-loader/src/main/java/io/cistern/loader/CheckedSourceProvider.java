@@ -1,6 +1,6 @@
 package io.cistern.loader;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;

@@ -1,7 +1,7 @@
 package io.cistern.loader;
 
-import io.cistern.AllocatorSpec;
-import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.AllocatorProvider;

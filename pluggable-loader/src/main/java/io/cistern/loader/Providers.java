@@ -1,6 +1,6 @@
 package io.cistern.loader;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
 import io.cistern.internal.names.SourceNames;
 import io.cistern.spi.Catalog.Entry;

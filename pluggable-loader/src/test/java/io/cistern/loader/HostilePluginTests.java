@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.AllocatorContractException;
+import io.cistern.errors.AllocatorContractException;
 import io.cistern.DeviceMemory;
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Availability;
 import java.io.IOException;

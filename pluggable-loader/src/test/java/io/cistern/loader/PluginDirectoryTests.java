@@ -3,7 +3,7 @@ package io.cistern.loader;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.Catalog.Kind;

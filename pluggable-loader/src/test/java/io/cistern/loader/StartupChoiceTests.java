@@ -3,8 +3,8 @@ package io.cistern.loader;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.AllocatorSpec;
-import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;

@@ -2,7 +2,7 @@ package io.cistern.probe;
 
 import io.cistern.Allocator;
 import io.cistern.AllocatorStatistics;
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;

@@ -1,13 +1,13 @@
 package io.cistern.faults;
 
 import io.cistern.Allocator;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.GraphCapture;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
-import io.cistern.SleepMode;
-import io.cistern.TrimMode;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import java.util.Random;
 

@@ -1,9 +1,9 @@
 package io.cistern.internal.context;
 
-import io.cistern.AllocatorSpec;
-import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
-import io.cistern.LadderStep;
+import io.cistern.diagnostics.LadderStep;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecOptions;

@@ -1,6 +1,6 @@
 package io.cistern.internal.leaks;
 
-import io.cistern.LeakLevel;
+import io.cistern.diagnostics.LeakLevel;
 import io.cistern.spi.DeviceAllocator;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;

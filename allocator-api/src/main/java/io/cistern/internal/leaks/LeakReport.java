@@ -1,6 +1,6 @@
 package io.cistern.internal.leaks;
 
-import io.cistern.LiveBlock;
+import io.cistern.diagnostics.LiveBlock;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;

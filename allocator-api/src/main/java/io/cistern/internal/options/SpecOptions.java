@@ -1,7 +1,7 @@
 package io.cistern.internal.options;
 
-import io.cistern.AllocatorSpec;
-import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.internal.names.NearestName;
 import io.cistern.spi.AllocatorOptions;

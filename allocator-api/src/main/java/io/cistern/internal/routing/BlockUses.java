@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.RecordsUse;
@@ -57,7 +57,7 @@ public final class BlockUses {
     /// Notes that a live block is used on a stream too, by work enqueued until it is freed.
     ///
     /// @throws UnknownAddressException if no live block begins there
-    /// @throws io.cistern.UnusableStreamException for the per-thread default stream on a virtual thread
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
     public void recordUse(long address, long stream) {
         Route route = router.routeOfBlock(address);
         Router.refuseThreadStream(route.device, stream);

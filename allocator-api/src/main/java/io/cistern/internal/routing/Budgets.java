@@ -62,7 +62,7 @@ public final class Budgets {
 
     /// Takes bytes from each budget; for callers without a lease.
     ///
-    /// @throws io.cistern.DeviceOutOfMemoryException if they don't fit; nothing is taken then
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if they don't fit; nothing is taken then
     void take(Route route, long byteSize) {
         long stamp = ORDER.readLock();
         boolean taken;

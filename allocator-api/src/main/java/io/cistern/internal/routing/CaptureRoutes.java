@@ -15,7 +15,7 @@ public interface CaptureRoutes {
     /// Frees a block on a captured stream: keeps it with the graph, or gives it back to the graph's own memory.
     ///
     /// @return false if the stream is not captured any more
-    /// @throws io.cistern.UnusableStreamException if the capture was not announced: then it is [kept][#keep]
+    /// @throws io.cistern.errors.UnusableStreamException if the capture was not announced: then it is [kept][#keep]
     boolean freeCaptured(Route route, long address, long byteSize, long stream);
 
     /// Keeps a block that is being freed until it can go behind all work of the context: with a graph for which a

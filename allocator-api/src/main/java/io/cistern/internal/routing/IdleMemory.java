@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Lends;
 

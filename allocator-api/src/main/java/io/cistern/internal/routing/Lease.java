@@ -43,7 +43,7 @@ final class Lease extends LinePadding {
 
     /// Takes the bytes of a block before it is allocated.
     ///
-    /// @throws io.cistern.DeviceOutOfMemoryException if they don't fit; nothing is taken then
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if they don't fit; nothing is taken then
     void take(long byteSize) {
         if (!spend(byteSize)) {
             lease(byteSize);

@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// Makes the out-of-memory errors: what the allocator said, with what the framework knows.
 final class OutOfMemory {

@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import io.cistern.AllocatorContractException;
+import io.cistern.errors.AllocatorContractException;
 
 /// What an allocator returned: whether it may be a block, and the way back for one that can't be used.
 final class Returned {

@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import io.cistern.MemoryAsleepException;
+import io.cistern.errors.MemoryAsleepException;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Reclaims;
 import java.lang.System.Logger.Level;

@@ -1,10 +1,10 @@
 package io.cistern.internal.routing;
 
-import io.cistern.AllocatorContractException;
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.MemoryAsleepException;
-import io.cistern.UnknownAddressException;
-import io.cistern.UnusableStreamException;
+import io.cistern.errors.AllocatorContractException;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.MemoryAsleepException;
+import io.cistern.errors.UnknownAddressException;
+import io.cistern.errors.UnusableStreamException;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.spi.DeviceAllocator;

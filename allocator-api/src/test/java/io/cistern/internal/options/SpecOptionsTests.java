@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.AllocatorSpec;
-import io.cistern.ConfigurationException;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.errors.ConfigurationException;
 import java.util.List;
 import java.util.Optional;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;

@@ -3,7 +3,7 @@ package io.cistern.internal.routing;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.DeviceAllocator;
 import java.util.HashMap;
 import java.util.Map;

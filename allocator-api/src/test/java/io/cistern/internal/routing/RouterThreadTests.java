@@ -2,8 +2,8 @@ package io.cistern.internal.routing;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.DeviceOutOfMemoryException;
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;

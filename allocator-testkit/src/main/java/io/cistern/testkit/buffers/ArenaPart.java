@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.cistern.CudaStream;
 import io.cistern.DeviceArena;
 import io.cistern.DeviceBuffer;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.testkit.StreamLatch;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package io.cistern.async.sharing;
 
-import io.cistern.SharingException;
+import io.cistern.errors.SharingException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.process.LocalSocket;
 import java.nio.file.Path;

@@ -1,7 +1,7 @@
 package io.cistern.async.sharing;
 
-import io.cistern.SharingException;
-import io.cistern.SharingException.Reason;
+import io.cistern.errors.SharingException;
+import io.cistern.errors.SharingException.Reason;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

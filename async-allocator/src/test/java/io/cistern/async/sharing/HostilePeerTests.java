@@ -4,7 +4,7 @@ import static io.cistern.async.sharing.SharedPoolTests.assertRefused;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
-import io.cistern.SharingException.Reason;
+import io.cistern.errors.SharingException.Reason;
 import io.cistern.cuda.Sharing;
 import io.cistern.cuda.process.Descriptor;
 import io.cistern.cuda.process.LocalListener;

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
-import io.cistern.SharingException;
-import io.cistern.SharingException.Reason;
+import io.cistern.errors.SharingException;
+import io.cistern.errors.SharingException.Reason;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;

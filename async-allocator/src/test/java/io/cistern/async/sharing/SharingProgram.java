@@ -2,7 +2,7 @@ package io.cistern.async.sharing;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.cistern.SharingException;
+import io.cistern.errors.SharingException;
 import io.cistern.simulated.SimulatedGpu;
 import java.io.BufferedReader;
 import java.io.IOException;

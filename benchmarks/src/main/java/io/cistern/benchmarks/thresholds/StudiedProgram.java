@@ -2,7 +2,7 @@ package io.cistern.benchmarks.thresholds;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Deque;
 
 /// What a studied program does: allocate, give the stream kernels, free, wait, pause.

@@ -1,6 +1,6 @@
 package io.cistern.benchmarks.thresholds;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.benchmarks.thresholds.StudiedProgram.Block;
 import java.util.ArrayDeque;
 import java.util.Deque;

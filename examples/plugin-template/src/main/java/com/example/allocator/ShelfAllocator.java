@@ -1,6 +1,6 @@
 package com.example.allocator;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;

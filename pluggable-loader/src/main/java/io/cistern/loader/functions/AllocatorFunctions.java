@@ -2,7 +2,7 @@ package io.cistern.loader.functions;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;

@@ -1,6 +1,6 @@
 package io.cistern.loader.library;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.BaseRange;

@@ -1,6 +1,6 @@
 package io.cistern.loader.library;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorOptions;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 package io.cistern.loader.library;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.RefusedFileException;
 import java.io.IOException;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 package io.cistern.loader.library;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorOptions;

@@ -1,6 +1,6 @@
 package io.cistern.loader.library;
 
-import io.cistern.AllocatorContractException;
+import io.cistern.errors.AllocatorContractException;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;

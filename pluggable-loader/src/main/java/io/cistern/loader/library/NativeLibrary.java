@@ -1,6 +1,6 @@
 package io.cistern.loader.library;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;

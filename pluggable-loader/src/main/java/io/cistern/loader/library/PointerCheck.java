@@ -1,7 +1,7 @@
 package io.cistern.loader.library;
 
-import io.cistern.AllocatorContractException;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.AllocatorContractException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.PointerAttribute;

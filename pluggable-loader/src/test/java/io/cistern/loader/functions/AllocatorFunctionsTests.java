@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.Scope;
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.loader.library.CSources;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;

@@ -3,8 +3,8 @@ package io.cistern.loader.library;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.AllocatorContractException;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.AllocatorContractException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.AfterEach;

@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.spi.DeviceAllocator;
 import org.jetbrains.lincheck.datastructures.IntGen;

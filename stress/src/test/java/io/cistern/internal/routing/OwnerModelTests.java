@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import io.cistern.UnknownAddressException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.process.ProcessFence;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;

@@ -1,5 +1,7 @@
-package io.cistern;
+package io.cistern.errors;
 
+import io.cistern.diagnostics.OutOfMemoryReport;
+import io.cistern.diagnostics.TriedStep;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 import java.util.List;
@@ -63,7 +65,10 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return new DeviceOutOfMemoryException(byteSize, device, levels, true, List.of());
     }
 
-    DeviceOutOfMemoryException with(OutOfMemoryReport known) {
+    /// Adds what the framework found out before it gave up.
+    ///
+    /// @return this
+    public DeviceOutOfMemoryException with(OutOfMemoryReport known) {
         report = known;
         return this;
     }
@@ -84,7 +89,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     public String getMessage() {
         String told = String.valueOf(super.getMessage());
         OutOfMemoryReport known = report;
-        return known == null || byLimit || told.contains(OutOfMemoryReport.DEVICE)
+        return known == null || byLimit || told.contains("the device has ")
                 ? told
                 : told + "; " + known.deviceText();
     }

@@ -1,5 +1,6 @@
-package io.cistern;
+package io.cistern.spi;
 
+import io.cistern.errors.ConfigurationException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,4 +1,4 @@
-package io.cistern;
+package io.cistern.diagnostics;
 
 /// A step that was tried when memory ran out.
 ///
@@ -6,8 +6,8 @@ package io.cistern;
 /// @param byteSize bytes that it set free or gave back to the driver, as far as it can tell
 /// @param nanos how long it took, on the driver's clock
 public record TriedStep(LadderStep step, long byteSize, long nanos) {
-    /// Both as one.
-    TriedStep plus(TriedStep more) {
+    /// Returns both as one, for a step that was taken again.
+    public TriedStep plus(TriedStep more) {
         return new TriedStep(step, byteSize + more.byteSize, nanos + more.nanos);
     }
 

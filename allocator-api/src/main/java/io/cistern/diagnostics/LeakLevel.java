@@ -1,4 +1,4 @@
-package io.cistern;
+package io.cistern.diagnostics;
 
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
@@ -7,9 +7,9 @@ import java.util.Optional;
 
 /// How much is kept about live blocks, so that a leak can be told with the place that made it.
 ///
-/// Set by [DeviceMemoryBuilder#leakLevel], else by setting `cistern.leaks` with a level's name in any case.
+/// Set by [io.cistern.DeviceMemoryBuilder#leakLevel], else by setting `cistern.leaks` with a level's name in any case.
 /// At any level but `off`, blocks that are alive when their allocator closes are logged, and those alive at the
-/// end of the process written to standard error; [DeviceMemory#leaks] tells at any level and at any time what
+/// end of the process written to standard error; [io.cistern.DeviceMemory#leaks] tells at any level and at any time what
 /// is alive.
 ///
 /// **Cost** of a raw pair on a development machine, to be read as orders of magnitude; figures with their errors
@@ -30,15 +30,15 @@ public enum LeakLevel {
     /// 64 MiB.
     SAMPLED,
 
-    /// For each block stream, age and site: the innermost 8 frames of the program. A [DeviceBuffer] that was
+    /// For each block stream, age and site: the innermost 8 frames of the program. A [io.cistern.DeviceBuffer] that was
     /// dropped without being closed is reported.
     SITES,
 
     /// As `sites`, with the whole stack and the thread's name.
     ALL;
 
-    /// What the settings say; a name that is no level is `off`, with a warning, since a diagnostic never throws.
-    static LeakLevel configured(Settings settings) {
+    /// Returns the level that the settings name. An unknown name is `off`, with a warning: a diagnostic never throws.
+    public static LeakLevel configured(Settings settings) {
         Optional<Settings.Value> set = settings.get(Setting.LEAKS);
         String name = set.map(Settings.Value::text).orElse("off");
         for (LeakLevel level : values()) {

@@ -1,6 +1,6 @@
-package io.cistern;
+package io.cistern.spi;
 
-/// What becomes of the contents of memory that [sleeps][MemoryPool#sleep].
+/// What becomes of the contents of memory that [sleeps][io.cistern.MemoryPool#sleep].
 public enum SleepMode {
     /// They are copied to pinned host memory, and are there again bit for bit after waking.
     KEEP,

@@ -1,4 +1,4 @@
-package io.cistern;
+package io.cistern.errors;
 
 import io.cistern.cuda.CisternException;
 import java.io.Serial;

@@ -1,4 +1,4 @@
-package io.cistern;
+package io.cistern.spi;
 
 import java.util.ArrayList;
 import java.util.List;

@@ -1,5 +1,6 @@
-package io.cistern;
+package io.cistern.errors;
 
+import io.cistern.diagnostics.BlockHistory;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 import java.util.Optional;

@@ -1,4 +1,4 @@
-package io.cistern;
+package io.cistern.spi;
 
 /// Whether giving memory back may wait.
 public enum TrimMode {

@@ -1,4 +1,4 @@
-package io.cistern;
+package io.cistern.diagnostics;
 
 import java.io.Serializable;
 import java.util.List;

@@ -1,6 +1,5 @@
-package io.cistern;
+package io.cistern.diagnostics;
 
-import io.cistern.spi.DescribesMemory.StreamMemory;
 import java.util.List;
 import java.util.OptionalLong;
 
@@ -28,9 +27,6 @@ public record OutOfMemoryReport(
         List<String> advice) {
     /// Streams and tags named in the text; the record has all.
     private static final int MOST_NAMED = 8;
-
-    /// How an error begins to say what the device has.
-    static final String DEVICE = "the device has ";
 
     /// Copies the lists but for the last two, which nobody changes and which may not be there yet.
     public OutOfMemoryReport {
@@ -70,9 +66,9 @@ public record OutOfMemoryReport(
     /// @param byteSize what it holds of the device; empty if the system does not tell
     public record ProcessMemory(long processId, OptionalLong byteSize) {}
 
-    /// What the device has, in words.
-    String deviceText() {
-        return DEVICE + known(freeBytes) + " of " + known(totalBytes) + " bytes free";
+    /// Returns what the device has, for people: "the device has … of … bytes free".
+    public String deviceText() {
+        return "the device has " + known(freeBytes) + " of " + known(totalBytes) + " bytes free";
     }
 
     /// The report as lines for people.

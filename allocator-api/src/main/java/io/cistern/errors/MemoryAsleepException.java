@@ -1,9 +1,9 @@
-package io.cistern;
+package io.cistern.errors;
 
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Memory was to be used whose pool is [asleep][MemoryPool#sleep]. Nothing was done; after [MemoryPool#wake] the
+/// Memory was to be used whose pool is [asleep][io.cistern.MemoryPool#sleep]. Nothing was done; after [io.cistern.MemoryPool#wake] the
 /// same call works.
 public final class MemoryAsleepException extends CisternException {
     @Serial
