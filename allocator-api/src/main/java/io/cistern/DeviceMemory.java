@@ -15,6 +15,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Function;
 
 /// The device memory of one driver: the allocators that are open on it, which one is current, who made each
 /// block, and what each handed out.
@@ -30,6 +32,8 @@ import java.util.concurrent.ConcurrentHashMap;
 /// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the stream given to [#free]
 /// is the stream of the last use.
 public final class DeviceMemory extends RawBlocks implements AutoCloseable {
+    private final Attachments attachments = new Attachments();
+    private final List<StreamClosingListener> streamListeners = new CopyOnWriteArrayList<>();
     private final PinnedMemory pinned;
     private final PageableCopies pageableCopies;
     private final boolean copiesArraysDirectly;
@@ -169,8 +173,23 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         Failures failures = new Failures(); // the others must hear of it all the same
         failures.gather(() -> uses.streamClosing(device, stream));
         failures.gather(() -> pinned.streamClosing(device, stream));
+        streamListeners.forEach(listener -> failures.gather(() -> listener.closing(device, stream)));
         allocators.forEach(allocator -> failures.gather(() -> allocator.streamClosing(device, stream)));
         failures.rethrow();
+    }
+
+    /// Calls a listener whenever the end of a stream is [announced][#streamClosing].
+    public Registration onStreamClosing(StreamClosingListener listener) {
+        streamListeners.add(listener);
+        return () -> streamListeners.remove(listener);
+    }
+
+    /// Returns the object of a type that belongs to this device memory: what another module keeps for it. The first
+    /// call makes it. If it is [AutoCloseable], [#close] closes it, after all allocators.
+    ///
+    /// @param opening makes the object; called under a lock, so it must not wait for other threads
+    public <T> T attachment(Class<T> type, Function<? super DeviceMemory, ? extends T> opening) {
+        return attachments.get(type, () -> opening.apply(this));
     }
 
     /// Begins to capture a stream into a graph, with memory of its own.
@@ -345,6 +364,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         failures.gather(() -> eventStreams.close(this::streamClosing));
         failures.gather(orderOfUses::close);
         failures.gather(pinned::close);
+        attachments.close(failures);
         failures.rethrow();
     }
 

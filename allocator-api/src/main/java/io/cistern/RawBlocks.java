@@ -215,7 +215,7 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
     /// As [#recordUse], for uses that are over when an event of the program has passed.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event
-    void recordUseUntil(long address, long event) {
+    public void recordUseUntil(long address, long event) {
         if (address != 0) {
             uses.recordUse(address, eventStreams.after(router.deviceOf(address), event));
         }

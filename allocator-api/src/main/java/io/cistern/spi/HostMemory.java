@@ -1,0 +1,24 @@
+package io.cistern.spi;
+
+import java.lang.foreign.MemorySegment;
+
+/// Page-locked host memory, for what leaves a device for a while.
+///
+/// **Threads.** Any thread may call any method at any time.
+public interface HostMemory {
+    /// Obtains memory that nobody uses.
+    ///
+    /// @param byteSize bytes wanted, above 0
+    /// @throws io.cistern.cuda.CudaException if the driver can't pin so much
+    HostBlock allocate(long byteSize);
+
+    /// A part of it.
+    interface HostBlock extends AutoCloseable {
+        /// The bytes, `byteSize` of them.
+        MemorySegment memory();
+
+        /// Gives the memory back. No work uses it any more.
+        @Override
+        void close();
+    }
+}
