@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.internal.leaks.Leaks;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorSpec;
@@ -401,7 +402,7 @@ public final class Allocator implements AutoCloseable {
         }
         Failures failures = new Failures();
         all.forEach(route -> failures.gather(() -> router.close(route)));
-        leaks.closing(this, this::isMine);
+        leaks.closing(toString(), this::isMine);
         failures.rethrow();
     }
 

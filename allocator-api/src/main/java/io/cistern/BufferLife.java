@@ -103,8 +103,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
     private SharedBlock shared(long start) {
         SharedBlock block = switch (lifetime) {
             case SharedBlock already -> already;
-            case Leaks.BufferWatch watch -> {
-                watch.end();
+            case WatchedBlock watched -> {
+                watched.watch().end();
                 yield new SharedBlock(start);
             }
             case null -> new SharedBlock(start);

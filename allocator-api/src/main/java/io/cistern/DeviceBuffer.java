@@ -6,6 +6,8 @@ import java.lang.ref.Reference;
 import java.nio.Buffer;
 import java.util.Objects;
 import java.util.function.LongConsumer;
+import io.cistern.diagnostics.LeakLevel;
+import io.cistern.internal.leaks.Leaks;
 import org.jspecify.annotations.Nullable;
 
 /// A block of device memory as an object, for try-with-resources.
@@ -93,10 +95,17 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// A buffer for a block that the caller allocated, and hands over.
     static DeviceBuffer of(DeviceMemory memory, long address, long byteSize, int device, long stream) {
         DeviceBuffer buffer = new DeviceBuffer(memory, address, byteSize, device, stream, null);
-        if (memory.leakRecords().watchesBuffers()) {
-            buffer.lifetime = memory.leakRecords().watch(buffer, address);
+        if (memory.leakLevel().compareTo(LeakLevel.SITES) >= 0) {
+            watch(buffer, address);
         }
         return buffer;
+    }
+
+    private static void watch(DeviceBuffer buffer, long address) {
+        Leaks.BufferWatch watch = buffer.memory.attached(Leaks.class).orElseThrow().watch(buffer, address);
+        if (watch != null) {
+            buffer.lifetime = new WatchedBlock(watch);
+        }
     }
 
     /// A buffer for memory that somebody else made and will free, such as another library. It is metered, as of an

@@ -1,11 +1,13 @@
 package io.cistern;
 
+import io.cistern.internal.leaks.Leaks;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.diagnostics.LeakLevel;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.NearestName;
 import io.cistern.internal.routing.Devices;
@@ -32,6 +34,7 @@ import java.util.function.Function;
 /// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the stream given to [#free]
 /// is the stream of the last use.
 public final class DeviceMemory extends RawBlocks implements AutoCloseable {
+    private final LeakLevel leakLevel;
     private final Attachments attachments = new Attachments();
     private final List<StreamClosingListener> streamListeners = new CopyOnWriteArrayList<>();
     private final PinnedMemory pinned;
@@ -43,6 +46,8 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
 
     DeviceMemory(DeviceMemoryBuilder builder) {
         super(builder);
+        attachments.get(Leaks.class, () -> leaks);
+        leakLevel = builder.leakLevel;
         pinned = new PinnedMemory(driver(), captures);
         pageableCopies = new PageableCopies(driver(), builder.reportPageableCopies);
         copiesArraysDirectly = builder.copyArraysDirectly;
@@ -178,6 +183,11 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         failures.rethrow();
     }
 
+    /// Returns how much is kept about live blocks.
+    public LeakLevel leakLevel() {
+        return leakLevel;
+    }
+
     /// Calls a listener whenever the end of a stream is [announced][#streamClosing].
     public Registration onStreamClosing(StreamClosingListener listener) {
         streamListeners.add(listener);
@@ -190,6 +200,11 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// @param opening makes the object; called under a lock, so it must not wait for other threads
     public <T> T attachment(Class<T> type, Function<? super DeviceMemory, ? extends T> opening) {
         return attachments.get(type, () -> opening.apply(this));
+    }
+
+    /// Returns what belongs to this device memory and has an ability, the last that was [attached][#attachment].
+    public <T> Optional<T> attached(Class<T> ability) {
+        return attachments.find(ability);
     }
 
     /// Begins to capture a stream into a graph, with memory of its own.

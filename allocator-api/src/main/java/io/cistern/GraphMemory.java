@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.context.CaptureOrder;
+import io.cistern.internal.routing.KeepsFreedBlocks;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
@@ -255,11 +256,6 @@ public final class GraphMemory {
         usedElsewhere.add(address);
     }
 
-    /// Whether a block is alive only because a graph keeps it: its program has freed it.
-    static boolean keeps(Route route, long address) {
-        return route.usualExit() instanceof Exit exit && exit.memory().isKept(exit.route, address);
-    }
-
     private synchronized boolean isKept(Route route, long address) {
         return kept.contains(new Kept(route, address));
     }
@@ -318,7 +314,7 @@ public final class GraphMemory {
     }
 
     /// Where blocks go that are kept here.
-    private final class Exit implements DeviceAllocator {
+    private final class Exit implements DeviceAllocator, KeepsFreedBlocks {
         private final Route route;
         private final DeviceAllocator then;
 
@@ -329,6 +325,11 @@ public final class GraphMemory {
 
         GraphMemory memory() {
             return GraphMemory.this;
+        }
+
+        @Override
+        public boolean isKept(Route of, long address) {
+            return GraphMemory.this.isKept(route, address);
         }
 
         @Override

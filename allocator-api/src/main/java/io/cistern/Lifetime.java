@@ -2,7 +2,7 @@ package io.cistern;
 
 /// What the memory of a [DeviceBuffer] depends on besides that buffer, and what its close does. A buffer without one
 /// owns its block alone.
-sealed interface Lifetime permits ParentBuffer, SharedBlock, ArenaGeneration, Leaks.BufferWatch {
+sealed interface Lifetime permits ParentBuffer, SharedBlock, ArenaGeneration, WatchedBlock {
     /// Whether the memory ended before the buffer did.
     boolean isOver();
 

@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.internal.leaks.Leaks;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorSpec;
 import io.cistern.cuda.CudaDriver;

@@ -1,6 +1,7 @@
 package io.cistern;
 
-import io.cistern.internal.names.OwnCode;
+import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.names.FrameworkFrames;
 import java.lang.System.Logger.Level;
 import java.lang.ref.Cleaner;
 import java.util.Set;
@@ -18,7 +19,7 @@ final class OpenScopes {
 
     /// Watches a scope until it is closed.
     Entry entered(Scope scope, Allocator allocator) {
-        Entry entry = new Entry(allocator, OwnCode.caller());
+        Entry entry = new Entry(allocator, FrameworkFrames.caller());
         open.add(entry);
         entry.registered = Leaks.Cleaners.CLEANER.register(scope, entry);
         return entry;

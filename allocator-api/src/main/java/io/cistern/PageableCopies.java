@@ -3,7 +3,7 @@ package io.cistern;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.PointerAttribute;
-import io.cistern.internal.names.OwnCode;
+import io.cistern.internal.names.FrameworkFrames;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
@@ -37,7 +37,7 @@ final class PageableCopies {
     }
 
     private void report(long byteSize) {
-        StackTraceElement place = OwnCode.caller();
+        StackTraceElement place = FrameworkFrames.caller();
         if (seen.add(place)) {
             System.getLogger("io.cistern.copies")
                     .log(

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.internal.names.OwnCode;
+import io.cistern.internal.names.FrameworkFrames;
 import java.lang.StackWalker.StackFrame;
 import java.util.List;
 import java.util.Set;
@@ -27,6 +27,6 @@ final class CallSite {
 
     private static boolean isOwn(StackFrame frame) {
         String name = frame.getClassName();
-        return OwnCode.contains(name) || OWN.contains(name);
+        return FrameworkFrames.contains(name) || OWN.contains(name);
     }
 }

@@ -1,6 +1,6 @@
 package io.cistern.internal.leaks;
 
-import io.cistern.internal.names.OwnCode;
+import io.cistern.internal.names.FrameworkFrames;
 import java.io.Serial;
 import java.time.Duration;
 import java.util.Arrays;
@@ -59,7 +59,7 @@ public final class Site {
     /// The frames, the innermost first.
     public List<StackTraceElement> frames() {
         return Arrays.stream(stack.getStackTrace())
-                .dropWhile(frame -> OwnCode.contains(frame.getClassName()))
+                .dropWhile(frame -> FrameworkFrames.contains(frame.getClassName()))
                 .limit(mostFrames)
                 .toList();
     }

@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import io.cistern.internal.names.OwnCode;
+import io.cistern.internal.names.FrameworkFrames;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.Map;
@@ -54,7 +54,7 @@ public final class ScopeWatch {
         if (scopes.isEmpty()) {
             return;
         }
-        StackTraceElement place = OwnCode.caller();
+        StackTraceElement place = FrameworkFrames.caller();
         if (reported.add(place)) {
             report(nameOf(thread), device, scopes, place);
         }

@@ -1,11 +1,8 @@
-package io.cistern;
+package io.cistern.internal.leaks;
 
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
-import io.cistern.errors.UnknownAddressException;
-import io.cistern.internal.leaks.BlockSites;
-import io.cistern.internal.leaks.LeakReport;
-import io.cistern.internal.leaks.Site;
+import io.cistern.internal.routing.KeepsFreedBlocks;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import java.lang.System.Logger.Level;
@@ -22,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 
 /// Tells which blocks of one device memory are alive, at the moments that its [LeakLevel] names. Nothing here
 /// throws.
-final class Leaks {
+public final class Leaks {
     /// Those that report at the end of the process.
     private static final Set<Leaks> ENDING =
             Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap<>()));
@@ -30,7 +27,7 @@ final class Leaks {
     private final Router router;
     private final BlockSites sites;
 
-    Leaks(Router router, LeakLevel level) {
+    public Leaks(Router router, LeakLevel level) {
         this.router = router;
         this.sites = new BlockSites(level);
         if (sites.isOn()) {
@@ -39,26 +36,30 @@ final class Leaks {
         }
     }
 
-    BlockSites sites() {
+    public BlockSites sites() {
         return sites;
     }
 
     /// Whether some routes have live blocks, also such as only graphs keep.
-    boolean anyAlive(Predicate<Route> wanted) {
+    public boolean anyAlive(Predicate<Route> wanted) {
         boolean[] any = {false};
         router.forEachLive((_, _, route) -> any[0] |= wanted.test(route));
         return any[0];
     }
 
     /// The live blocks of some routes, without those that programs have freed and graphs keep.
-    List<LiveBlock> blocks(Predicate<Route> wanted) {
+    public List<LiveBlock> blocks(Predicate<Route> wanted) {
         List<LiveBlock> blocks = new ArrayList<>();
         router.forEachLive((address, byteSize, route) -> {
-            if (wanted.test(route) && !GraphMemory.keeps(route, address)) {
+            if (wanted.test(route) && !isKept(route, address)) {
                 blocks.add(block(address, byteSize, route));
             }
         });
         return blocks;
+    }
+
+    private static boolean isKept(Route route, long address) {
+        return route.usualExit() instanceof KeepsFreedBlocks keeper && keeper.isKept(route, address);
     }
 
     private LiveBlock block(long address, long byteSize, Route route) {
@@ -77,7 +78,7 @@ final class Leaks {
 
     /// Logs what an allocator that closes leaves alive.
     @SuppressWarnings("CatchingUnchecked") // a report must not keep the allocator from closing
-    void closing(Allocator allocator, Predicate<Route> its) {
+    public void closing(String allocator, Predicate<Route> its) {
         if (!sites.isOn()) {
             return;
         }
@@ -91,22 +92,15 @@ final class Leaks {
         }
     }
 
-    /// Whether buffers are watched.
-    boolean watchesBuffers() {
-        return sites.watchesBuffers();
-    }
-
     /// Watches a buffer, where the level says so.
     ///
     /// @return what is told when the buffer is closed; null where it is not watched
-    @Nullable
-    BufferWatch watch(DeviceBuffer buffer, long address) {
+    public @Nullable BufferWatch watch(Object buffer, long address) {
         if (address == 0 || !sites.watchesBuffers()) {
             return null;
         }
-        BufferWatch watch = new BufferWatch(this, address);
-        watch.registered = Cleaners.CLEANER.register(buffer, watch);
-        return watch;
+        Dropped dropped = new Dropped(this, address);
+        return new BufferWatch(dropped, Cleaners.CLEANER.register(buffer, dropped));
     }
 
     private void dropped(long address) {
@@ -123,60 +117,32 @@ final class Leaks {
         log().log(Level.WARNING, LeakReport.text("a buffer was dropped without close", blocks));
     }
 
-    /// Runs when a buffer was closed, or when it is found to be unreachable.
-    static final class BufferWatch implements Runnable, Lifetime {
-        private final Leaks leaks;
-        private final long address;
-        private Cleaner.@Nullable Cleanable registered;
-        private volatile boolean closed;
+    /// Knows whether a buffer was closed before it became unreachable.
+    public static final class BufferWatch {
+        private final Dropped dropped;
+        private final Cleaner.Cleanable registered;
 
-        BufferWatch(Leaks leaks, long address) {
-            this.leaks = leaks;
-            this.address = address;
+        private BufferWatch(Dropped dropped, Cleaner.Cleanable registered) {
+            this.dropped = dropped;
+            this.registered = registered;
         }
 
         /// Watches no more.
-        void end() {
-            closed = true;
-            if (registered != null) {
-                registered.clean();
-            }
+        public void end() {
+            dropped.closed = true;
+            registered.clean();
         }
+    }
 
-        @Override
-        public boolean isOver() {
-            return false;
-        }
+    /// Runs when a buffer was closed, or when it is found to be unreachable.
+    private static final class Dropped implements Runnable {
+        private final Leaks leaks;
+        private final long address;
+        private volatile boolean closed;
 
-        @Override
-        public String whatEnded() {
-            return "";
-        }
-
-        @Override
-        public long block(long ofBuffer) {
-            return ofBuffer;
-        }
-
-        @Override
-        public void close(DeviceBuffer buffer, long ofBuffer) {
-            end(() -> buffer.memory().free(ofBuffer, buffer.stream()));
-        }
-
-        @Override
-        public void closeAfter(DeviceBuffer buffer, long ofBuffer, long event) {
-            end(() -> buffer.memory().freeAfter(ofBuffer, event));
-        }
-
-        /// A block that was freed behind the buffer's back is not the buffer's any more either.
-        private void end(Runnable free) {
-            try {
-                free.run();
-            } catch (UnknownAddressException freedBefore) {
-                end();
-                throw freedBefore;
-            }
-            end();
+        Dropped(Leaks leaks, long address) {
+            this.leaks = leaks;
+            this.address = address;
         }
 
         @Override
@@ -187,9 +153,10 @@ final class Leaks {
         }
     }
 
-    /// Its thread starts with the first buffer or scope that is watched.
-    static final class Cleaners {
-        static final Cleaner CLEANER = Cleaner.create();
+    /// The cleaner of what is watched. Its thread starts with the first buffer or scope that is watched.
+    public static final class Cleaners {
+        /// Runs what was registered, on a daemon thread.
+        public static final Cleaner CLEANER = Cleaner.create();
     }
 
     /// The report at the end of the process, which goes to standard error: loggers may have ended before.

@@ -1,0 +1,34 @@
+package io.cistern.internal.names;
+
+import java.util.List;
+
+/// The framework's own code on the way from a program to an allocator or a copy: who reads of a leak or a misuse wants
+/// to see the code that called it.
+public final class FrameworkFrames {
+    private static final String PROGRAM_API = "io.cistern.";
+
+    /// Packages whose classes stand between a program and an allocator; of the first, its own classes alone.
+    private static final List<String> LAYERS =
+            List.of("io.cistern.internal.", "io.cistern.graph.", "io.cistern.buffers.");
+
+    private FrameworkFrames() {}
+
+    /// The place in the program that called the framework: the innermost frame of other code on this thread's
+    /// stack. It takes about a microsecond.
+    public static StackTraceElement caller() {
+        return StackWalker.getInstance()
+                .walk(frames -> frames.dropWhile(frame -> contains(frame.getClassName()))
+                        .findFirst()
+                        .map(StackWalker.StackFrame::toStackTraceElement)
+                        .orElse(new StackTraceElement("unknown", "unknown", null, -1)));
+    }
+
+    /// Whether a class is the framework's own.
+    public static boolean contains(String className) {
+        return isProgramApi(className) || LAYERS.stream().anyMatch(className::startsWith);
+    }
+
+    private static boolean isProgramApi(String className) {
+        return className.startsWith(PROGRAM_API) && className.indexOf('.', PROGRAM_API.length()) < 0;
+    }
+}
