@@ -1,5 +1,9 @@
 package io.cistern;
 
+import io.cistern.buffers.ArenaSizes;
+import io.cistern.buffers.ForeignMemory;
+import io.cistern.buffers.PageableCopies;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.spi.SleepMode;

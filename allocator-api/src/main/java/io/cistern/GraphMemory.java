@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.buffers.PinnedBlock;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.context.CaptureOrder;
 import io.cistern.internal.routing.KeepsFreedBlocks;
@@ -29,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 /// overwritten by the next launch of another one.
 ///
 /// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept with
-/// the graph too, since the graph may use it. So is a [PinnedBuffer] that captured work uses, whenever it is closed.
+/// the graph too, since the graph may use it. So is a [io.cistern.buffers.PinnedBuffer] that captured work uses, whenever it is closed.
 ///
 /// **Threads.** Any.
 public final class GraphMemory {

@@ -221,7 +221,7 @@ abstract sealed class RawBlocks extends OpenAllocators permits DeviceMemory {
         }
     }
 
-    /// Throws if a block is asleep, for code that is about to use a bare address: what a [DeviceBuffer] asks of
+    /// Throws if a block is asleep, for code that is about to use a bare address: what a [io.cistern.buffers.DeviceBuffer] asks of
     /// itself.
     ///
     /// @param address where a block begins; anything else is awake

@@ -2,6 +2,7 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;

@@ -2,6 +2,7 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.cuda.CisternException;
 import io.cistern.cuda.Streams;

@@ -30,7 +30,7 @@ public enum LeakLevel {
     /// 64 MiB.
     SAMPLED,
 
-    /// For each block stream, age and site: the innermost 8 frames of the program. A [io.cistern.DeviceBuffer] that was
+    /// For each block stream, age and site: the innermost 8 frames of the program. A [io.cistern.buffers.DeviceBuffer] that was
     /// dropped without being closed is reported.
     SITES,
 

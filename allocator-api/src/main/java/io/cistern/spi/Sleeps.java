@@ -1,7 +1,7 @@
 package io.cistern.spi;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.PinnedMemory;
+import io.cistern.buffers.PinnedMemory;
 
 /// An optional ability of a [DeviceAllocator]: the physical memory of its blocks goes back to the driver on all
 /// devices, while the blocks keep their addresses, and comes back under them later.

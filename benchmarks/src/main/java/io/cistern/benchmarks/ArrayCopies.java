@@ -1,10 +1,10 @@
 package io.cistern.benchmarks;
 
-import io.cistern.CopyMode;
+import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import io.cistern.benchmarks.WaysInTurns.Work;
 import io.cistern.cuda.host.Memcpy;
 import java.lang.foreign.Arena;

@@ -1,9 +1,9 @@
 package io.cistern.benchmarks;
 
-import io.cistern.DeviceArena;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceArena;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import io.cistern.simulated.CallCosts;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.concurrent.TimeUnit;

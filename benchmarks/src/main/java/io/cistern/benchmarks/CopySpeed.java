@@ -1,9 +1,9 @@
 package io.cistern.benchmarks;
 
-import io.cistern.CopyMode;
+import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;

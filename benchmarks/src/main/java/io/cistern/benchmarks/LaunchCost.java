@@ -1,9 +1,9 @@
 package io.cistern.benchmarks;
 
-import io.cistern.CudaFunction;
-import io.cistern.CudaModule;
+import io.cistern.buffers.CudaFunction;
+import io.cistern.buffers.CudaModule;
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.Modules.Grid;
 import io.cistern.cuda.kernels.MemoryKernels;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 package io.cistern.benchmarks;
 
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.simulated.SimulatedGpu;

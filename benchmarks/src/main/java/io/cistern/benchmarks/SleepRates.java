@@ -1,7 +1,7 @@
 package io.cistern.benchmarks;
 
 import io.cistern.MemoryPool;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import io.cistern.spi.SleepMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.kernels.MemoryKernels;

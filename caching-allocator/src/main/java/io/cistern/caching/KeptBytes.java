@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
-import io.cistern.PinnedBuffer;
-import io.cistern.PinnedMemory;
+import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.PinnedMemory;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.PinnedMemory;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;

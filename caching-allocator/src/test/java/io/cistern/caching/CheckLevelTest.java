@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.Allocator;
 import io.cistern.diagnostics.BlockHistory;
-import io.cistern.DeviceArena;
+import io.cistern.buffers.DeviceArena;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.MemoryMisuseException;
 import io.cistern.errors.MemoryMisuseException.Fault;

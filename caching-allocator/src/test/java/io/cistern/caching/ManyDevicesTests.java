@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import io.cistern.Scope;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.MemoryLimit;

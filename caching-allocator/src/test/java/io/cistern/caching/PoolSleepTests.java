@@ -3,14 +3,14 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.CopyMode;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.CopyMode;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.GraphCapture;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import io.cistern.Scope;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.MemoryPool;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import io.cistern.spi.SleepMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;

@@ -3,7 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.MemoryPool;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import io.cistern.spi.SleepMode;
 import java.util.stream.LongStream;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -1,6 +1,6 @@
 package io.cistern.cli;
 
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.function.Consumer;

@@ -6,7 +6,7 @@ import java.util.Locale;
 enum Layer {
     /// Its address.
     RAW,
-    /// A [io.cistern.DeviceBuffer].
+    /// A [io.cistern.buffers.DeviceBuffer].
     BUFFER;
 
     /// As the command line names it.

@@ -1,8 +1,8 @@
 package io.cistern.examples;
 
 import io.cistern.CudaStream;
-import io.cistern.DeviceArena;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceArena;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 
 /// Buffers that live for a step and go together: an arena, which is reset after each.

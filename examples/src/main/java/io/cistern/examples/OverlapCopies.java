@@ -1,12 +1,12 @@
 package io.cistern.examples;
 
-import io.cistern.CopyMode;
-import io.cistern.CudaFunction;
-import io.cistern.CudaModule;
+import io.cistern.buffers.CopyMode;
+import io.cistern.buffers.CudaFunction;
+import io.cistern.buffers.CudaModule;
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

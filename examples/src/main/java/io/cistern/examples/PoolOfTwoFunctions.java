@@ -1,7 +1,7 @@
 package io.cistern.examples;
 
 import io.cistern.Allocators;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.cuda.CudaDriver;

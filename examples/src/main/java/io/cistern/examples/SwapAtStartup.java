@@ -1,7 +1,7 @@
 package io.cistern.examples;
 
 import io.cistern.Allocators;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.Streams;
 
 /// Three ways to choose the allocator at startup, of which none needs a change of the code that allocates.

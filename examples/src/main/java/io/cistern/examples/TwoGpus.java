@@ -1,7 +1,7 @@
 package io.cistern.examples;
 
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import java.lang.foreign.ValueLayout;
 

@@ -2,7 +2,7 @@ package io.cistern.examples;
 
 import io.cistern.Allocator;
 import io.cistern.Allocators;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.Streams;
 
 /// Uses [ThirtyLinePlugin] by its name, as it would any other.

@@ -1,8 +1,8 @@
 package io.cistern.examples;
 
-import io.cistern.CudaModule;
+import io.cistern.buffers.CudaModule;
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;

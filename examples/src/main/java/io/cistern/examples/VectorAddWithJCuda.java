@@ -5,7 +5,7 @@ import static jcuda.driver.JCudaDriver.cuModuleGetFunction;
 import static jcuda.driver.JCudaDriver.cuModuleLoadData;
 
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.jcuda.JCudaContext;
 import io.cistern.jcuda.JCudaPointers;

@@ -22,7 +22,7 @@ import jcuda.driver.CUresult;
 /// **What is different.** Freeing waits for nothing. Memory is allocated and freed in the order of the legacy default
 /// stream, which the streams of most programs wait for; a program whose work runs on streams that don't (those
 /// created with `CU_STREAM_NON_BLOCKING`) synchronises them before it frees, as it may have counted on `cuMemFree` to
-/// do, or uses [io.cistern.DeviceBuffer]s.
+/// do, or uses [io.cistern.buffers.DeviceBuffer]s.
 ///
 /// **Device.** Memory comes from the device whose context is current on the calling OS thread, as with JCuda. It
 /// belongs to the device's primary context, which is that of the runtime API: see [JCudaContext]. While a context

@@ -1,8 +1,8 @@
 package io.cistern.jcuda;
 
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import jcuda.Pointer;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUstream;

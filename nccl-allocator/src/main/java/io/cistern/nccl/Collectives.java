@@ -1,6 +1,6 @@
 package io.cistern.nccl;
 
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.Collective.Kind;
 
 /// The calls that move data between ranks. Each exists for addresses, which are believed, and for buffers, which are

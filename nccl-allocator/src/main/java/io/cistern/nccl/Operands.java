@@ -1,6 +1,6 @@
 package io.cistern.nccl;
 
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.Collective.Kind;
 
 /// The buffers of one collective: checked, counted, and kept until the stream has passed the call.

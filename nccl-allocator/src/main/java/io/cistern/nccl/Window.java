@@ -1,7 +1,7 @@
 package io.cistern.nccl;
 
 import io.cistern.errors.ConfigurationException;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.MemoryPool;
 import io.cistern.spi.Segment;
 import java.util.ArrayList;

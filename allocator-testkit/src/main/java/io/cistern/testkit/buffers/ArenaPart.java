@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.CudaStream;
-import io.cistern.DeviceArena;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceArena;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.testkit.StreamLatch;

@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.cistern.Allocator;
 import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.cuda.Streams;

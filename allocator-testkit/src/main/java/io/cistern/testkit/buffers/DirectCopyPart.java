@@ -3,9 +3,9 @@ package io.cistern.testkit.buffers;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-import io.cistern.CopyBatch;
-import io.cistern.CopyMode;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.CopyBatch;
+import io.cistern.buffers.CopyMode;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.GraphCapture;
 import io.cistern.cuda.CaptureMode;

@@ -6,12 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.cistern.CopyBatch;
-import io.cistern.CopyMode;
+import io.cistern.buffers.CopyBatch;
+import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.GraphCapture;
-import io.cistern.PinnedBuffer;
+import io.cistern.buffers.PinnedBuffer;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.DriverCall;
 import io.cistern.testkit.StreamLatch;

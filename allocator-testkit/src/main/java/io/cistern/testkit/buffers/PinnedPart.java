@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-import io.cistern.CopyMode;
+import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
-import io.cistern.PinnedBuffer;
-import io.cistern.PinnedMemory;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.testkit.StreamLatch;
 import java.util.ArrayList;
 import java.util.List;

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.testkit.StreamLatch;
 import java.util.List;
 import org.junit.jupiter.api.Test;

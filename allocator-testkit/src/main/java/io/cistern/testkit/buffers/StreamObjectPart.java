@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
 import io.cistern.CudaStreamPool;
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.Streams;
 import io.cistern.testkit.StreamLatch;
 import java.util.HashSet;

@@ -2,7 +2,7 @@ package io.cistern.nccl.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.MemoryPool;
 import io.cistern.nccl.Communicator;
 import io.cistern.nccl.DataType;

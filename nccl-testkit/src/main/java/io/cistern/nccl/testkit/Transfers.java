@@ -1,6 +1,6 @@
 package io.cistern.nccl.testkit;
 
-import io.cistern.DeviceBuffer;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.kernels.MemoryKernels;
 import java.lang.foreign.Arena;

@@ -1,0 +1,138 @@
+package io.cistern.buffers;
+
+import io.cistern.cuda.Copies.Piece;
+import java.lang.foreign.MemorySegment;
+
+/// One copy of a [CopyBatch].
+sealed interface BatchCopy {
+    /// A buffer of the stream's device.
+    DeviceBuffer device();
+
+    /// Throws if it could not be enqueued.
+    void check(CopyMode mode);
+
+    void enqueue(long stream);
+
+    /// One that the driver may make together with others: the device reaches both sides by an address.
+    sealed interface Together extends BatchCopy {
+        /// What the driver is told.
+        Piece piece();
+
+        /// Says that work of a stream uses both sides.
+        void recordUses(long stream);
+    }
+
+    /// From pinned memory.
+    record PinnedToDevice(DeviceBuffer device, PinnedBuffer source) implements Together {
+        @Override
+        public void check(CopyMode mode) {
+            Piece _ = piece();
+        }
+
+        @Override
+        public void enqueue(long stream) {
+            device.copyFrom(source, stream, CopyMode.NON_BLOCKING);
+        }
+
+        @Override
+        public Piece piece() {
+            return new Piece(device.address(), source.segment().address(), source.byteSize());
+        }
+
+        @Override
+        public void recordUses(long stream) {
+            source.recordUse(device.device(), stream);
+            long _ = device.addressOn(stream);
+        }
+    }
+
+    /// To pinned memory.
+    record DeviceToPinned(PinnedBuffer target, DeviceBuffer device) implements Together {
+        @Override
+        public void check(CopyMode mode) {
+            Piece _ = piece();
+        }
+
+        @Override
+        public void enqueue(long stream) {
+            device.copyTo(target, stream, CopyMode.NON_BLOCKING);
+        }
+
+        @Override
+        public Piece piece() {
+            return new Piece(target.segment().address(), device.address(), device.byteSize());
+        }
+
+        @Override
+        public void recordUses(long stream) {
+            target.recordUse(device.device(), stream);
+            long _ = device.addressOn(stream);
+        }
+    }
+
+    /// From buffer to buffer of one device.
+    record OnDevice(DeviceBuffer target, DeviceBuffer device) implements Together {
+        @Override
+        public void check(CopyMode mode) {
+            DeviceCopies.requireApart(target, device);
+        }
+
+        @Override
+        public void enqueue(long stream) {
+            DeviceCopies.on(target, device, stream);
+        }
+
+        @Override
+        public Piece piece() {
+            return new Piece(target.address(), device.address(), device.byteSize());
+        }
+
+        @Override
+        public void recordUses(long stream) {
+            long _ = target.addressOn(stream);
+            long _ = device.addressOn(stream);
+        }
+    }
+
+    /// From buffer to buffer of another device.
+    record BetweenDevices(DeviceBuffer target, DeviceBuffer device) implements BatchCopy {
+        @Override
+        public void check(CopyMode mode) {
+            long _ = target.address();
+            long _ = device.address();
+        }
+
+        @Override
+        public void enqueue(long stream) {
+            DeviceCopies.on(target, device, stream);
+        }
+    }
+
+    /// From host memory that may not be pinned: a batch would read it when the stream gets there.
+    record HostToDevice(DeviceBuffer device, MemorySegment source) implements BatchCopy {
+        @Override
+        public void check(CopyMode mode) {
+            long _ = device.address();
+            HostCopies.requireUsable(source);
+        }
+
+        @Override
+        public void enqueue(long stream) {
+            HostCopies.toDevice(device, source, stream, CopyMode.NON_BLOCKING);
+        }
+    }
+
+    /// To host memory that may not be pinned.
+    record DeviceToHost(MemorySegment target, DeviceBuffer device) implements BatchCopy {
+        @Override
+        public void check(CopyMode mode) {
+            long _ = device.address();
+            HostCopies.requireWritable(target, mode);
+        }
+
+        @Override
+        public void enqueue(long stream) {
+            HostCopies.toHost(device, target, stream, target.isNative() ? CopyMode.NON_BLOCKING : CopyMode.BLOCKING);
+        }
+    }
+}

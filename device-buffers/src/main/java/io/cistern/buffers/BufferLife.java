@@ -1,0 +1,230 @@
+package io.cistern.buffers;
+
+import io.cistern.DeviceMemory;
+import io.cistern.errors.UnusableStreamException;
+import io.cistern.cuda.CudaException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
+
+/// The part of a [DeviceBuffer] that knows whether there is memory: its states, what it depends on, and its end.
+///
+/// ```
+/// address ≥ 0 ──beginChange──▶ BUSY ──▶ address ≥ 0      the lifetime is replaced
+///      └────────take─────────▶ CLOSED                    back only if the end was refused
+/// ```
+///
+/// Of several threads that close a buffer, the one whose compare-and-set succeeds does. It is a superclass and no
+/// part, so that a buffer is one object.
+///
+/// **Threads.** Any thread may call any method at any time.
+abstract sealed class BufferLife permits DeviceBuffer {
+    /// Below 0 are no addresses: its states are kept here, so that the object stays at 48 bytes.
+    private static final long CLOSED = -1;
+
+    /// A thread is replacing the lifetime.
+    private static final long BUSY = -2;
+
+    private static final VarHandle ADDRESS = addressHandle();
+
+    final DeviceMemory memory;
+    final long byteSize;
+    final long stream;
+    final int device;
+
+    /// Or a state.
+    private volatile long address;
+
+    /// Written while the address is [#BUSY].
+    @Nullable
+    Lifetime lifetime;
+
+    BufferLife(DeviceMemory memory, long address, long byteSize, int device, long stream, @Nullable Lifetime lifetime) {
+        this.memory = memory;
+        this.byteSize = byteSize;
+        this.device = device;
+        this.stream = stream;
+        this.lifetime = lifetime;
+        ADDRESS.setRelease(this, address);
+    }
+
+    /// The address of the first byte; 0 for a buffer of 0 bytes. It is good until the buffer is closed: enqueue the
+    /// work that uses it before.
+    ///
+    /// @throws IllegalStateException if the buffer is closed, or its parent or arena ended
+    /// @throws MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as whatever else uses the memory
+    public long address() {
+        long present = address;
+        if (present < 0) {
+            return addressOfState();
+        }
+        Lifetime depends = lifetime;
+        if (depends != null && depends.isOver()) {
+            throw new IllegalStateException(this + " can't be used: " + depends.whatEnded());
+        }
+        if (memory.anyAsleep) {
+            memory.requireAwake(depends == null ? present : depends.block(present));
+        }
+        return present;
+    }
+
+    private long addressOfState() {
+        while (address == BUSY) {
+            Thread.onSpinWait();
+        }
+        if (address == CLOSED) {
+            throw new IllegalStateException(this + " is closed");
+        }
+        return address();
+    }
+
+    /// Whether it can't be used any more.
+    public boolean isClosed() {
+        if (address == CLOSED) {
+            return true;
+        }
+        Lifetime depends = lifetime;
+        return depends != null && depends.isOver();
+    }
+
+    /// A part that holds the block together with this buffer.
+    ///
+    /// @throws IllegalStateException if the buffer is closed
+    /// @throws UnsupportedOperationException if it does not own its memory
+    final DeviceBuffer retained(long offset, long size) {
+        long start = beginChange();
+        try {
+            lifetime = shared(start);
+        } finally {
+            address = start;
+        }
+        return new DeviceBuffer(memory, size == 0 ? 0 : start + offset, size, device, stream, lifetime);
+    }
+
+    private SharedBlock shared(long start) {
+        SharedBlock block = switch (lifetime) {
+            case SharedBlock already -> already;
+            case WatchedBlock watched -> {
+                watched.watch().end();
+                yield new SharedBlock(start);
+            }
+            case null -> new SharedBlock(start);
+            default ->
+                throw new UnsupportedOperationException(
+                        this + " does not own its memory: take the slice of the buffer that does");
+        };
+        block.retain();
+        return block;
+    }
+
+    /// Keeps closes and changes of others out until the address is written again.
+    private long beginChange() {
+        while (true) {
+            long present = address();
+            if (ADDRESS.compareAndSet(this, present, BUSY)) {
+                return present;
+            }
+        }
+    }
+
+    /// Says that the buffer is also used on another stream, by work enqueued there until it is closed: see
+    /// [DeviceMemory#recordUse]. For a part of a block it is said of the whole.
+    ///
+    /// @param stream a stream of the buffer's device
+    /// @throws IllegalStateException if the buffer is closed
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
+    public void recordUse(long stream) {
+        memory.recordUse(block(), stream);
+        usedOnAnotherStream();
+    }
+
+    void usedOnAnotherStream() {
+        Lifetime depends = lifetime;
+        if (depends != null) {
+            depends.usedOnAnotherStream();
+        }
+    }
+
+    /// The address for work on a stream, whose use is recorded if it is not the buffer's own.
+    long addressOn(long workStream) {
+        long present = address();
+        if (workStream != stream && present != 0) {
+            recordUse(workStream);
+        }
+        return present;
+    }
+
+    /// Frees the memory in the order of the buffer's stream, which still exists. Closing twice does nothing.
+    ///
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is still
+    ///     open then
+    /// @throws UnknownAddressException if the block was freed by its address before; the buffer is closed then
+    public void close() {
+        long taken = take();
+        if (taken == CLOSED) {
+            return;
+        }
+        Lifetime depends = lifetime;
+        try {
+            if (depends == null) {
+                memory.free(taken, stream);
+            } else {
+                depends.close((DeviceBuffer) this, taken);
+            }
+        } catch (UnusableStreamException refused) {
+            address = taken;
+            throw refused;
+        }
+    }
+
+    /// Frees the memory after an event of the program, as [DeviceMemory#freeAfter] does, instead of [#close()].
+    /// Closing twice does nothing.
+    ///
+    /// @param event a `CUevent`, recorded after the last use
+    /// @throws CudaException if the driver refuses the event; the buffer is still open then
+    /// @throws UnknownAddressException if the block was freed by its address before; the buffer is closed then
+    public void closeAfter(long event) {
+        long taken = take();
+        if (taken == CLOSED) {
+            return;
+        }
+        Lifetime depends = lifetime;
+        try {
+            if (depends == null) {
+                memory.freeAfter(taken, event);
+            } else {
+                depends.closeAfter((DeviceBuffer) this, taken, event);
+            }
+        } catch (CudaException refused) {
+            address = taken;
+            throw refused;
+        }
+    }
+
+    private long take() {
+        while (true) {
+            long taken = address;
+            if (taken == CLOSED || (taken != BUSY && ADDRESS.compareAndSet(this, taken, CLOSED))) {
+                return taken;
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    /// The address of the block that the buffer lies in.
+    ///
+    /// @throws IllegalStateException if the buffer is closed
+    long block() {
+        long present = address();
+        Lifetime depends = lifetime;
+        return depends == null ? present : depends.block(present);
+    }
+
+    private static VarHandle addressHandle() {
+        try {
+            return MethodHandles.lookup().findVarHandle(BufferLife.class, "address", long.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+}

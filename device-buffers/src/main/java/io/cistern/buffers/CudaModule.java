@@ -1,0 +1,85 @@
+package io.cistern.buffers;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.nvrtc.Nvrtc;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/// Kernels that are loaded into a device: from PTX text, or from CUDA C++ where NVIDIA's run-time compiler is
+/// installed.
+///
+/// ```java
+/// try (CudaModule module = CudaModule.load(memory, 0, ptx)) {
+///     CudaFunction add = module.function("vector_add");
+///     add.launch(blocks, 256, stream, x, y, sum, count);
+/// }
+/// ```
+///
+/// A simulated GPU runs no PTX: there a kernel is a Java function registered under its name, and [#function] says so
+/// where there is none.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class CudaModule implements AutoCloseable {
+    private final DeviceMemory memory;
+    private final int device;
+    private final long handle;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    private CudaModule(DeviceMemory memory, int device, long handle) {
+        this.memory = memory;
+        this.device = device;
+        this.handle = handle;
+    }
+
+    /// Loads kernels from PTX text.
+    ///
+    /// @throws CudaException if the driver does not understand the text
+    public static CudaModule load(DeviceMemory memory, int device, String ptx) {
+        return new CudaModule(memory, device, memory.driver().modules().load(device, ptx));
+    }
+
+    /// Compiles CUDA C++ for a device and loads the kernels. Kernels declared `extern "C"` keep their names.
+    ///
+    /// @param options of the compiler; without one of `--gpu-architecture` it compiles for the device's
+    /// @throws UnsupportedOperationException if the compiler is not installed
+    /// @throws io.cistern.cuda.nvrtc.NvrtcException if the program does not compile, with the compiler's log
+    /// @throws CudaException if the driver does not take what came of it
+    public static CudaModule compile(DeviceMemory memory, int device, String source, String... options) {
+        List<String> all = new ArrayList<>(List.of(options));
+        if (all.stream().noneMatch(option -> option.startsWith("--gpu-architecture") || option.startsWith("-arch"))) {
+            int capability =
+                    memory.driver().capabilities().devices().get(device).computeCapability();
+            all.add("--gpu-architecture=compute_" + capability);
+        }
+        return load(memory, device, Nvrtc.find().compile(source, "program.cu", all));
+    }
+
+    /// Finds a kernel.
+    ///
+    /// @throws IllegalStateException if the module is closed
+    /// @throws CudaException `NOT_FOUND` if the module has no such kernel, `NOT_SUPPORTED` if the device is
+    ///     simulated and has no Java function of that name
+    public CudaFunction function(String name) {
+        if (closed.get()) {
+            throw new IllegalStateException("the module of kernel " + name + " is closed");
+        }
+        long function = memory.driver().modules().function(device, handle, name);
+        return new CudaFunction(this, memory, device, function, name);
+    }
+
+    boolean isClosed() {
+        return closed.get();
+    }
+
+    /// Unloads the kernels, whose launches have finished. Closing twice does nothing.
+    ///
+    /// @throws CudaException if the driver refuses
+    @Override
+    public void close() {
+        if (!closed.getAndSet(true)) {
+            memory.driver().modules().unload(device, handle);
+        }
+    }
+}

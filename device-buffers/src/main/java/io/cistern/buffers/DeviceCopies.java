@@ -1,0 +1,107 @@
+package io.cistern.buffers;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Events;
+
+/// Copies between buffers, on one GPU or from one to another. Nothing here waits on the host.
+final class DeviceCopies {
+    private DeviceCopies() {}
+
+    /// Copies in order with both buffers' streams.
+    ///
+    /// The source's stream comes first where there are two: the copy waits for what it has been given. Between GPUs
+    /// the copy is the source's work, so the target's stream is waited for before, and waits afterwards.
+    static void inOrder(DeviceBuffer target, DeviceBuffer source) {
+        CudaDriver driver = target.memory().driver();
+        if (source.device() == target.device()) {
+            if (source.stream() != target.stream()) {
+                order(driver, source.device(), source.stream(), target.device(), target.stream());
+            }
+            on(target, source, target.stream());
+            return;
+        }
+        order(driver, target.device(), target.stream(), source.device(), source.stream());
+        between(target, source, source.stream());
+        order(driver, source.device(), source.stream(), target.device(), target.stream());
+    }
+
+    /// Lets later work of one stream wait for what another has been given so far.
+    private static void order(CudaDriver driver, int device, long stream, int laterDevice, long later) {
+        long event = driver.events().create(device);
+        try {
+            driver.events().record(device, event, stream);
+            driver.streams().await(laterDevice, later, event);
+        } finally {
+            driver.events().destroy(device, event);
+        }
+    }
+
+    /// Copies in the order of one stream, of the source's device.
+    static void on(DeviceBuffer target, DeviceBuffer source, long stream) {
+        if (source.device() != target.device()) {
+            between(target, source, stream);
+            recordUse(target, source.device(), stream);
+            return;
+        }
+        CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
+        long from = source.addressOn(stream);
+        long to = target.addressOn(stream);
+        requireApart(to, source.byteSize(), from, source.byteSize());
+        target.memory().driver().copies().onDevice(target.device(), to, from, source.byteSize(), stream);
+    }
+
+    /// In the order of a stream of the source's device, of which the target's allocator knows nothing.
+    private static void between(DeviceBuffer target, DeviceBuffer source, long stream) {
+        CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
+        long from = source.addressOn(stream);
+        target.memory()
+                .driver()
+                .copies()
+                .betweenDevices(target.device(), target.address(), source.device(), from, source.byteSize(), stream);
+    }
+
+    /// Holds a buffer's memory back until a stream of another device has passed what it has been given.
+    private static void recordUse(DeviceBuffer buffer, int device, long stream) {
+        Events events = buffer.memory().driver().events();
+        long event = events.create(device);
+        try {
+            events.record(device, event, stream);
+            buffer.memory().recordUseUntil(buffer.block(), event);
+            buffer.usedOnAnotherStream();
+        } finally {
+            events.destroy(device, event);
+        }
+    }
+
+    static void rows(DeviceRows target, DeviceRows source, long stream) {
+        long to = target.addressOn(stream);
+        long from = source.addressOn(stream);
+        requireApart(to, target.span(), from, source.span());
+        target.buffer()
+                .memory()
+                .driver()
+                .copies()
+                .rows(
+                        target.buffer().device(),
+                        to,
+                        target.pitch(),
+                        from,
+                        source.pitch(),
+                        target.rowBytes(),
+                        target.rows(),
+                        stream);
+    }
+
+    /// Checks that both are open, and don't overlap.
+    static void requireApart(DeviceBuffer target, DeviceBuffer source) {
+        requireApart(target.address(), source.byteSize(), source.address(), source.byteSize());
+    }
+
+    private static void requireApart(long to, long toBytes, long from, long fromBytes) {
+        if (to < from + fromBytes && from < to + toBytes) {
+            throw new IllegalArgumentException("source 0x" + Long.toHexString(from) + " and target 0x"
+                    + Long.toHexString(to) + " overlap in a copy of " + fromBytes
+                    + " bytes: copy through a third buffer");
+        }
+    }
+}

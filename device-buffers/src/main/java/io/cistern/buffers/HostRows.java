@@ -1,0 +1,85 @@
+package io.cistern.buffers;
+
+import java.lang.foreign.MemorySegment;
+
+/// Copies of rows between host memory and a buffer: from and to pinned memory as they are, other memory through
+/// pinned memory, packed.
+final class HostRows {
+    private HostRows() {}
+
+    static void toDevice(DeviceRows target, MemorySegment source, long sourcePitch, long stream, CopyMode mode) {
+        HostCopies.requireUsable(source);
+        HostCopies.requireNotCaptured(target.buffer(), stream);
+        long rowBytes = target.rowBytes();
+        try (PinnedBuffer packed = packed(target)) {
+            MemorySegment bytes = packed.segment();
+            for (long row = 0; row < target.rows(); row++) {
+                MemorySegment.copy(source, row * sourcePitch, bytes, row * rowBytes, rowBytes);
+            }
+            toDevice(target, packed, rowBytes, stream, mode);
+        }
+    }
+
+    static void toDevice(DeviceRows target, PinnedBuffer source, long sourcePitch, long stream, CopyMode mode) {
+        DeviceBuffer buffer = target.buffer();
+        long address = target.addressOn(stream);
+        long from = source.segment().address();
+        source.recordUse(buffer.device(), stream);
+        buffer.memory()
+                .driver()
+                .copies()
+                .rows(
+                        buffer.device(),
+                        address,
+                        target.pitch(),
+                        from,
+                        sourcePitch,
+                        target.rowBytes(),
+                        target.rows(),
+                        stream);
+        waitIf(mode, buffer, stream);
+    }
+
+    static void toHost(DeviceRows source, MemorySegment target, long targetPitch, long stream) {
+        HostCopies.requireWritable(target, CopyMode.BLOCKING);
+        HostCopies.requireNotCaptured(source.buffer(), stream);
+        long rowBytes = source.rowBytes();
+        try (PinnedBuffer packed = packed(source)) {
+            toHost(source, packed, rowBytes, stream, CopyMode.BLOCKING);
+            MemorySegment bytes = packed.segment();
+            for (long row = 0; row < source.rows(); row++) {
+                MemorySegment.copy(bytes, row * rowBytes, target, row * targetPitch, rowBytes);
+            }
+        }
+    }
+
+    static void toHost(DeviceRows source, PinnedBuffer target, long targetPitch, long stream, CopyMode mode) {
+        DeviceBuffer buffer = source.buffer();
+        long address = source.addressOn(stream);
+        long to = target.segment().address();
+        target.recordUse(buffer.device(), stream);
+        buffer.memory()
+                .driver()
+                .copies()
+                .rows(
+                        buffer.device(),
+                        to,
+                        targetPitch,
+                        address,
+                        source.pitch(),
+                        source.rowBytes(),
+                        source.rows(),
+                        stream);
+        waitIf(mode, buffer, stream);
+    }
+
+    private static PinnedBuffer packed(DeviceRows rows) {
+        return rows.buffer().memory().pinned().allocate(Math.multiplyExact(rows.rowBytes(), rows.rows()));
+    }
+
+    private static void waitIf(CopyMode mode, DeviceBuffer buffer, long stream) {
+        if (mode == CopyMode.BLOCKING) {
+            buffer.memory().driver().streams().synchronize(buffer.device(), stream);
+        }
+    }
+}

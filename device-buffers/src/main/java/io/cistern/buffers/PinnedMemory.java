@@ -1,0 +1,446 @@
+package io.cistern.buffers;
+
+import io.cistern.Captures;
+import io.cistern.GraphMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
+import io.cistern.internal.routing.Router;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/// Pinned host memory that is kept when it is freed, since pinning takes some hundred microseconds: a cache like
+/// PyTorch's `CachingHostAllocator`, with its rules.
+///
+/// **Sizes** are powers of two from 4 KiB on, and blocks are not split: half of a block may be unused, and a block
+/// serves its own size alone.
+///
+/// **Streams.** A block that streams use waits, once it is freed, until each has passed its last use; its fences are
+/// recorded at the free and looked at when memory of its size is wanted. Nobody waits on the host.
+///
+/// **Graphs.** A block that a captured stream uses is used by each launch of the graph: it stays until the graph and
+/// its executables are gone, whenever it is freed ([GraphMemory]).
+///
+/// **The way of a pair.** One idle block of each size stands in front, and is exchanged without a lock. Behind it
+/// everything is under one lock, which is held across the driver's calls that record and ask fences, but not across
+/// pinning.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class PinnedMemory {
+    /// 4 KiB: what pinning takes at least.
+    private static final int LEAST_SIZE_CLASS = 12;
+
+    /// 4 TiB.
+    private static final int MOST_SIZE_CLASS = 42;
+
+    /// Blocks in front lie so far apart that threads with different sizes share no cache line.
+    private static final int STRIDE = 16;
+
+    /// What an empty buffer has.
+    private static final int NO_SIZE_CLASS = -1;
+
+    /// Freed blocks that are looked at before another one is pinned, which takes longer than as many looks.
+    /// Where thousands wait for streams, a few of them may be ready and not be found at once: one in so many.
+    static final int MOST_LOOKS = 32;
+
+    private final CudaDriver driver;
+    private final Captures captures;
+    private final PinnedFences fences;
+    private final PinnedStatistics statistics = new PinnedStatistics(MOST_SIZE_CLASS + 1);
+    private final AtomicReferenceArray<@Nullable PinnedBlock> front =
+            new AtomicReferenceArray<>((MOST_SIZE_CLASS + 1) * STRIDE);
+
+    // By size class; guarded by `this`, as all blocks' streams and fences.
+    private final List<Deque<PinnedBlock>> idle = new ArrayList<>();
+    private final List<Deque<PinnedBlock>> waiting = new ArrayList<>();
+
+    /// All that there are. Guarded by `this`.
+    private final Set<PinnedBlock> pinned = new HashSet<>();
+
+    /// Blocks that are handed out, by the streams that use them.
+    private final Map<PinnedBlock.Stream, Set<PinnedBlock>> users = new HashMap<>();
+
+    private final StagingPieces staging;
+    private volatile boolean closed;
+
+    PinnedMemory(CudaDriver driver, Captures captures) {
+        this.driver = driver;
+        this.captures = captures;
+        this.fences = new PinnedFences(driver);
+        this.staging = new StagingPieces(driver, this);
+        for (int i = 0; i <= MOST_SIZE_CLASS; i++) {
+            idle.add(new ArrayDeque<>());
+            waiting.add(new ArrayDeque<>());
+        }
+    }
+
+    /// Pinned memory that nobody uses, idle or new.
+    ///
+    /// @param byteSize bytes wanted; 0 gives a buffer without memory
+    /// @throws IllegalArgumentException if it is negative or more than 4 TiB
+    /// @throws CudaException if the driver can't pin so much
+    public PinnedBuffer allocate(long byteSize) {
+        if (((byteSize - 1) >>> MOST_SIZE_CLASS) != 0) {
+            return emptyOrTooLarge(byteSize);
+        }
+        return new PinnedBuffer(this, take(sizeClass(byteSize)), byteSize);
+    }
+
+    static int sizeClass(long byteSize) {
+        return Math.max(LEAST_SIZE_CLASS, Long.SIZE - Long.numberOfLeadingZeros(byteSize - 1));
+    }
+
+    /// A block that nobody uses, idle or new.
+    PinnedBlock take(int sizeClass) {
+        PinnedBlock block = front.getAndSet(sizeClass * STRIDE, null);
+        if (block == null) {
+            block = idleOrNew(sizeClass);
+        }
+        statistics.taken(block);
+        return block;
+    }
+
+    /// A block that somebody keeps is not in use for a while.
+    synchronized void rests(PinnedBlock block) {
+        block.cameBack++;
+        statistics.rests(block.sizeClass);
+    }
+
+    /// A block that somebody kept is in use again.
+    synchronized void wakes(PinnedBlock block) {
+        statistics.wakes(block.sizeClass);
+        statistics.taken(block);
+    }
+
+    /// What arrays are copied through.
+    StagingPieces staging() {
+        return staging;
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    private PinnedBuffer emptyOrTooLarge(long byteSize) {
+        if (byteSize != 0) {
+            throw new IllegalArgumentException("byteSize of pinned memory: " + byteSize + ", must be 0 to 4 TiB");
+        }
+        return new PinnedBuffer(this, new PinnedBlock(MemorySegment.NULL, NO_SIZE_CLASS, 0), byteSize);
+    }
+
+    private PinnedBlock idleOrNew(int sizeClass) {
+        synchronized (this) {
+            PinnedBlock found = idle.get(sizeClass).pollLast();
+            if (found == null && takeBack(sizeClass, MOST_LOOKS)) {
+                found = idle.get(sizeClass).pollLast();
+            }
+            if (found != null) {
+                statistics.wakes(sizeClass);
+                return found;
+            }
+        }
+        long start = driver.nanoTime();
+        PinnedBlock made = pin(sizeClass);
+        synchronized (this) {
+            statistics.pinned(sizeClass, driver.nanoTime() - start);
+            statistics.wakes(sizeClass);
+            pinned.add(made);
+        }
+        return made;
+    }
+
+    /// Pins in the context of a device that is used already, so that no other one gets a context for it; one that died
+    /// serves nobody. All devices reach it.
+    private PinnedBlock pin(int sizeClass) {
+        CudaException dead = null;
+        for (int device = 0; device < driver.devices().count(); device++) {
+            if (driver.devices().isUsed(device)) {
+                try {
+                    return pin(sizeClass, device);
+                } catch (CudaException failure) {
+                    if (!failure.result().endsContext()) {
+                        throw failure;
+                    }
+                    dead = failure;
+                }
+            }
+        }
+        if (dead != null) {
+            throw dead;
+        }
+        return pin(sizeClass, 0);
+    }
+
+    private PinnedBlock pin(int sizeClass, int device) {
+        return new PinnedBlock(driver.memory().allocateHost(device, 1L << sizeClass), sizeClass, device);
+    }
+
+    /// Makes those freed blocks of a size idle that no stream uses any more. The others go behind all that
+    /// were not looked at.
+    private boolean takeBack(int sizeClass, int mostLooks) {
+        Deque<PinnedBlock> blocks = waiting.get(sizeClass);
+        boolean any = false;
+        for (int left = Math.min(blocks.size(), mostLooks); left > 0; left--) {
+            PinnedBlock block = blocks.getFirst();
+            boolean passed = fences.passed(block);
+            blocks.removeFirst();
+            if (passed) {
+                block.used = false;
+                block.cameBack++;
+                addIdle(block);
+                any = true;
+            } else {
+                blocks.addLast(block);
+            }
+        }
+        return any;
+    }
+
+    void recordUse(PinnedBlock block, int device, long stream) {
+        if (block.sizeClass == NO_SIZE_CLASS) {
+            return;
+        }
+        Router.refuseThreadStream(device, stream);
+        GraphMemory graph = captures.memoryOf(device, stream);
+        if (graph != null && isKept(block, graph, device)) {
+            return;
+        }
+        synchronized (this) {
+            block.used = true;
+            if (stream == Streams.PER_THREAD_DEFAULT) {
+                fences.add(block, device, stream); // who frees it may be another thread
+                return;
+            }
+            PinnedBlock.Stream name = name(device, stream);
+            if (block.streams.add(name)) {
+                users.computeIfAbsent(name, _ -> new HashSet<>()).add(block);
+            }
+        }
+    }
+
+    /// Keeps a block for a graph.
+    ///
+    /// @return false if the graph is gone: the capture has ended since
+    private boolean isKept(PinnedBlock block, GraphMemory graph, int device) {
+        PinnedBlock.GraphUse use = new PinnedBlock.GraphUse(graph, device);
+        synchronized (this) {
+            block.used = true;
+            block.graphs.add(use);
+        }
+        boolean kept = false;
+        try {
+            kept = graph.keep(block, device);
+        } finally {
+            if (!kept) {
+                ends(block, use);
+            }
+        }
+        return kept;
+    }
+
+    /// A graph that used a block is gone; what its last launch did with the block is over when all work of the device
+    /// until now is.
+    void graphIsGone(PinnedBlock block, GraphMemory graph, int device) {
+        synchronized (this) {
+            fences.addBehindAll(block, device);
+        }
+        ends(block, new PinnedBlock.GraphUse(graph, device));
+    }
+
+    private void ends(PinnedBlock block, PinnedBlock.GraphUse use) {
+        synchronized (this) {
+            block.graphs.remove(use);
+            if (block.graphs.isEmpty() && block.freedBeforeGraphs) {
+                waiting.get(block.sizeClass).addLast(block);
+                block.freedBeforeGraphs = false;
+            }
+        }
+        trimIfClosed();
+    }
+
+    private static PinnedBlock.Stream name(int device, long stream) {
+        return new PinnedBlock.Stream(device, stream == Streams.LEGACY_DEFAULT ? 0 : stream);
+    }
+
+    void free(PinnedBlock block) {
+        if (block.sizeClass == NO_SIZE_CLASS) {
+            return;
+        }
+        if (block.used) {
+            freeUsed(block);
+            return;
+        }
+        block.cameBack++;
+        keep(block);
+    }
+
+    private void addIdle(PinnedBlock block) {
+        statistics.rests(block.sizeClass);
+        idle.get(block.sizeClass).addLast(block);
+    }
+
+    private void keep(PinnedBlock block) {
+        if (closed || !front.compareAndSet(block.sizeClass * STRIDE, null, block)) {
+            synchronized (this) {
+                addIdle(block);
+            }
+        }
+        trimIfClosed();
+    }
+
+    private void freeUsed(PinnedBlock block) {
+        synchronized (this) {
+            for (PinnedBlock.Stream name : block.streams) {
+                forget(name, block);
+                fences.add(block, name.device(), name.handle());
+            }
+            block.streams.clear();
+            if (block.graphs.isEmpty()) {
+                waiting.get(block.sizeClass).addLast(block);
+            } else {
+                block.freedBeforeGraphs = true;
+            }
+        }
+        trimIfClosed();
+    }
+
+    /// What the driver refuses to unpin stays idle, and is tried again with the next free.
+    private void trimIfClosed() {
+        try {
+            if (closed) {
+                unpinIdle();
+            }
+        } catch (CudaException refused) {
+            // Nothing is lost, and the free is done.
+        }
+    }
+
+    /// Takes a block back that [rests][#rests] already.
+    synchronized void restsHere(PinnedBlock block) {
+        idle.get(block.sizeClass).addLast(block);
+    }
+
+    private void forget(PinnedBlock.Stream name, PinnedBlock block) {
+        Set<PinnedBlock> blocks = users.get(name);
+        if (blocks != null && blocks.remove(block) && blocks.isEmpty()) {
+            users.remove(name);
+        }
+    }
+
+    /// Takes the fences of a stream that ends, for the blocks that it uses.
+    synchronized void streamClosing(int device, long stream) {
+        PinnedBlock.Stream name = name(device, stream);
+        Set<PinnedBlock> blocks = users.remove(name);
+        if (blocks != null) {
+            for (PinnedBlock block : blocks) {
+                block.streams.remove(name);
+                fences.add(block, name.device(), name.handle());
+            }
+        }
+    }
+
+    /// Unpins idle memory: what is handed out, or still used by streams or graphs, stays.
+    ///
+    /// @return bytes given back
+    /// @throws CudaException if the driver refuses to unpin some of it: that stays, the rest is unpinned
+    public long trim() {
+        captures.collect();
+        return unpinIdle();
+    }
+
+    private long unpinIdle() {
+        staging.release();
+        List<PinnedBlock> taken = new ArrayList<>();
+        for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
+            PinnedBlock first = front.getAndSet(sizeClass * STRIDE, null);
+            synchronized (this) {
+                if (first != null) {
+                    addIdle(first);
+                }
+                takeBack(sizeClass, Integer.MAX_VALUE);
+                taken.addAll(idle.get(sizeClass));
+                idle.get(sizeClass).clear();
+            }
+        }
+        return unpin(taken);
+    }
+
+    private long unpin(List<PinnedBlock> blocks) {
+        long freed = 0;
+        CudaException refused = null;
+        for (PinnedBlock block : blocks) {
+            try {
+                unpin(block);
+                freed += block.memory.byteSize();
+            } catch (CudaException refusal) {
+                restsHere(block);
+                refused = refusal;
+            }
+        }
+        if (refused != null) {
+            throw refused;
+        }
+        return freed;
+    }
+
+    private void unpin(PinnedBlock block) {
+        long start = driver.nanoTime();
+        try {
+            driver.memory().freeHost(block.device, block.memory);
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) { // else it went with its context
+                throw refusal;
+            }
+        }
+        synchronized (this) {
+            pinned.remove(block);
+            statistics.unpinned(block, driver.nanoTime() - start);
+        }
+    }
+
+    /// What was counted, by the names of PyTorch's `host_memory_stats`:
+    ///
+    /// - `allocations`, `allocated_bytes`: blocks that are pinned, idle ones included;
+    /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams or graphs, in their
+    ///   whole size;
+    ///
+    /// each as `.current`, `.peak`, `.allocated` and `.freed`; the peaks of `active_…` are, as in PyTorch,
+    /// sums over sizes;
+    ///
+    /// - `num_host_alloc`, `num_host_free`: calls of the driver;
+    /// - `host_alloc_time`, `host_free_time`: their times in microseconds as `.total`, `.max`, `.min`, `.count`
+    ///   and `.avg`.
+    public Map<String, Long> statistics() {
+        synchronized (this) {
+            for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
+                takeBack(sizeClass, Integer.MAX_VALUE);
+            }
+            return statistics.figures(pinned);
+        }
+    }
+
+    /// Lets all peaks begin at what is current.
+    public synchronized void resetPeaks() {
+        statistics.resetPeaks(pinned);
+    }
+
+    /// Unpins what is idle, and from now on everything when it is freed; waits for streams that use freed memory.
+    void close() {
+        closed = true;
+        staging.await();
+        synchronized (this) {
+            waiting.forEach(blocks -> blocks.forEach(fences::await));
+        }
+        trimIfClosed();
+        fences.close();
+    }
+}

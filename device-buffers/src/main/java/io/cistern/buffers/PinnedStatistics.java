@@ -1,0 +1,169 @@
+package io.cistern.buffers;
+
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/// What [PinnedMemory] counts; without an atomic instruction for a block that comes from the front and goes back there.
+///
+/// How often a block was handed out and came back stands in the block. How many of a size are in use at once need not
+/// be counted: right after one was taken there is none of its size in front, so all that are awake are in use. As in
+/// PyTorch, the peak of all sizes together is the sum of their peaks.
+///
+/// Equations, of each size: in use = handed out - came back = awake - blocks in front;
+/// peak = max of awake at the times when a block was taken.
+///
+/// **Threads.** [#taken] any, by who takes the block; all else under the lock of the [PinnedMemory].
+final class PinnedStatistics {
+    private final Size[] sizes;
+    private final Gauge pinnedBlocks = new Gauge();
+    private final Gauge pinnedBytes = new Gauge();
+    private final Timer pinning = new Timer();
+    private final Timer unpinning = new Timer();
+
+    PinnedStatistics(int sizeClasses) {
+        sizes = new Size[sizeClasses];
+        Arrays.setAll(sizes, _ -> new Size());
+    }
+
+    /// A block is in use from now on.
+    void taken(PinnedBlock block) {
+        block.handedOut++;
+        Size size = sizes[block.sizeClass];
+        if (size.awake > size.peak) {
+            size.raisePeak();
+        }
+    }
+
+    /// A block is new, or is wanted where there was none in front.
+    void wakes(int sizeClass) {
+        sizes[sizeClass].awake++;
+    }
+
+    /// A block goes behind the front, or is unpinned from there.
+    void rests(int sizeClass) {
+        sizes[sizeClass].awake--;
+    }
+
+    void pinned(int sizeClass, long nanos) {
+        pinnedBlocks.add(1);
+        pinnedBytes.add(1L << sizeClass);
+        pinning.took(nanos);
+    }
+
+    void unpinned(PinnedBlock block, long nanos) {
+        sizes[block.sizeClass].handedOutBefore += block.handedOut;
+        pinnedBlocks.add(-1);
+        pinnedBytes.add(-(1L << block.sizeClass));
+        unpinning.took(nanos);
+    }
+
+    /// @param blocks those that are pinned
+    void resetPeaks(Iterable<PinnedBlock> blocks) {
+        pinnedBlocks.resetPeak();
+        pinnedBytes.resetPeak();
+        for (Size size : sizes) {
+            size.peak = 0;
+        }
+        blocks.forEach(block -> sizes[block.sizeClass].peak += block.timesInUse());
+    }
+
+    /// @param blocks those that are pinned
+    Map<String, Long> figures(Iterable<PinnedBlock> blocks) {
+        Map<String, Long> figures = new LinkedHashMap<>();
+        pinnedBlocks.put(figures, "allocations");
+        pinnedBytes.put(figures, "allocated_bytes");
+        putActive(figures, "active_requests", blocks, false);
+        putActive(figures, "active_bytes", blocks, true);
+        figures.put("num_host_alloc", pinning.count);
+        figures.put("num_host_free", unpinning.count);
+        pinning.put(figures, "host_alloc_time");
+        unpinning.put(figures, "host_free_time");
+        return figures;
+    }
+
+    private void putActive(Map<String, Long> figures, String name, Iterable<PinnedBlock> blocks, boolean inBytes) {
+        long current = 0;
+        long peak = 0;
+        long all = 0;
+        for (PinnedBlock block : blocks) {
+            int shift = inBytes ? block.sizeClass : 0;
+            current += block.timesInUse() << shift;
+            all += block.handedOut << shift;
+        }
+        for (int sizeClass = 0; sizeClass < sizes.length; sizeClass++) {
+            int shift = inBytes ? sizeClass : 0;
+            peak += sizes[sizeClass].peak << shift;
+            all += sizes[sizeClass].handedOutBefore << shift;
+        }
+        Gauge.put(figures, name, current, peak, all);
+    }
+
+    /// Blocks of one size.
+    private static final class Size {
+        /// Blocks in use or in front. Others may read it a little late.
+        private long awake;
+
+        private long peak;
+
+        /// Of blocks that are not pinned any more.
+        private long handedOutBefore;
+
+        synchronized void raisePeak() {
+            peak = Math.max(peak, awake);
+        }
+    }
+
+    /// Something at present, at most, and in all.
+    ///
+    /// Invariant: `current` = `all` - what went.
+    private static final class Gauge {
+        private long current;
+        private long peak;
+        private long all;
+
+        void add(long amount) {
+            current += amount;
+            peak = Math.max(peak, current);
+            all += Math.max(amount, 0);
+        }
+
+        void resetPeak() {
+            peak = current;
+        }
+
+        void put(Map<String, Long> figures, String name) {
+            put(figures, name, current, peak, all);
+        }
+
+        static void put(Map<String, Long> figures, String name, long current, long peak, long all) {
+            figures.put(name + ".current", current);
+            figures.put(name + ".peak", peak);
+            figures.put(name + ".allocated", all);
+            figures.put(name + ".freed", all - current);
+        }
+    }
+
+    /// How long calls took.
+    private static final class Timer {
+        private long totalNanos;
+        private long maxNanos;
+        private long minNanos = Long.MAX_VALUE;
+        private long count;
+
+        void took(long nanos) {
+            totalNanos += nanos;
+            maxNanos = Math.max(maxNanos, nanos);
+            minNanos = Math.min(minNanos, nanos);
+            count++;
+        }
+
+        void put(Map<String, Long> figures, String name) {
+            figures.put(name + ".total", totalNanos / 1000);
+            figures.put(name + ".max", maxNanos / 1000);
+            figures.put(name + ".min", count == 0 ? 0 : minNanos / 1000);
+            figures.put(name + ".count", count);
+            figures.put(name + ".avg", count == 0 ? 0 : totalNanos / count / 1000);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+package io.cistern.buffers;
+
+import io.cistern.errors.UnusableStreamException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/// A block that several buffers hold; it is freed when the last of them is closed.
+///
+/// Invariant: `holders` = the buffers with this lifetime that are open; 0 exactly when the block was freed.
+final class SharedBlock implements Lifetime {
+    private static final VarHandle HOLDERS = holdersHandle();
+
+    private final long address;
+
+    @SuppressWarnings("unused") // through HOLDERS
+    private volatile int holders = 1;
+
+    SharedBlock(long address) {
+        this.address = address;
+    }
+
+    /// One holder more; the caller is one.
+    void retain() {
+        HOLDERS.getAndAdd(this, 1);
+    }
+
+    @Override
+    public boolean isOver() {
+        return false;
+    }
+
+    @Override
+    public String whatEnded() {
+        return "";
+    }
+
+    @Override
+    public long block(long ofBuffer) {
+        return address;
+    }
+
+    @Override
+    public void close(DeviceBuffer buffer, long ofBuffer) {
+        if ((int) HOLDERS.getAndAdd(this, -1) == 1) {
+            free(buffer);
+        }
+    }
+
+    private void free(DeviceBuffer last) {
+        try {
+            last.memory().free(address, last.stream());
+        } catch (UnusableStreamException refused) {
+            HOLDERS.getAndAdd(this, 1); // the buffer is open again
+            throw refused;
+        }
+    }
+
+    /// The block waits for the event of each holder, whoever is the last.
+    @Override
+    public void closeAfter(DeviceBuffer buffer, long ofBuffer, long event) {
+        buffer.memory().recordUseUntil(address, event);
+        close(buffer, ofBuffer);
+    }
+
+    private static VarHandle holdersHandle() {
+        try {
+            return MethodHandles.lookup().findVarHandle(SharedBlock.class, "holders", int.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+package io.cistern.buffers;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/// Staging memory that is kept from copy to copy, by device and size.
+///
+/// A copy takes the piece that came back last, which the processor's cache still holds. One that the device
+/// still uses goes behind the others; if it uses all of them, or all of [so many][PinnedMemory#MOST_LOOKS],
+/// another one is pinned: no copy waits for another's.
+///
+/// Kept pieces are idle memory of their [PinnedMemory], which gives them back when it is trimmed.
+///
+/// **Threads.** Any thread may call any method at any time; no driver is called under the lock.
+final class StagingPieces {
+    private record Shelf(int device, int sizeClass) {}
+
+    private final CudaDriver driver;
+    private final PinnedMemory pinned;
+
+    /// The last to come back is the first. Guarded by itself.
+    private final Map<Shelf, Deque<StagingPiece>> kept = new HashMap<>();
+
+    StagingPieces(CudaDriver driver, PinnedMemory pinned) {
+        this.driver = driver;
+        this.pinned = pinned;
+    }
+
+    /// A piece that the host may write.
+    ///
+    /// @param byteSize more than 0
+    /// @throws CudaException if the driver can't pin so much
+    StagingPiece take(int device, long byteSize) {
+        Shelf shelf = new Shelf(device, PinnedMemory.sizeClass(byteSize));
+        for (int left = Math.min(count(shelf), PinnedMemory.MOST_LOOKS); left > 0; left--) {
+            StagingPiece piece = first(shelf);
+            if (piece == null) {
+                break;
+            }
+            if (isFree(piece)) {
+                pinned.wakes(piece.block);
+                return piece;
+            }
+            putLast(piece);
+        }
+        return new StagingPiece(driver, device, pinned.take(shelf.sizeClass()));
+    }
+
+    private static boolean isFree(StagingPiece piece) {
+        try {
+            return piece.isFree();
+        } catch (CudaException dead) {
+            return dead.result().endsContext(); // then nothing runs any more, and the next call will say so
+        }
+    }
+
+    /// Keeps a piece, whether or not the device has done with it.
+    ///
+    /// @param stream where it was sent last
+    void giveBack(StagingPiece piece, long stream) {
+        if (piece.isUnmarked() || pinned.isClosed()) {
+            pinned.recordUse(piece.block, piece.device, stream);
+            end(piece);
+        } else {
+            pinned.rests(piece.block);
+            putFirst(piece);
+        }
+    }
+
+    /// Leaves a piece to the cache, which waits for streams that use it.
+    private void end(StagingPiece piece) {
+        pinned.free(piece.block);
+        boolean _ = piece.end();
+    }
+
+    /// Gives those that no device uses back to the cache.
+    void release() {
+        for (StagingPiece piece : takeAll()) {
+            if (isFree(piece) && piece.end()) {
+                pinned.restsHere(piece.block);
+            } else {
+                putLast(piece);
+            }
+        }
+    }
+
+    /// Waits for the device, so that all are idle but those for which the driver refuses to wait.
+    void await() {
+        for (StagingPiece piece : takeAll()) {
+            if (!isFree(piece)) {
+                await(piece);
+            }
+            putLast(piece);
+        }
+    }
+
+    private static void await(StagingPiece piece) {
+        try {
+            piece.awaitMark();
+        } catch (CudaException refused) {
+            // Whether the device is done with it is asked again before it is given back.
+        }
+    }
+
+    private static Shelf shelfOf(StagingPiece piece) {
+        return new Shelf(piece.device, piece.block.sizeClass);
+    }
+
+    private Deque<StagingPiece> on(Shelf shelf) {
+        return kept.computeIfAbsent(shelf, _ -> new ArrayDeque<>());
+    }
+
+    private int count(Shelf shelf) {
+        synchronized (kept) {
+            return on(shelf).size();
+        }
+    }
+
+    private @Nullable StagingPiece first(Shelf shelf) {
+        synchronized (kept) {
+            return on(shelf).pollFirst();
+        }
+    }
+
+    private void putFirst(StagingPiece piece) {
+        synchronized (kept) {
+            on(shelfOf(piece)).addFirst(piece);
+        }
+    }
+
+    private void putLast(StagingPiece piece) {
+        synchronized (kept) {
+            on(shelfOf(piece)).addLast(piece);
+        }
+    }
+
+    private List<StagingPiece> takeAll() {
+        synchronized (kept) {
+            List<StagingPiece> all = new ArrayList<>();
+            kept.values().forEach(pieces -> {
+                all.addAll(pieces);
+                pieces.clear();
+            });
+            return all;
+        }
+    }
+}

@@ -1,0 +1,43 @@
+package io.cistern.buffers;
+
+import io.cistern.errors.UnknownAddressException;
+import io.cistern.internal.leaks.Leaks;
+
+/// A block whose buffer is watched, so that it is told if nobody closes it.
+record WatchedBlock(Leaks.BufferWatch watch) implements Lifetime {
+    @Override
+    public boolean isOver() {
+        return false;
+    }
+
+    @Override
+    public String whatEnded() {
+        return "";
+    }
+
+    @Override
+    public long block(long address) {
+        return address;
+    }
+
+    @Override
+    public void close(DeviceBuffer buffer, long address) {
+        free(() -> buffer.memory().free(address, buffer.stream()));
+    }
+
+    @Override
+    public void closeAfter(DeviceBuffer buffer, long address, long event) {
+        free(() -> buffer.memory().freeAfter(address, event));
+    }
+
+    /// A block that was freed by its address is not the buffer's any more either.
+    private void free(Runnable free) {
+        try {
+            free.run();
+        } catch (UnknownAddressException freedBefore) {
+            watch.end();
+            throw freedBefore;
+        }
+        watch.end();
+    }
+}

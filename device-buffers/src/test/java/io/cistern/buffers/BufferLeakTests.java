@@ -1,0 +1,119 @@
+package io.cistern.buffers;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.cistern.Allocator;
+import io.cistern.CudaEvent;
+import io.cistern.DeviceMemory;
+import io.cistern.LogOf;
+import io.cistern.diagnostics.LeakLevel;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnknownAddressException;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.internal.direct.DirectProvider;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Catalog;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/// Buffers that are watched, limited, refused by the driver, or copied from memory that is not pinned.
+class BufferLeakTests {
+    @RegisterExtension
+    private final LogOf log = new LogOf("io.cistern.copies");
+
+    private final SimulatedGpu gpu = SimulatedGpu.builder().build();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of()))
+            .limitBytes(1 << 20)
+            .leakLevel(LeakLevel.ALL)
+            .reportPageableCopies(true)
+            .open();
+    private final Allocator direct = memory.setCurrent("direct");
+
+    @AfterEach
+    void close() {
+        memory.close();
+        gpu.close();
+    }
+
+    @Test
+    void aWatchedBufferHandsItsBlockToItsRetainedSlices() {
+        DeviceBuffer whole = DeviceBuffer.allocate(memory, 1000, 0, 0);
+        DeviceBuffer part = whole.retainedSlice(0, 500);
+        whole.close();
+        assertThat(memory.leaks()).hasSize(1);
+        part.close();
+        assertThat(memory.leaks()).isEmpty();
+        assertThat(direct.statistics(0).frees()).isEqualTo(1);
+    }
+
+    @Test
+    void aBlockThatTheBufferLostIsWatchedNoMore() {
+        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, 0);
+        memory.free(buffer.address(), 0);
+        assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(buffer::close);
+        assertThat(buffer.isClosed()).isTrue();
+    }
+
+    @Test
+    void aBufferStaysOpenIfTheDriverRefusesTheEvent() {
+        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, 0);
+        try (CudaEvent event = CudaEvent.open(memory, 0)) {
+            gpu.faults().failOn(DriverCall.STREAM_WAIT_EVENT, 0, 1, CudaResult.INVALID_HANDLE);
+            assertThatExceptionOfType(CudaException.class).isThrownBy(() -> buffer.closeAfter(event.handle()));
+            assertThat(buffer.isClosed()).isFalse();
+            buffer.closeAfter(event.handle());
+        }
+        assertThat(memory.leaks()).isEmpty();
+    }
+
+    @Test
+    void whatIsForeignCountsAgainstTheLimit() {
+        long address = gpu.memory().allocate(0, 2 << 20);
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                .isThrownBy(() -> DeviceBuffer.ofForeign(memory, address, 2 << 20, 0, 0));
+        try (DeviceBuffer part = DeviceBuffer.ofForeign(memory, address, 1 << 20, 0, 0)) {
+            assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                    .isThrownBy(() -> DeviceBuffer.allocate(memory, 1, 0, 0));
+            assertThat(part.address()).isEqualTo(address);
+        }
+        gpu.memory().free(0, address);
+        assertThat(gpu.misuses()).isEmpty();
+    }
+
+    @Test
+    void aCopyFromMemoryThatIsNotPinnedIsReportedOnceAPlace() {
+        try (Arena arena = Arena.ofConfined();
+                DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, 0);
+                PinnedBuffer pinned = memory.pinned().allocate(1000)) {
+            MemorySegment pageable = arena.allocate(1000);
+            for (int i = 0; i < 3; i++) {
+                buffer.copyFrom(pageable, 0, CopyMode.NON_BLOCKING);
+            }
+            buffer.copyFrom(pageable);
+            buffer.copyFrom(pinned, 0, CopyMode.NON_BLOCKING);
+            assertThat(log.messages())
+                    .singleElement()
+                    .asString()
+                    .startsWith("a non-blocking copy of 1000 bytes waits for the driver")
+                    .contains("BufferLeakTests");
+        }
+    }
+
+    @Test
+    void whenTheMemoryIsClosedPinnedMemoryGoesBackAsItIsClosed() {
+        PinnedBuffer kept = memory.pinned().allocate(4096);
+        memory.pinned().allocate(4096).close();
+        memory.close();
+        assertThat(memory.pinned().statistics()).containsEntry("allocations.current", 1L);
+        kept.close();
+        assertThat(memory.pinned().statistics()).containsEntry("allocations.current", 0L);
+    }
+}
