@@ -10,8 +10,13 @@ module io.cistern.api {
     exports io.cistern.diagnostics;
     exports io.cistern.errors;
     exports io.cistern.spi;
+    exports io.cistern.internal.context to
+            io.cistern.buffers;
+    exports io.cistern.internal.leaks to
+            io.cistern.buffers;
     exports io.cistern.internal.names to
             io.cistern.async,
+            io.cistern.buffers,
             io.cistern.caching,
             io.cistern.cli,
             io.cistern.loader,
@@ -19,6 +24,8 @@ module io.cistern.api {
             io.cistern.pressure;
     exports io.cistern.internal.options to
             io.cistern.cli;
+    exports io.cistern.internal.routing to
+            io.cistern.buffers;
 
     uses io.cistern.cuda.CudaDriverProvider;
     uses io.cistern.spi.CatalogProvider;

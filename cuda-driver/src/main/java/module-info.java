@@ -7,7 +7,7 @@ module io.cistern.cuda {
 
     exports io.cistern.cuda;
     exports io.cistern.cuda.host to
-            io.cistern.api;
+            io.cistern.buffers;
     exports io.cistern.cuda.kernels;
     exports io.cistern.cuda.nvrtc;
     exports io.cistern.cuda.process to
@@ -21,6 +21,7 @@ module io.cistern.cuda {
             io.cistern.testkit;
     exports io.cistern.cuda.settings to
             io.cistern.api,
+            io.cistern.buffers,
             io.cistern.caching,
             io.cistern.cli,
             io.cistern.loader,

@@ -1,10 +1,10 @@
 package io.cistern;
 
 import io.cistern.internal.names.Failures;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /// The objects that other modules keep for one device memory, at most one of each type. They are closed with it, the
 /// last first.
@@ -13,40 +13,56 @@ import java.util.function.Supplier;
 final class Attachments {
     private record Attached(Class<?> type, Object object) {}
 
-    /// The last first. Guarded by itself.
-    private final Deque<Attached> attached = new ArrayDeque<>();
+    /// The last first. Written under its lock, read without: copies look here each time.
+    private final CopyOnWriteArrayList<Attached> attached = new CopyOnWriteArrayList<>();
 
+    /// Guarded by the lock of the list.
+    private boolean closed;
+
+    /// What is opened after the end is closed at once.
     <T> T get(Class<T> type, Supplier<? extends T> opening) {
+        T there = find(attached, type);
+        if (there != null) {
+            return there;
+        }
         synchronized (attached) {
-            for (Attached each : attached) {
-                if (each.type == type) {
-                    return type.cast(each.object);
-                }
+            there = find(attached, type);
+            if (there != null) {
+                return there;
             }
             T opened = opening.get();
-            attached.push(new Attached(type, opened));
+            attached.addFirst(new Attached(type, opened));
+            if (closed && opened instanceof AutoCloseable closeable) {
+                close(closeable);
+            }
             return opened;
         }
     }
 
+    private static <T> @Nullable T find(Iterable<Attached> attached, Class<T> type) {
+        for (Attached each : attached) {
+            if (each.type == type) {
+                return type.cast(each.object);
+            }
+        }
+        return null;
+    }
+
     /// Returns the last one that has an ability.
     <T> Optional<T> find(Class<T> ability) {
-        synchronized (attached) {
-            return attached.stream()
-                    .map(Attached::object)
-                    .filter(ability::isInstance)
-                    .map(ability::cast)
-                    .findFirst();
-        }
+        return attached.stream()
+                .map(Attached::object)
+                .filter(ability::isInstance)
+                .map(ability::cast)
+                .findFirst();
     }
 
     /// Closes all, and keeps them: what is freed later still goes to them.
     void close(Failures failures) {
-        Deque<Attached> all;
         synchronized (attached) {
-            all = new ArrayDeque<>(attached);
+            closed = true;
         }
-        for (Attached each : all) {
+        for (Attached each : attached) {
             if (each.object instanceof AutoCloseable closeable) {
                 failures.gather(() -> close(closeable));
             }

@@ -1,9 +1,5 @@
 package io.cistern;
 
-import io.cistern.buffers.ArenaSizes;
-import io.cistern.buffers.ForeignMemory;
-import io.cistern.buffers.PageableCopies;
-import io.cistern.buffers.PinnedMemory;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.spi.SleepMode;
@@ -17,10 +13,8 @@ import io.cistern.internal.names.NearestName;
 import io.cistern.internal.routing.Devices;
 import io.cistern.spi.Catalog;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
 
@@ -41,21 +35,12 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     private final LeakLevel leakLevel;
     private final Attachments attachments = new Attachments();
     private final List<StreamClosingListener> streamListeners = new CopyOnWriteArrayList<>();
-    private final PinnedMemory pinned;
-    private final PageableCopies pageableCopies;
-    private final boolean copiesArraysDirectly;
-    private final ForeignMemory foreign;
-    private final Map<String, ArenaSizes> arenaSizes = new ConcurrentHashMap<>();
     private final PressureNotices notices;
 
     DeviceMemory(DeviceMemoryBuilder builder) {
         super(builder);
         attachments.get(Leaks.class, () -> leaks);
         leakLevel = builder.leakLevel;
-        pinned = new PinnedMemory(driver(), captures);
-        pageableCopies = new PageableCopies(driver(), builder.reportPageableCopies);
-        copiesArraysDirectly = builder.copyArraysDirectly;
-        foreign = new ForeignMemory(allocator -> open(ForeignMemory.NAME, allocator));
         notices = new PressureNotices(driver(), router);
     }
 
@@ -153,35 +138,11 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         return PlainTrim.all(allocators(), checked(device), keepBytes, mode);
     }
 
-    /// Pinned host memory, kept for later use when it is freed.
-    public PinnedMemory pinned() {
-        return pinned;
-    }
-
-    PageableCopies pageableCopies() {
-        return pageableCopies;
-    }
-
-    /// Whether the driver is given arrays as they are.
-    boolean copiesArraysDirectly() {
-        return copiesArraysDirectly;
-    }
-
-    ForeignMemory foreign() {
-        return foreign;
-    }
-
-    /// What arenas of a name needed so far.
-    ArenaSizes arenaSizes(String name) {
-        return arenaSizes.computeIfAbsent(name, _ -> new ArenaSizes());
-    }
-
     /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
     /// released, and a later stream with the same handle does not meet it. Not announcing breaks the contract.
     public void streamClosing(int device, long stream) {
         Failures failures = new Failures(); // the others must hear of it all the same
         failures.gather(() -> uses.streamClosing(device, stream));
-        failures.gather(() -> pinned.streamClosing(device, stream));
         streamListeners.forEach(listener -> failures.gather(() -> listener.closing(device, stream)));
         allocators.forEach(allocator -> failures.gather(() -> allocator.streamClosing(device, stream)));
         failures.rethrow();
@@ -253,6 +214,20 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// @throws IllegalStateException if no capture of that stream was announced
     public void captureEnds(int device, long stream, long graph) {
         captures.end(captures.announced(device, stream), graph);
+    }
+
+    /// Returns the memory of the graph that a stream is being captured into; empty if it is not captured.
+    ///
+    /// @throws UnusableStreamException if it is in a capture that nobody announced, beside one that was
+    /// @throws io.cistern.cuda.CudaException if the driver can't tell
+    public Optional<GraphMemory> graphMemory(int device, long stream) {
+        return Optional.ofNullable(captures.memoryOf(device, stream));
+    }
+
+    /// Gives the memory of graphs that are gone back, unless a capture is under way. It happens without this call
+    /// too: when a capture begins or ends, when memory is trimmed, and when it runs out.
+    public void collectGraphs() {
+        captures.collect();
     }
 
     /// Has a listener called whenever a device has no memory for a request, before the request fails.
@@ -382,7 +357,6 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         allocators.reversed().forEach(allocator -> failures.gather(allocator::close));
         failures.gather(() -> eventStreams.close(this::streamClosing));
         failures.gather(orderOfUses::close);
-        failures.gather(pinned::close);
         attachments.close(failures);
         failures.rethrow();
     }

@@ -29,9 +29,7 @@ public final class DeviceMemoryBuilder {
     private long limitBytes = -1;
     private @Nullable MemoryLimit limit;
     LeakLevel leakLevel = LeakLevel.configured(settings);
-    boolean reportPageableCopies = isSet(Setting.COPIES_REPORT);
-    boolean copyArraysDirectly = isSet(Setting.COPIES_DIRECT);
-    boolean reportScopes = isSet(Setting.SCOPES_REPORT);
+    boolean reportScopes = settings.isTrue(Setting.SCOPES_REPORT);
 
     DeviceMemoryBuilder(CudaDriver driver) {
         this.driver = driver;
@@ -40,23 +38,6 @@ public final class DeviceMemoryBuilder {
     /// What can be opened by name.
     Catalog catalog() {
         return catalog != null ? catalog : Catalog.of(List.of(), List.of());
-    }
-
-    /// A word that is neither is `false`, with a warning: what is set so is no reason to stop a program.
-    private boolean isSet(Setting setting) {
-        Settings.Value set = settings.get(setting).orElse(null);
-        if (set == null || set.text().equalsIgnoreCase("true")) {
-            return set != null;
-        }
-        if (!set.text().equalsIgnoreCase("false")) {
-            System.getLogger(DeviceMemoryBuilder.class.getName())
-                    .log(
-                            System.Logger.Level.WARNING,
-                            "{0} is ''{1}'', which is none of true, false; taken as false",
-                            set.source(),
-                            set.text());
-        }
-        return false;
     }
 
     /// The allocators and sources that can be opened by name; none without this call.
@@ -145,30 +126,6 @@ public final class DeviceMemoryBuilder {
     /// It makes allocations outside scopes, and entering one, about a microsecond slower; off, it costs nothing.
     public DeviceMemoryBuilder reportScopes(boolean report) {
         this.reportScopes = report;
-        return this;
-    }
-
-    /// Whether to report copies that are to go on beside other work, but can't since their host memory is not pinned:
-    /// once for each place in the program, as a warning of the logger `io.cistern.copies`. Without this call the
-    /// setting `cistern.copies.report` says.
-    ///
-    /// It asks the driver about the memory of each such copy, some 100 ns; off, it costs nothing.
-    public DeviceMemoryBuilder reportPageableCopies(boolean report) {
-        this.reportPageableCopies = report;
-        return this;
-    }
-
-    /// Whether the driver reads arrays of less than 8 MiB where they are, instead of from pinned memory that they
-    /// are copied to before: as fast as C's copy of such memory, where the default has 0.6 to 1.0 of that
-    /// speed. Without this call the setting `cistern.copies.direct` says.
-    ///
-    /// **Only for programs in which no GPU waits for Java code.** While the driver reads an array, no garbage
-    /// collection begins, and whoever asks for one waits: as a rule some 60 µs a MiB, longer where the driver
-    /// waits for the stream. If the device then waits for a host function in Java, or for a word that a Java
-    /// thread sets, that code is stopped by the collection that waits for the copy, and the program stands still
-    /// for good.
-    public DeviceMemoryBuilder copyArraysDirectly(boolean direct) {
-        this.copyArraysDirectly = direct;
         return this;
     }
 

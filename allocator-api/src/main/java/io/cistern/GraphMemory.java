@@ -1,6 +1,5 @@
 package io.cistern;
 
-import io.cistern.buffers.PinnedBlock;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.context.CaptureOrder;
 import io.cistern.internal.routing.KeepsFreedBlocks;
@@ -30,7 +29,8 @@ import org.jspecify.annotations.Nullable;
 /// overwritten by the next launch of another one.
 ///
 /// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept with
-/// the graph too, since the graph may use it. So is a [io.cistern.buffers.PinnedBuffer] that captured work uses, whenever it is closed.
+/// the graph too, since the graph may use it. So is what else [waits][#whenGone] for its end, such as pinned
+/// memory that captured work uses.
 ///
 /// **Threads.** Any.
 public final class GraphMemory {
@@ -60,8 +60,8 @@ public final class GraphMemory {
     /// Live blocks that several streams use: without an order between those, they serve nobody again.
     private final Set<Long> usedElsewhere = new HashSet<>();
 
-    /// Pinned memory that their launches use.
-    private final Set<Pinned> pinned = new LinkedHashSet<>();
+    /// What waits for their end.
+    private final Set<Runnable> afterwards = new LinkedHashSet<>();
 
     /// Graphs that were given up while blocks were alive, whose addresses they keep from others.
     private final List<GivenUp> givenUp = new ArrayList<>();
@@ -75,8 +75,6 @@ public final class GraphMemory {
     private record Source(Allocator usual, int device, DeviceAllocator then) {}
 
     private record Kept(Route route, long address) {}
-
-    private record Pinned(PinnedBlock block, int device) {}
 
     private record GivenUp(int device, long graph) {}
 
@@ -242,12 +240,14 @@ public final class GraphMemory {
         return kept.add(new Kept(own, address));
     }
 
-    /// Keeps pinned memory that a captured stream uses.
+    /// Runs an action once when the graphs are gone: as soon as no capture is under way, on a thread that begins or ends
+    /// a capture, trims, or looks for memory. Work of the last launches may still be running then.
     ///
-    /// @return false if the graphs are gone: the capture has ended since
-    synchronized boolean keep(PinnedBlock block, int device) {
+    /// @param action does not throw. One that equals another that waits is not added
+    /// @return false if the graphs are gone already: then it does not run
+    public synchronized boolean whenGone(Runnable action) {
         if (!gone) {
-            pinned.add(new Pinned(block, device));
+            afterwards.add(action);
         }
         return !gone;
     }
@@ -282,13 +282,13 @@ public final class GraphMemory {
     /// @throws CudaException if the driver refuses
     void close(IntToLongFunction streamBehindAll) {
         List<Kept> blocks;
-        List<Pinned> ofHost;
+        List<Runnable> actions;
         synchronized (this) {
             blocks = List.copyOf(kept);
-            ofHost = List.copyOf(pinned);
+            actions = List.copyOf(afterwards);
             reusable.clear();
         }
-        ofHost.forEach(this::release);
+        actions.forEach(this::runOnce);
         for (Kept block : blocks) {
             free(block, streamBehindAll.applyAsLong(block.route.device()));
         }
@@ -300,11 +300,11 @@ public final class GraphMemory {
         }
     }
 
-    private void release(Pinned use) {
-        captures.memory().pinned().graphIsGone(use.block, this, use.device);
+    private void runOnce(Runnable action) {
         synchronized (this) {
-            pinned.remove(use);
+            afterwards.remove(action);
         }
+        action.run();
     }
 
     private void free(Kept block, long stream) {

@@ -388,7 +388,8 @@ public final class MemoryPool implements AutoCloseable {
         return allocator;
     }
 
-    DeviceMemory memory() {
+    /// Returns the device memory that it is of.
+    public DeviceMemory memory() {
         return memory;
     }
 

@@ -65,6 +65,12 @@ abstract sealed class OpenAllocators permits RawBlocks {
         currents = new CurrentAllocators(currentRoutes, !builder.reportScopes, configured::get);
     }
 
+    /// Returns whether any pool is asleep, which is seldom: so that code which asks for the block of an address only
+    /// to [require][RawBlocks#requireAwake] that it is awake need not find it at other times.
+    public boolean isAnyAsleep() {
+        return anyAsleep;
+    }
+
     /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It is not current
     /// until [#setCurrent] says so.
     ///

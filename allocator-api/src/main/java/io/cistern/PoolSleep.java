@@ -5,6 +5,7 @@ import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.Availability;
+import io.cistern.spi.HostMemory;
 import io.cistern.spi.Sleeps;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -81,12 +82,17 @@ final class PoolSleep {
         memory.pools.setAsleep(pool, true);
         pool.allocator().sleep();
         try {
-            return sleeps.sleep(mode, memory.pinned());
+            return sleeps.sleep(mode, host());
         } finally {
             if (!sleeps.isAsleep() || pool.isDrained()) {
                 awake(pool);
             }
         }
+    }
+
+    /// The cache of pinned memory where there is one.
+    private HostMemory host() {
+        return memory.attached(HostMemory.class).orElseGet(() -> new DriverHostMemory(memory.driver()));
     }
 
     private void awake(MemoryPool pool) {

@@ -15,9 +15,9 @@ public interface HostMemory {
     /// A part of it.
     interface HostBlock extends AutoCloseable {
         /// The bytes, `byteSize` of them.
-        MemorySegment memory();
+        MemorySegment segment();
 
-        /// Gives the memory back. No work uses it any more.
+        /// Gives the memory back. No work uses it any more. Does not throw.
         @Override
         void close();
     }

@@ -1,7 +1,6 @@
 package io.cistern.spi;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.buffers.PinnedMemory;
 
 /// An optional ability of a [DeviceAllocator]: the physical memory of its blocks goes back to the driver on all
 /// devices, while the blocks keep their addresses, and comes back under them later.
@@ -25,7 +24,7 @@ public interface Sleeps {
     /// @return what went, and what stays and why
     /// @throws io.cistern.cuda.CudaException if the driver refuses. Then everything is awake again, unless
     ///     [#isAsleep] says that this failed too: then nothing is lost, and waking can be tried again
-    TrimResult sleep(SleepMode mode, PinnedMemory host);
+    TrimResult sleep(SleepMode mode, HostMemory host);
 
     /// Whether it sleeps: a [#sleep] has been, and no waking since, also if there was nothing to give back.
     boolean isAsleep();

@@ -1,5 +1,6 @@
 package io.cistern.benchmarks;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
@@ -68,7 +69,7 @@ public final class ArrayCopies {
     /// What moving the bytes into pinned memory takes, without any device.
     private void bytesAlone() {
         try (Copied copied = new Copied(MIB);
-                PinnedBuffer pinned = open.memory().pinned().allocate(MIB)) {
+                PinnedBuffer pinned = PinnedMemory.of(open.memory()).allocate(MIB)) {
             MemorySegment target = pinned.segment();
             new WaysInTurns(open, rounds, "bytes alone", MIB)
                     .add("C, memcpy", n -> inC.moves(target.address(), copied.pageable, MIB, n))
@@ -82,7 +83,7 @@ public final class ArrayCopies {
         boolean each = mode == CopyMode.BLOCKING;
         long handle = stream.handle();
         try (Copied copied = new Copied(byteSize);
-                PinnedBuffer pinned = open.memory().pinned().allocate(2 * PIECE_BYTES)) {
+                PinnedBuffer pinned = PinnedMemory.of(open.memory()).allocate(2 * PIECE_BYTES)) {
             long pieces = pinned.segment().address();
             WaysInTurns ways =
                     new WaysInTurns(open, rounds, "array to device, " + (each ? "each" : "stream"), byteSize);

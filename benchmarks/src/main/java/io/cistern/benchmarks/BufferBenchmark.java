@@ -1,5 +1,6 @@
 package io.cistern.benchmarks;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.DeviceArena;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
@@ -129,14 +130,14 @@ public class BufferBenchmark {
 
     @Benchmark
     public PinnedBuffer pinnedPair() {
-        PinnedBuffer buffer = memory.pinned().allocate(4096);
+        PinnedBuffer buffer = PinnedMemory.of(memory).allocate(4096);
         buffer.close();
         return buffer;
     }
 
     @Benchmark
     public PinnedBuffer pinnedPairOfOddSizes() {
-        PinnedBuffer buffer = memory.pinned().allocate(oddSizes.next());
+        PinnedBuffer buffer = PinnedMemory.of(memory).allocate(oddSizes.next());
         buffer.close();
         return buffer;
     }

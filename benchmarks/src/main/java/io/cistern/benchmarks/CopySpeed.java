@@ -1,5 +1,6 @@
 package io.cistern.benchmarks;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
@@ -39,7 +40,7 @@ public final class CopySpeed {
     private void copies(long byteSize) {
         try (DeviceBuffer device = DeviceBuffer.allocate(byteSize, stream);
                 DeviceBuffer other = DeviceBuffer.allocate(byteSize, stream);
-                PinnedBuffer pinned = open.memory().pinned().allocate(byteSize);
+                PinnedBuffer pinned = PinnedMemory.of(open.memory()).allocate(byteSize);
                 Arena arena = Arena.ofConfined()) {
             long host = pinned.segment().address();
             long handle = stream.handle();

@@ -1,5 +1,6 @@
 package io.cistern.benchmarks;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.MemoryPool;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.spi.SleepMode;
@@ -103,7 +104,7 @@ public final class SleepRates {
     private double copy(List<Long> blocks, boolean toDevice) {
         List<PinnedBuffer> host = new ArrayList<>();
         for (long at = 0; at < byteSize; at += CHUNK) {
-            host.add(open.memory().pinned().allocate(CHUNK));
+            host.add(PinnedMemory.of(open.memory()).allocate(CHUNK));
         }
         double nanos = nanos(() -> {
             int chunk = 0;

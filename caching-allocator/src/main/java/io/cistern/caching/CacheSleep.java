@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.buffers.PinnedMemory;
+import io.cistern.spi.HostMemory;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.internal.names.Failures;
@@ -41,7 +41,7 @@ final class CacheSleep implements Sleeps {
     }
 
     @Override
-    public TrimResult sleep(SleepMode mode, PinnedMemory host) {
+    public TrimResult sleep(SleepMode mode, HostMemory host) {
         lock.lock();
         try {
             List<TrimResult> results = new ArrayList<>();

@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.buffers.PinnedBuffer;
-import io.cistern.buffers.PinnedMemory;
+import io.cistern.spi.HostMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,7 +10,7 @@ final class KeptBytes implements AutoCloseable {
     /// A copy this long runs at the link's full speed, and the rest of the last chunk is no loss.
     private static final long CHUNK_BYTES = 64L << 20;
 
-    private final List<PinnedBuffer> chunks = new ArrayList<>();
+    private final List<HostMemory.HostBlock> chunks = new ArrayList<>();
 
     /// A part of the range in one piece of host memory.
     interface Part {
@@ -24,7 +23,7 @@ final class KeptBytes implements AutoCloseable {
     /// Pins room, or takes such that is pinned already.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver can't pin so much; then nothing is taken
-    KeptBytes(PinnedMemory host, long byteSize) {
+    KeptBytes(HostMemory host, long byteSize) {
         try {
             for (long at = 0; at < byteSize; at += CHUNK_BYTES) {
                 chunks.add(host.allocate(Math.min(CHUNK_BYTES, byteSize - at)));
@@ -51,7 +50,7 @@ final class KeptBytes implements AutoCloseable {
     /// Gives the room back; no copy is under way.
     @Override
     public void close() {
-        chunks.forEach(PinnedBuffer::close);
+        chunks.forEach(HostMemory.HostBlock::close);
         chunks.clear();
     }
 }

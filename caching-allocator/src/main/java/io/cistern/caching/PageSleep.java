@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.buffers.PinnedMemory;
+import io.cistern.spi.HostMemory;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;
@@ -44,7 +44,7 @@ final class PageSleep {
 
     /// @throws io.cistern.cuda.CudaException if the driver refuses; then all is awake that can be, and [#isEmpty]
     /// if that is all
-    TrimResult sleep(SleepMode mode, PinnedMemory host) {
+    TrimResult sleep(SleepMode mode, HostMemory host) {
         if (mode == SleepMode.DROP) {
             asleep.forEach(SleepingPages::dropKept);
         }
@@ -84,7 +84,7 @@ final class PageSleep {
     }
 
     /// What is claimed ends whatever happens: it is awake or asleep then.
-    private long sleep(@Nullable PinnedMemory host) {
+    private long sleep(@Nullable HostMemory host) {
         List<@Nullable Page> claimed = new ArrayList<>();
         SleepingPages together = new SleepingPages(driver, table);
         asleep.add(together);

@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.buffers.PinnedMemory;
+import io.cistern.spi.HostMemory;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
@@ -102,7 +102,7 @@ final class SleepingPages {
     ///
     /// @param host where bytes are kept; null to give them up
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much
-    void fallAsleep(@Nullable PinnedMemory host) {
+    void fallAsleep(@Nullable HostMemory host) {
         kept = host == null ? null : new KeptBytes(host, byteSize());
         List<List<Sleeper>> batches = batches(sleepers.copy());
         try (SleepCopies copies = new SleepCopies(driver, pages.device, kept)) {

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.Allocator;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
@@ -303,21 +304,21 @@ final class ManyDevicesTests {
                 own.recordUse(buffer.address(), fresh.streams().create(BAD));
                 own.trim(BAD, 0, TrimMode.SYNCHRONIZE);
             }
-            own.pinned().trim();
+            PinnedMemory.of(own).trim();
         }
         assertThat(IntStream.range(0, DEVICES).filter(fresh.devices()::isUsed)).containsExactly(BAD);
     }
 
     @Test
     void pinnedMemoryComesFromADeviceWhoseContextLives() {
-        try (PinnedBuffer _ = memory.pinned().allocate(MIB)) {
+        try (PinnedBuffer _ = PinnedMemory.of(memory).allocate(MIB)) {
             kill(0);
         }
-        memory.pinned().trim();
+        PinnedMemory.of(memory).trim();
         try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, MIB, 1, streams[1])) {
             buffer.copyFrom(MemorySegment.ofArray(new byte[1 << 20]));
         }
-        assertThat(memory.pinned().trim()).isPositive();
+        assertThat(PinnedMemory.of(memory).trim()).isPositive();
     }
 
     @Test

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.CopyMode;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -175,7 +176,7 @@ final class PoolSleepTests extends PoolFixture {
     void usingWhatSleepsIsAnError() {
         long kernelStream = gpu.streams().create(DEVICE);
         try (MemoryPool pool = builder().tag("weights").open();
-                PinnedBuffer pinned = memory.pinned().allocate(4096)) {
+                PinnedBuffer pinned = PinnedMemory.of(memory).allocate(4096)) {
             DeviceBuffer block = buffer(pool, 4096);
             DeviceBuffer part = block.slice(1024, 1024);
             DeviceBuffer other = DeviceBuffer.allocate(memory, 4096, DEVICE, stream);
@@ -261,10 +262,10 @@ final class PoolSleepTests extends PoolFixture {
         try (MemoryPool pool = builder().open()) {
             List<Block> blocks = mixed(pool);
             pool.sleep(SleepMode.KEEP);
-            long active = memory.pinned().statistics().get("active_bytes.current");
+            long active = PinnedMemory.of(memory).statistics().get("active_bytes.current");
             assertThat(active).isPositive();
             pool.sleep(SleepMode.DROP);
-            assertThat(memory.pinned().statistics()).containsEntry("active_bytes.current", 0L);
+            assertThat(PinnedMemory.of(memory).statistics()).containsEntry("active_bytes.current", 0L);
             pool.wake();
             close(blocks);
         }
@@ -280,8 +281,8 @@ final class PoolSleepTests extends PoolFixture {
             pool.sleep(SleepMode.KEEP);
             pool.wake();
             assertThat(gpu.calls().of(DriverCall.MEM_HOST_ALLOC)).isEqualTo(pinned);
-            memory.pinned().trim();
-            assertThat(memory.pinned().statistics()).containsEntry("allocated_bytes.current", 0L);
+            PinnedMemory.of(memory).trim();
+            assertThat(PinnedMemory.of(memory).statistics()).containsEntry("allocated_bytes.current", 0L);
             assertIntact(blocks);
             close(blocks);
         }
@@ -298,7 +299,7 @@ final class PoolSleepTests extends PoolFixture {
         close(blocks);
         assertThat(pool.isDrained()).isTrue();
         assertThat(pool.isAsleep()).isFalse();
-        assertThat(memory.pinned().statistics()).containsEntry("active_bytes.current", 0L);
+        assertThat(PinnedMemory.of(memory).statistics()).containsEntry("active_bytes.current", 0L);
     }
 
     @Test
@@ -450,7 +451,7 @@ final class PoolSleepTests extends PoolFixture {
             memory.streamClosing(DEVICE, ending);
             gpu.streams().destroy(DEVICE, ending);
             pool.wake();
-            try (PinnedBuffer read = memory.pinned().allocate(8 * MIB)) {
+            try (PinnedBuffer read = PinnedMemory.of(memory).allocate(8 * MIB)) {
                 gpu.copies().toHost(DEVICE, read.segment(), alive, 8 * MIB, stream);
                 gpu.streams().synchronize(DEVICE, stream);
                 byte[] expected = new byte[8 << 20];

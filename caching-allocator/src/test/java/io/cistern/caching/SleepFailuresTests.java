@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.MemoryPool;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.spi.SleepMode;
@@ -40,7 +41,7 @@ final class SleepFailuresTests extends PoolFixture {
 
     private long filled(MemoryPool pool) {
         long block = pool.allocate(BYTES, DEVICE, stream);
-        try (PinnedBuffer host = memory.pinned().allocate(BYTES)) {
+        try (PinnedBuffer host = PinnedMemory.of(memory).allocate(BYTES)) {
             host.segment().copyFrom(MemorySegment.ofArray(CONTENTS));
             gpu.copies().toDevice(DEVICE, block, host.segment(), BYTES, stream);
             gpu.streams().synchronize(DEVICE, stream);
@@ -49,7 +50,7 @@ final class SleepFailuresTests extends PoolFixture {
     }
 
     private void assertIntact(long block) {
-        try (PinnedBuffer host = memory.pinned().allocate(BYTES)) {
+        try (PinnedBuffer host = PinnedMemory.of(memory).allocate(BYTES)) {
             gpu.copies().toHost(DEVICE, host.segment(), block, BYTES, stream);
             gpu.streams().synchronize(DEVICE, stream);
             assertThat(host.segment().mismatch(MemorySegment.ofArray(CONTENTS))).isEqualTo(-1);
@@ -148,7 +149,7 @@ final class SleepFailuresTests extends PoolFixture {
     void aSleepThatFailsIsAwake(DriverCall call, int after, int times) {
         try (MemoryPool pool = pool("")) {
             long block = filled(pool);
-            memory.pinned().trim();
+            PinnedMemory.of(memory).trim();
             gpu.faults().failOn(call, after, times, CudaResult.UNKNOWN);
             assertThatThrownBy(() -> pool.sleep(SleepMode.KEEP)).isInstanceOf(CudaException.class);
             gpu.faults().clear();
@@ -161,7 +162,7 @@ final class SleepFailuresTests extends PoolFixture {
             pool.wake();
             assertIntact(block);
             memory.free(block, stream);
-            assertThat(memory.pinned().statistics()).containsEntry("active_bytes.current", 0L);
+            assertThat(PinnedMemory.of(memory).statistics()).containsEntry("active_bytes.current", 0L);
         }
     }
 

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.MemoryPool;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.spi.SleepMode;
@@ -42,7 +43,7 @@ final class SleepRateTests extends PoolFixture {
     }
 
     private void copyToHost(long block) {
-        try (PinnedBuffer host = memory.pinned().allocate(64 * MIB)) {
+        try (PinnedBuffer host = PinnedMemory.of(memory).allocate(64 * MIB)) {
             for (long at = 0; at < BYTES; at += 64 * MIB) {
                 gpu.copies().toHost(DEVICE, host.segment(), block + at, 64 * MIB, stream);
             }

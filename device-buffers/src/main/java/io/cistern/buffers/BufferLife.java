@@ -62,7 +62,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         if (depends != null && depends.isOver()) {
             throw new IllegalStateException(this + " can't be used: " + depends.whatEnded());
         }
-        if (memory.anyAsleep) {
+        if (memory.isAnyAsleep()) {
             memory.requireAwake(depends == null ? present : depends.block(present));
         }
         return present;

@@ -36,7 +36,7 @@ public final class DeviceArena implements AutoCloseable {
     private static final long ALIGNMENT = 256;
 
     private final DeviceMemory memory;
-    private final @Nullable Allocator from;
+    private final DeviceArenaBuilder.BlockSource from;
     private final int device;
     private final long stream;
     private final @Nullable Thread owner;
@@ -62,7 +62,7 @@ public final class DeviceArena implements AutoCloseable {
         this.memory = builder.memory;
         this.from = builder.from;
         this.owner = builder.shared ? null : Thread.currentThread();
-        this.sizes = memory.arenaSizes(builder.name);
+        this.sizes = BufferSupport.of(memory).arenaSizes(builder.name);
         this.firstBytes = builder.firstBytes;
         this.device = device;
         this.stream = stream;
@@ -129,7 +129,7 @@ public final class DeviceArena implements AutoCloseable {
         long soFar = reservedBytes();
         long wanted = Math.max(atLeast, soFar == 0 ? Math.max(firstBytes, sizes.next()) : soFar);
         long rounded = Math.max(wanted, (wanted + ALIGNMENT - 1) & -ALIGNMENT); // more than there is stays more
-        long base = from != null ? from.allocate(rounded, device, stream) : memory.allocate(rounded, device, stream);
+        long base = from.allocate(rounded, device, stream);
         if (chunk != ArenaChunk.NONE) {
             full.add(chunk);
         }

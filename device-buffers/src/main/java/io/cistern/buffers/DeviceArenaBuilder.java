@@ -4,29 +4,33 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.internal.routing.Devices;
-import org.jspecify.annotations.Nullable;
 
 /// How to open a [DeviceArena].
 ///
 /// **Threads.** One thread at a time.
 public final class DeviceArenaBuilder {
+    /// Where chunks come from.
+    @FunctionalInterface
+    interface BlockSource {
+        long allocate(long byteSize, int device, long stream);
+    }
+
     final DeviceMemory memory;
 
-    @Nullable
-    Allocator from;
-
+    BlockSource from;
     String name = "";
     boolean shared;
     long firstBytes;
 
     DeviceArenaBuilder(DeviceMemory memory) {
         this.memory = memory;
+        this.from = memory::allocate;
     }
 
     /// Takes its memory from an allocator, whichever is current; without this and [#from(MemoryPool)] from the
     /// current one, or that of the scope, when it grows.
     public DeviceArenaBuilder from(Allocator allocator) {
-        this.from = allocator;
+        this.from = allocator::allocate;
         return this;
     }
 
@@ -37,7 +41,8 @@ public final class DeviceArenaBuilder {
         if (pool.memory() != memory) {
             throw new IllegalArgumentException(pool + " is of other device memory");
         }
-        return from(pool.allocator());
+        this.from = pool::allocate;
+        return this;
     }
 
     /// What arenas of its kind are called: each begins with as much memory as those before needed. Without this call

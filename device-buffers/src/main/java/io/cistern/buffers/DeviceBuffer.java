@@ -121,7 +121,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @throws IllegalArgumentException if the address is no multiple of 256, or there is a live block already
     /// @throws DeviceOutOfMemoryException if a limit is reached: what is foreign counts too
     public static DeviceBuffer ofForeign(DeviceMemory memory, long address, long byteSize, int device, long stream) {
-        return of(memory, memory.foreign().register(address, byteSize, device, stream), byteSize, device, stream);
+        return of(memory, BufferSupport.of(memory).foreign.register(address, byteSize, device, stream), byteSize, device, stream);
     }
 
     /// Hands the address to code, and keeps the buffer reachable until that returns.

@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
 ///
 /// Native memory goes to the driver as it is. What is on the heap can't be reached by the GPU: it goes through pinned
 /// memory in pieces ([StagedCopy]), or to the device through the driver's own
-/// ([io.cistern.DeviceMemoryBuilder#copyArraysDirectly]).
+/// ([CopyOptions#copyArraysDirectly]).
 final class HostCopies {
     /// Larger arrays are staged in any case, which is as fast for them (0.94 to 1.28 of C's speed): so no safepoint
     /// waits for more than 8 MiB.
@@ -25,11 +25,12 @@ final class HostCopies {
         CudaDriver driver = target.memory().driver();
         long address = target.addressOn(stream);
         if (source.isNative()) {
-            target.memory().pageableCopies().sees(target.device(), source, mode);
+            BufferSupport.of(target.memory()).pageableCopies.sees(target.device(), source, mode);
             driver.copies().toDevice(target.device(), address, source, byteSize, stream);
         } else {
             requireNotCaptured(target, stream);
-            if (!target.memory().copiesArraysDirectly() || byteSize >= DIRECT_BELOW_BYTES) {
+            if (byteSize >= DIRECT_BELOW_BYTES
+                    || !BufferSupport.of(target.memory()).copyOptions.copiesArraysDirectly()) {
                 stagedToDevice(target, address, source, stream, mode);
                 return;
             }
@@ -54,7 +55,7 @@ final class HostCopies {
         Copies copies = source.memory().driver().copies();
         long address = source.addressOn(stream);
         if (target.isNative()) {
-            source.memory().pageableCopies().sees(source.device(), target, mode);
+            BufferSupport.of(source.memory()).pageableCopies.sees(source.device(), target, mode);
             copies.toHost(source.device(), target, address, byteSize, stream);
             if (mode == CopyMode.BLOCKING) {
                 source.memory().driver().streams().synchronize(source.device(), stream);

@@ -74,7 +74,7 @@ final class HostRows {
     }
 
     private static PinnedBuffer packed(DeviceRows rows) {
-        return rows.buffer().memory().pinned().allocate(Math.multiplyExact(rows.rowBytes(), rows.rows()));
+        return PinnedMemory.of(rows.buffer().memory()).allocate(Math.multiplyExact(rows.rowBytes(), rows.rows()));
     }
 
     private static void waitIf(CopyMode mode, DeviceBuffer buffer, long stream) {

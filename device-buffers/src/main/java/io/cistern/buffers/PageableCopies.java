@@ -13,17 +13,20 @@ import java.util.concurrent.ConcurrentHashMap;
 /// pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`. Never throws.
 final class PageableCopies {
     private final CudaDriver driver;
-    private final boolean on;
+    private final CopyOptions options;
     private final Set<StackTraceElement> seen = ConcurrentHashMap.newKeySet();
 
-    PageableCopies(CudaDriver driver, boolean on) {
+    PageableCopies(CudaDriver driver, CopyOptions options) {
         this.driver = driver;
-        this.on = on;
+        this.options = options;
     }
 
     /// A copy from or to native memory is about to be enqueued.
     void sees(int device, MemorySegment host, CopyMode mode) {
-        if (on && mode == CopyMode.NON_BLOCKING && host.byteSize() > 0 && !isPinned(device, host)) {
+        if (mode == CopyMode.NON_BLOCKING
+                && options.reportsPageableCopies()
+                && host.byteSize() > 0
+                && !isPinned(device, host)) {
             report(host.byteSize());
         }
     }

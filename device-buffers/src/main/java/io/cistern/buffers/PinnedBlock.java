@@ -13,8 +13,14 @@ final class PinnedBlock {
     /// A stream that exists.
     record Stream(int device, long handle) {}
 
-    /// A graph whose launches use it.
-    record GraphUse(GraphMemory graph, int device) {}
+    /// A graph whose launches use a block.
+    record GraphUse(PinnedMemory owner, PinnedBlock block, GraphMemory graph, int device) implements Runnable {
+        /// The graph is gone.
+        @Override
+        public void run() {
+            owner.graphIsGone(this);
+        }
+    }
 
     /// A mark behind the last use on a stream.
     ///

@@ -1,5 +1,6 @@
 package io.cistern.buffers;
 
+import io.cistern.spi.HostMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -9,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 /// it by its address.
 ///
 /// ```java
-/// try (PinnedBuffer batch = memory.pinned().allocate(bytes)) {
+/// PinnedMemory pinned = PinnedMemory.of(memory);
+/// try (PinnedBuffer batch = pinned.allocate(bytes)) {
 ///     fill(batch.segment());
 ///     x.copyFrom(batch, stream, CopyMode.NON_BLOCKING);
 /// }                            // used again once the stream has passed the copy
@@ -23,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 /// close, as C's pointer would, but its bytes are somebody else's then.
 ///
 /// **Threads.** Any thread may use or close it; of several closes one counts.
-public final class PinnedBuffer implements AutoCloseable {
+public final class PinnedBuffer implements HostMemory.HostBlock {
     private static final VarHandle BLOCK = blockHandle();
 
     private final PinnedMemory owner;
@@ -41,6 +43,7 @@ public final class PinnedBuffer implements AutoCloseable {
     /// The memory, for the host; its address is good on the device as well.
     ///
     /// @throws IllegalStateException if the buffer is closed
+    @Override
     public MemorySegment segment() {
         return open().memory.asSlice(0, byteSize);
     }

@@ -1,11 +1,12 @@
 package io.cistern.buffers;
 
-import io.cistern.Captures;
+import io.cistern.DeviceMemory;
 import io.cistern.GraphMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.routing.Router;
+import io.cistern.spi.HostMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -35,7 +37,7 @@ import org.jspecify.annotations.Nullable;
 /// pinning.
 ///
 /// **Threads.** Any thread may call any method at any time.
-public final class PinnedMemory {
+public final class PinnedMemory implements HostMemory {
     /// 4 KiB: what pinning takes at least.
     private static final int LEAST_SIZE_CLASS = 12;
 
@@ -52,8 +54,8 @@ public final class PinnedMemory {
     /// Where thousands wait for streams, a few of them may be ready and not be found at once: one in so many.
     static final int MOST_LOOKS = 32;
 
+    private final DeviceMemory memory;
     private final CudaDriver driver;
-    private final Captures captures;
     private final PinnedFences fences;
     private final PinnedStatistics statistics = new PinnedStatistics(MOST_SIZE_CLASS + 1);
     private final AtomicReferenceArray<@Nullable PinnedBlock> front =
@@ -72,22 +74,34 @@ public final class PinnedMemory {
     private final StagingPieces staging;
     private volatile boolean closed;
 
-    PinnedMemory(CudaDriver driver, Captures captures) {
-        this.driver = driver;
-        this.captures = captures;
+    PinnedMemory(DeviceMemory memory) {
+        this.memory = memory;
+        this.driver = memory.driver();
         this.fences = new PinnedFences(driver);
         this.staging = new StagingPieces(driver, this);
         for (int i = 0; i <= MOST_SIZE_CLASS; i++) {
             idle.add(new ArrayDeque<>());
             waiting.add(new ArrayDeque<>());
         }
+        memory.onStreamClosing(this::streamClosing);
     }
 
-    /// Pinned memory that nobody uses, idle or new.
+    /// Returns the pinned memory of a device memory, which is closed with that. Keep it where you allocate often.
+    public static PinnedMemory of(DeviceMemory memory) {
+        return BufferSupport.of(memory).pinned;
+    }
+
+    /// Returns the pinned memory of the process's own [device memory][DeviceMemory#system()].
+    public static PinnedMemory system() {
+        return of(DeviceMemory.system());
+    }
+
+    /// Obtains pinned memory that nobody uses, idle or new.
     ///
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @throws IllegalArgumentException if it is negative or more than 4 TiB
     /// @throws CudaException if the driver can't pin so much
+    @Override
     public PinnedBuffer allocate(long byteSize) {
         if (((byteSize - 1) >>> MOST_SIZE_CLASS) != 0) {
             return emptyOrTooLarge(byteSize);
@@ -210,8 +224,8 @@ public final class PinnedMemory {
             return;
         }
         Router.refuseThreadStream(device, stream);
-        GraphMemory graph = captures.memoryOf(device, stream);
-        if (graph != null && isKept(block, graph, device)) {
+        Optional<GraphMemory> graph = memory.graphMemory(device, stream);
+        if (graph.isPresent() && isKept(block, graph.get(), device)) {
             return;
         }
         synchronized (this) {
@@ -231,17 +245,17 @@ public final class PinnedMemory {
     ///
     /// @return false if the graph is gone: the capture has ended since
     private boolean isKept(PinnedBlock block, GraphMemory graph, int device) {
-        PinnedBlock.GraphUse use = new PinnedBlock.GraphUse(graph, device);
+        PinnedBlock.GraphUse use = new PinnedBlock.GraphUse(this, block, graph, device);
         synchronized (this) {
             block.used = true;
             block.graphs.add(use);
         }
         boolean kept = false;
         try {
-            kept = graph.keep(block, device);
+            kept = graph.whenGone(use);
         } finally {
             if (!kept) {
-                ends(block, use);
+                ends(use);
             }
         }
         return kept;
@@ -249,14 +263,15 @@ public final class PinnedMemory {
 
     /// A graph that used a block is gone; what its last launch did with the block is over when all work of the device
     /// until now is.
-    void graphIsGone(PinnedBlock block, GraphMemory graph, int device) {
+    void graphIsGone(PinnedBlock.GraphUse use) {
         synchronized (this) {
-            fences.addBehindAll(block, device);
+            fences.addBehindAll(use.block(), use.device());
         }
-        ends(block, new PinnedBlock.GraphUse(graph, device));
+        ends(use);
     }
 
-    private void ends(PinnedBlock block, PinnedBlock.GraphUse use) {
+    private void ends(PinnedBlock.GraphUse use) {
+        PinnedBlock block = use.block();
         synchronized (this) {
             block.graphs.remove(use);
             if (block.graphs.isEmpty() && block.freedBeforeGraphs) {
@@ -337,7 +352,7 @@ public final class PinnedMemory {
     }
 
     /// Takes the fences of a stream that ends, for the blocks that it uses.
-    synchronized void streamClosing(int device, long stream) {
+    private synchronized void streamClosing(int device, long stream) {
         PinnedBlock.Stream name = name(device, stream);
         Set<PinnedBlock> blocks = users.remove(name);
         if (blocks != null) {
@@ -353,7 +368,7 @@ public final class PinnedMemory {
     /// @return bytes given back
     /// @throws CudaException if the driver refuses to unpin some of it: that stays, the rest is unpinned
     public long trim() {
-        captures.collect();
+        memory.collectGraphs();
         return unpinIdle();
     }
 

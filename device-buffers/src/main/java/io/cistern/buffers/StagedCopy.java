@@ -1,6 +1,7 @@
 package io.cistern.buffers;
 
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.host.Memcpy;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
@@ -37,7 +38,8 @@ final class StagedCopy implements AutoCloseable {
 
     private static final int LARGE_TURNS = 4;
 
-    private final DeviceMemory memory;
+    private final CudaDriver driver;
+    private final StagingPieces staging;
     private final int device;
     private final long stream;
     private final long byteSize;
@@ -45,7 +47,8 @@ final class StagedCopy implements AutoCloseable {
     private final @Nullable StagingPiece[] pieces;
 
     StagedCopy(DeviceMemory memory, int device, long stream, long byteSize) {
-        this.memory = memory;
+        this.driver = memory.driver();
+        this.staging = BufferSupport.of(memory).pinned.staging();
         this.device = device;
         this.stream = stream;
         this.byteSize = byteSize;
@@ -75,7 +78,7 @@ final class StagedCopy implements AutoCloseable {
     private StagingPiece pieceOf(long part) {
         int turn = (int) (part % pieces.length);
         if (pieces[turn] == null) {
-            pieces[turn] = memory.pinned().staging().take(device, pieceBytes);
+            pieces[turn] = staging.take(device, pieceBytes);
         }
         return Objects.requireNonNull(pieces[turn]);
     }
@@ -95,7 +98,7 @@ final class StagedCopy implements AutoCloseable {
             }
         }
         if (mode == CopyMode.BLOCKING) {
-            memory.driver().streams().synchronize(device, stream);
+            driver.streams().synchronize(device, stream);
             for (long part = 0; part < Math.min(parts(), pieces.length); part++) {
                 pieceOf(part).passed();
             }
@@ -132,7 +135,7 @@ final class StagedCopy implements AutoCloseable {
         for (int turn = pieces.length - 1; turn >= 0; turn--) {
             StagingPiece piece = pieces[turn];
             if (piece != null) {
-                memory.pinned().staging().giveBack(piece, stream);
+                staging.giveBack(piece, stream);
             }
         }
     }

@@ -92,7 +92,7 @@ class BufferLeakTests {
     void aCopyFromMemoryThatIsNotPinnedIsReportedOnceAPlace() {
         try (Arena arena = Arena.ofConfined();
                 DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, 0);
-                PinnedBuffer pinned = memory.pinned().allocate(1000)) {
+                PinnedBuffer pinned = PinnedMemory.of(memory).allocate(1000)) {
             MemorySegment pageable = arena.allocate(1000);
             for (int i = 0; i < 3; i++) {
                 buffer.copyFrom(pageable, 0, CopyMode.NON_BLOCKING);
@@ -109,11 +109,11 @@ class BufferLeakTests {
 
     @Test
     void whenTheMemoryIsClosedPinnedMemoryGoesBackAsItIsClosed() {
-        PinnedBuffer kept = memory.pinned().allocate(4096);
-        memory.pinned().allocate(4096).close();
+        PinnedBuffer kept = PinnedMemory.of(memory).allocate(4096);
+        PinnedMemory.of(memory).allocate(4096).close();
         memory.close();
-        assertThat(memory.pinned().statistics()).containsEntry("allocations.current", 1L);
+        assertThat(PinnedMemory.of(memory).statistics()).containsEntry("allocations.current", 1L);
         kept.close();
-        assertThat(memory.pinned().statistics()).containsEntry("allocations.current", 0L);
+        assertThat(PinnedMemory.of(memory).statistics()).containsEntry("allocations.current", 0L);
     }
 }

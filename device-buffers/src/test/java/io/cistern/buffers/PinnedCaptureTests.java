@@ -34,7 +34,7 @@ final class PinnedCaptureTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory =
             DeviceMemory.open(gpu, Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())));
-    private final PinnedMemory pinned = memory.pinned();
+    private final PinnedMemory pinned = PinnedMemory.of(memory);
     private final long stream = gpu.streams().create(DEVICE);
     private DeviceBuffer device;
     private long graph;

@@ -50,7 +50,7 @@ class PinnedLookTests {
     }
 
     private void useAndClose() {
-        try (PinnedBuffer buffer = memory.pinned().allocate(BYTES)) {
+        try (PinnedBuffer buffer = PinnedMemory.of(memory).allocate(BYTES)) {
             buffer.recordUse(DEVICE, stream);
         }
     }
@@ -62,7 +62,7 @@ class PinnedLookTests {
     }
 
     private long pinnedPieces() {
-        return memory.pinned().statistics().get("allocations.current");
+        return PinnedMemory.of(memory).statistics().get("allocations.current");
     }
 
     @Test
@@ -77,7 +77,7 @@ class PinnedLookTests {
         long pieces = pinnedPieces();
         letStreamFinish();
         List<PinnedBuffer> again = new ArrayList<>();
-        repeat(() -> again.add(memory.pinned().allocate(BYTES)));
+        repeat(() -> again.add(PinnedMemory.of(memory).allocate(BYTES)));
         assertThat(pinnedPieces()).isEqualTo(pieces);
         again.forEach(PinnedBuffer::close);
     }

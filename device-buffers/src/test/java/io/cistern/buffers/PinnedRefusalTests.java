@@ -26,7 +26,7 @@ class PinnedRefusalTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory =
             DeviceMemory.open(gpu, Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())));
-    private final PinnedMemory pinned = memory.pinned();
+    private final PinnedMemory pinned = PinnedMemory.of(memory);
     private final long stream = gpu.streams().create(DEVICE);
     private final MemorySegment latch = gpu.memory().allocateHost(DEVICE, Integer.BYTES);
 

@@ -1,5 +1,6 @@
 package io.cistern.examples;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.CopyMode;
 import io.cistern.buffers.CudaFunction;
 import io.cistern.buffers.CudaModule;
@@ -80,9 +81,9 @@ public final class OverlapCopies {
     private void twoStreams() {
         try (CudaStream first = CudaStream.open(memory, DEVICE);
                 CudaStream second = CudaStream.open(memory, DEVICE);
-                PinnedBuffer in = memory.pinned().allocate(byteSize);
-                PinnedBuffer firstOut = memory.pinned().allocate(byteSize);
-                PinnedBuffer secondOut = memory.pinned().allocate(byteSize)) {
+                PinnedBuffer in = PinnedMemory.of(memory).allocate(byteSize);
+                PinnedBuffer firstOut = PinnedMemory.of(memory).allocate(byteSize);
+                PinnedBuffer secondOut = PinnedMemory.of(memory).allocate(byteSize)) {
             for (int batch = 0; batch < batches; batch++) {
                 boolean even = batch % 2 == 0;
                 CudaStream stream = even ? first : second;

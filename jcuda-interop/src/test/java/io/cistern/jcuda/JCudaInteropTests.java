@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.Allocator;
 import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
@@ -73,7 +74,7 @@ class JCudaInteropTests {
 
     @Test
     void aPointerStandsForTheAddressOfPinnedMemory() {
-        try (PinnedBuffer buffer = memory.pinned().allocate(1000)) {
+        try (PinnedBuffer buffer = PinnedMemory.of(memory).allocate(1000)) {
             assertThat(JCudaPointers.address(JCudaPointers.of(buffer)))
                     .isEqualTo(buffer.segment().address());
         }

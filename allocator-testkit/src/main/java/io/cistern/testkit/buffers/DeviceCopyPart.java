@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.CopyBatch;
 import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
@@ -127,7 +128,7 @@ abstract class DeviceCopyPart extends BufferFixture {
         DeviceBuffer[] here = new DeviceBuffer[count];
         DeviceBuffer[] there = new DeviceBuffer[count];
         CopyBatch batch = new CopyBatch();
-        try (PinnedBuffer sent = memory.pinned().allocate(bytes.length)) {
+        try (PinnedBuffer sent = PinnedMemory.of(memory).allocate(bytes.length)) {
             sent.segment().copyFrom(MemorySegment.ofArray(bytes));
             for (int i = 0; i < count; i++) {
                 here[i] = bufferOf(filled(bytes.length, 0));

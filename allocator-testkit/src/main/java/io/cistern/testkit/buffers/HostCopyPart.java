@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.CopyBatch;
 import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
@@ -104,13 +105,13 @@ abstract class HostCopyPart extends BufferFixture {
     void pinnedMemoryIsCopiedInStreamOrderAndUsedAgainAfterwards() {
         StreamLatch latch = latch();
         DeviceBuffer buffer = buffer(MIB);
-        PinnedBuffer sent = memory.pinned().allocate(MIB);
-        memory.pinned().allocate(MIB).close(); // so that nothing is pinned while the stream is held
+        PinnedBuffer sent = PinnedMemory.of(memory).allocate(MIB);
+        PinnedMemory.of(memory).allocate(MIB).close(); // so that nothing is pinned while the stream is held
         sent.segment().fill((byte) 1);
         latch.hold(stream.handle());
         buffer.copyFrom(sent, stream.handle(), CopyMode.NON_BLOCKING);
         sent.close();
-        try (PinnedBuffer other = memory.pinned().allocate(MIB)) {
+        try (PinnedBuffer other = PinnedMemory.of(memory).allocate(MIB)) {
             other.segment().fill((byte) 2); // not the memory that is still to be copied
             latch.release();
             assertThat(contents(buffer)).containsOnly(1);
@@ -263,7 +264,7 @@ abstract class HostCopyPart extends BufferFixture {
             assertThat(Arrays.copyOfRange(back, 40 * row, 40 * row + 30)).isEqualTo(sent);
             assertThat(Arrays.copyOfRange(back, 40 * row + 30, 40 * row + 40)).containsOnly(0);
         }
-        try (PinnedBuffer pinned = memory.pinned().allocate(300)) {
+        try (PinnedBuffer pinned = PinnedMemory.of(memory).allocate(300)) {
             window.copyTo(pinned, 30, stream.handle(), CopyMode.BLOCKING);
             assertThat(pinned.segment().asSlice(0, 30).toArray(ValueLayout.JAVA_BYTE))
                     .isEqualTo(Arrays.copyOfRange(image, 5, 35));
@@ -306,8 +307,8 @@ abstract class HostCopyPart extends BufferFixture {
     void aBatchIsAsIfInOrder() {
         DeviceBuffer[] buffers = new DeviceBuffer[100];
         CopyBatch batch = new CopyBatch();
-        try (PinnedBuffer sent = memory.pinned().allocate(1000);
-                PinnedBuffer received = memory.pinned().allocate(1000)) {
+        try (PinnedBuffer sent = PinnedMemory.of(memory).allocate(1000);
+                PinnedBuffer received = PinnedMemory.of(memory).allocate(1000)) {
             sent.segment().copyFrom(MemorySegment.ofArray(filled(1000, 3)));
             for (int i = 0; i < buffers.length; i++) {
                 buffers[i] = buffer(1000);
@@ -342,7 +343,7 @@ abstract class HostCopyPart extends BufferFixture {
         CudaStream other = anotherStream();
         StreamLatch latch = latch();
         DeviceBuffer buffer = bufferOf(filled(MIB, 1));
-        try (PinnedBuffer pinned = memory.pinned().allocate(MIB)) {
+        try (PinnedBuffer pinned = PinnedMemory.of(memory).allocate(MIB)) {
             pinned.segment().fill((byte) 2);
             latch.hold(other.handle());
             buffer.copyFrom(pinned, other.handle(), CopyMode.NON_BLOCKING);

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.CudaFunction;
 import io.cistern.buffers.CudaModule;
 import io.cistern.CudaStream;
@@ -64,7 +65,7 @@ abstract class LaunchPart extends BufferFixture {
     @Test
     void aKernelReachesPinnedMemory() {
         CudaFunction write = writeSequence();
-        try (PinnedBuffer pinned = memory.pinned().allocate(400)) {
+        try (PinnedBuffer pinned = PinnedMemory.of(memory).allocate(400)) {
             write.launch(4, 32, stream, pinned, 100L, 3);
             stream.synchronize();
             assertThat(pinned.segment().toArray(ValueLayout.JAVA_INT))

@@ -22,7 +22,7 @@ abstract class PinnedPart extends BufferFixture {
     }
 
     private PinnedBuffer pinned(long byteSize) {
-        return closedLater(memory.pinned().allocate(byteSize));
+        return closedLater(PinnedMemory.of(memory).allocate(byteSize));
     }
 
     private static long addressOf(PinnedBuffer buffer) {
@@ -77,7 +77,7 @@ abstract class PinnedPart extends BufferFixture {
 
     @Test
     void sizesAreCountedInWholeBlocks() {
-        PinnedMemory pinned = memory.pinned();
+        PinnedMemory pinned = PinnedMemory.of(memory);
         PinnedBuffer small = pinned(40 * KIB);
         PinnedBuffer large = pinned(80 * KIB);
         Map<String, Long> two = pinned.statistics();
@@ -110,12 +110,12 @@ abstract class PinnedPart extends BufferFixture {
     @Test
     void aPeakBeginsAnew() {
         pinned(4096).close();
-        memory.pinned().resetPeaks();
-        assertThat(memory.pinned().statistics())
+        PinnedMemory.of(memory).resetPeaks();
+        assertThat(PinnedMemory.of(memory).statistics())
                 .containsEntry("active_bytes.peak", 0L)
                 .containsEntry("allocated_bytes.peak", 4096L);
         pinned(4096).close();
-        assertThat(memory.pinned().statistics()).containsEntry("active_bytes.peak", 4096L);
+        assertThat(PinnedMemory.of(memory).statistics()).containsEntry("active_bytes.peak", 4096L);
     }
 
     /// As in PyTorch, which sees the sizes one by one.
@@ -127,7 +127,7 @@ abstract class PinnedPart extends BufferFixture {
         second.close();
         pinned(4096);
         pinned(8192).close();
-        assertThat(memory.pinned().statistics())
+        assertThat(PinnedMemory.of(memory).statistics())
                 .containsEntry("active_requests.current", 1L)
                 .containsEntry("active_requests.peak", 3L)
                 .containsEntry("active_bytes.peak", 16_384L);
@@ -138,7 +138,7 @@ abstract class PinnedPart extends BufferFixture {
         PinnedBuffer kept = pinned(4096);
         kept.segment().fill((byte) 3);
         pinned(4096).close();
-        assertThat(memory.pinned().trim()).isEqualTo(4096);
+        assertThat(PinnedMemory.of(memory).trim()).isEqualTo(4096);
         assertThat(kept.segment().get(java.lang.foreign.ValueLayout.JAVA_BYTE, 4095))
                 .isEqualTo((byte) 3);
     }
@@ -146,9 +146,9 @@ abstract class PinnedPart extends BufferFixture {
     @Test
     void whatArraysAreCopiedThroughIsIdleMemory() {
         bufferOf(filled(3 * MIB, 1));
-        assertThat(memory.pinned().statistics()).containsEntry("active_requests.current", 0L);
-        assertThat(memory.pinned().trim()).isPositive();
-        assertThat(memory.pinned().statistics()).containsEntry("allocations.current", 0L);
+        assertThat(PinnedMemory.of(memory).statistics()).containsEntry("active_requests.current", 0L);
+        assertThat(PinnedMemory.of(memory).trim()).isPositive();
+        assertThat(PinnedMemory.of(memory).statistics()).containsEntry("allocations.current", 0L);
     }
 
     @Test
@@ -158,7 +158,7 @@ abstract class PinnedPart extends BufferFixture {
         buffer.close();
         assertThatIllegalStateException().isThrownBy(buffer::segment).withMessageContaining("is closed");
         assertThatIllegalStateException().isThrownBy(() -> buffer.recordUse(DEVICE, stream.handle()));
-        assertThat(memory.pinned().statistics()).containsEntry("active_requests.freed", 1L);
+        assertThat(PinnedMemory.of(memory).statistics()).containsEntry("active_requests.freed", 1L);
     }
 
     @Test
@@ -176,7 +176,7 @@ abstract class PinnedPart extends BufferFixture {
             byte own = (byte) t;
             threads.add(Thread.ofPlatform().start(() -> {
                 for (int i = 0; i < 500; i++) {
-                    try (PinnedBuffer buffer = memory.pinned().allocate(4096)) {
+                    try (PinnedBuffer buffer = PinnedMemory.of(memory).allocate(4096)) {
                         buffer.segment().fill(own);
                         Thread.onSpinWait();
                         if (buffer.segment().get(java.lang.foreign.ValueLayout.JAVA_BYTE, 17) != own) {
@@ -192,7 +192,7 @@ abstract class PinnedPart extends BufferFixture {
             thread.join();
         }
         assertThat(spoiled).isEmpty();
-        assertThat(memory.pinned().statistics())
+        assertThat(PinnedMemory.of(memory).statistics())
                 .containsEntry("active_requests.allocated", 2000L)
                 .containsEntry("active_requests.current", 0L);
     }

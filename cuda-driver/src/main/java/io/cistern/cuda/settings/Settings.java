@@ -185,6 +185,24 @@ public final class Settings {
         return Optional.ofNullable(value(new Id(setting, "")));
     }
 
+    /// Whether a setting is `true`. A word that is neither is `false`, with a warning: what is set so is no reason to
+    /// stop a program.
+    public boolean isTrue(Setting setting) {
+        Value set = value(new Id(setting, ""));
+        if (set == null || set.text().equalsIgnoreCase("true")) {
+            return set != null;
+        }
+        if (!set.text().equalsIgnoreCase("false")) {
+            System.getLogger(Settings.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "{0} is ''{1}'', which is none of true, false; taken as false",
+                            set.source(),
+                            set.text());
+        }
+        return false;
+    }
+
     /// What is set for a device: of the strongest origin that says anything about it or about all, what it says
     /// about it.
     ///

@@ -1,0 +1,38 @@
+package io.cistern;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.spi.HostMemory;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
+
+/// Host memory that the driver pins for each block, for programs without a cache of pinned memory.
+///
+/// **Threads.** Any.
+record DriverHostMemory(CudaDriver driver) implements HostMemory {
+    /// Pins in the context of a device that is used already, so that no other one gets a context for it. All devices
+    /// reach it.
+    @Override
+    public HostBlock allocate(long byteSize) {
+        int device = 0;
+        while (device < driver.devices().count() && !driver.devices().isUsed(device)) {
+            device++;
+        }
+        int used = device < driver.devices().count() ? device : 0;
+        return new Block(driver, used, driver.memory().allocateHost(used, byteSize));
+    }
+
+    private record Block(CudaDriver driver, int device, MemorySegment segment) implements HostBlock {
+        @Override
+        public void close() {
+            try {
+                driver.memory().freeHost(device, segment);
+            } catch (CudaException refusal) {
+                if (!refusal.result().endsContext()) { // else it went with its context
+                    System.getLogger(DriverHostMemory.class.getName())
+                            .log(Level.WARNING, "the driver does not unpin " + segment, refusal);
+                }
+            }
+        }
+    }
+}
