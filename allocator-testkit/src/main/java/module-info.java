@@ -7,6 +7,7 @@
 open module io.cistern.testkit {
     requires static org.jspecify;
     requires transitive io.cistern.api;
+    requires transitive io.cistern.buffers;
     requires transitive io.cistern.cuda;
     requires transitive io.cistern.simulated;
     requires transitive org.junit.jupiter.api;

@@ -4,6 +4,7 @@ module io.cistern.cli {
     requires static org.jspecify;
     requires info.picocli;
     requires io.cistern.api;
+    requires io.cistern.buffers;
     requires io.cistern.cuda;
     requires io.cistern.simulated;
     requires jdk.management;

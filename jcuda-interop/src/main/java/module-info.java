@@ -4,6 +4,7 @@
 module io.cistern.jcuda {
     requires static org.jspecify;
     requires transitive io.cistern.api;
+    requires transitive io.cistern.buffers;
     requires transitive jcuda;
 
     exports io.cistern.jcuda;

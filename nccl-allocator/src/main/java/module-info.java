@@ -4,6 +4,7 @@
 module io.cistern.nccl {
     requires static org.jspecify;
     requires transitive io.cistern.api;
+    requires transitive io.cistern.buffers;
 
     exports io.cistern.nccl;
 

@@ -2,12 +2,9 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
-import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CaptureMode;
-import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
@@ -188,32 +185,6 @@ class BlockUseTests {
         assertThat(allocate()).isEqualTo(address);
         memory.free(address, stream);
         assertThat(calls(DriverCall.STREAM_WAIT_EVENT)).isOne();
-    }
-
-    @Test
-    void aBufferWhoseEventIsRefusedIsStillOpen() {
-        memory.setCurrent(allocator);
-        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, stream);
-        long address = buffer.address();
-        assertThatExceptionOfType(CudaException.class).isThrownBy(() -> buffer.closeAfter(12345));
-        assertThat(buffer.address()).isEqualTo(address);
-        assertThat(maker.frees).isZero();
-        buffer.close();
-        assertThat(maker.frees).isOne();
-    }
-
-    @Test
-    void aBufferEndsOnceWhicheverWayItIsClosed() {
-        memory.setCurrent(allocator);
-        long event = gpu.events().create(0);
-        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, stream);
-        buffer.recordUse(reader);
-        buffer.closeAfter(event);
-        buffer.closeAfter(event);
-        buffer.close();
-        assertThat(maker.frees).isOne();
-        assertThatIllegalStateException().isThrownBy(() -> buffer.recordUse(reader));
-        gpu.events().destroy(0, event);
     }
 
     @Test

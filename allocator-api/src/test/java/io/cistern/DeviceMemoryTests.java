@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.Mockito.mock;
 
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
@@ -267,28 +266,6 @@ class DeviceMemoryTests {
     void withoutACatalogueAProgramBringsItsOwnAllocators() {
         try (DeviceMemory bare = DeviceMemory.builder(gpu).open()) {
             assertThatExceptionOfType(ConfigurationException.class).isThrownBy(() -> bare.allocate(1, 0, stream));
-        }
-    }
-
-    @Test
-    void aBufferEndsOnceHoweverOftenItIsClosed() {
-        Allocator allocator = memory.setCurrent("direct");
-        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 5000, 0, stream);
-        gpu.copies().fillBytes(0, buffer.address(), (byte) 1, buffer.byteSize(), stream);
-        buffer.close();
-        buffer.close();
-        assertThat(allocator.statistics(0).frees()).isEqualTo(1);
-        assertThatIllegalStateException()
-                .isThrownBy(buffer::address)
-                .withMessageContaining("5000 bytes")
-                .withMessageContaining("is closed");
-    }
-
-    @Test
-    void aBufferOfNoBytesHasNoMemory() {
-        memory.setCurrent("direct");
-        try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, 0, 0, stream)) {
-            assertThat(buffer.address()).isZero();
         }
     }
 

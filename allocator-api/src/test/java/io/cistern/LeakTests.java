@@ -3,7 +3,6 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
@@ -13,7 +12,6 @@ import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
-import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -201,31 +199,6 @@ class LeakTests {
         memory.free(memory.allocate(100, 0, 0), 0);
         memory.close();
         assertThat(log.messages()).isEmpty();
-    }
-
-    @Test
-    void aBufferThatWasDroppedIsReportedWithItsSiteAndStaysAllocated() throws Exception {
-        DeviceMemory memory = open(LeakLevel.SITES);
-        DeviceBuffer kept = DeviceBuffer.allocate(memory, 300, 0, 0);
-        DeviceBuffer.allocate(memory, 4321, 0, 0);
-        DeviceBuffer.allocate(memory, 500, 0, 0).close();
-        for (int tries = 0; tries < 2000 && log.messages().isEmpty(); tries++) {
-            System.gc();
-            Thread.sleep(5);
-        }
-        assertThat(log.messages())
-                .singleElement()
-                .asString()
-                .contains("dropped without close")
-                .contains("4321 bytes")
-                .contains("LeakTests.aBufferThatWasDropped");
-        assertThat(memory.leaks())
-                .filteredOn(LiveBlock::unreachable)
-                .singleElement()
-                .returns(4321L, LiveBlock::byteSize);
-        Reference.reachabilityFence(kept);
-        kept.close();
-        end(memory);
     }
 
     @Test

@@ -2,7 +2,6 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.cuda.CisternException;
 import io.cistern.cuda.Streams;
@@ -94,27 +93,6 @@ class ThreadStreamTests {
         assertThat(allocator.isDrained()).isFalse();
         memory.free(address, 0);
         assertThat(allocator.isDrained()).isTrue();
-    }
-
-    @Test
-    void aBufferOnItStaysOpenOnAVirtualThreadAndMayEndElsewhere() throws InterruptedException {
-        memory.setCurrent(allocator);
-        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, Streams.PER_THREAD_DEFAULT);
-        assertRefused(buffer::close);
-        assertThat(buffer.address()).isNotZero();
-        assertThat(maker.frees).isZero();
-        buffer.close();
-        assertThat(maker.frees).isOne();
-    }
-
-    @Test
-    void aBufferOnItMayEndAfterAnEventOnAVirtualThread() throws InterruptedException {
-        memory.setCurrent(allocator);
-        long event = gpu.events().create(0);
-        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, Streams.PER_THREAD_DEFAULT);
-        assertThat(onVirtualThread(() -> buffer.closeAfter(event))).isEmpty();
-        assertThat(maker.frees).isOne();
-        gpu.events().destroy(0, event);
     }
 
     @ParameterizedTest

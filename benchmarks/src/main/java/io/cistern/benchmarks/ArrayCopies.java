@@ -1,5 +1,6 @@
 package io.cistern.benchmarks;
 
+import io.cistern.buffers.CopyOptions;
 import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
@@ -37,14 +38,14 @@ public final class ArrayCopies {
 
     private final OpenMemory open = new OpenMemory("async");
     private final CudaStream stream = CudaStream.open(open.memory(), 0);
-    private final DeviceMemory direct =
-            DeviceMemory.builder(open.driver()).copyArraysDirectly(true).open();
+    private final DeviceMemory direct = DeviceMemory.builder(open.driver()).open();
     private final BufferPeersInC inC;
     private final int rounds;
 
     private ArrayCopies(Path library, int rounds) {
         inC = new BufferPeersInC(library, System.getProperty("cistern.cuda.library", "libcuda.so.1"));
         this.rounds = rounds;
+        CopyOptions.of(direct).copyArraysDirectly(true);
     }
 
     /// Measures and prints.

@@ -41,6 +41,7 @@ public class BufferBenchmark {
     private DeviceArena confined;
     private DeviceArena shared;
     private DeviceBuffer whole;
+    private PinnedMemory pinned;
 
     @Setup
     public void open() {
@@ -48,6 +49,7 @@ public class BufferBenchmark {
                         SimulatedGpu.builder().costs(CallCosts.free()).build())
                 .open();
         memory.setCurrent(memory.open("none", new SpacedAllocator()));
+        pinned = PinnedMemory.of(memory);
         whole = DeviceBuffer.ofForeign(memory, 0x5f00_0000_0000L, 1 << 20, 0, STREAM);
         confined = DeviceArena.builder(memory)
                 .from(memory.open("arena", new NoAllocator()))
@@ -130,14 +132,14 @@ public class BufferBenchmark {
 
     @Benchmark
     public PinnedBuffer pinnedPair() {
-        PinnedBuffer buffer = PinnedMemory.of(memory).allocate(4096);
+        PinnedBuffer buffer = pinned.allocate(4096);
         buffer.close();
         return buffer;
     }
 
     @Benchmark
     public PinnedBuffer pinnedPairOfOddSizes() {
-        PinnedBuffer buffer = PinnedMemory.of(memory).allocate(oddSizes.next());
+        PinnedBuffer buffer = pinned.allocate(oddSizes.next());
         buffer.close();
         return buffer;
     }

@@ -37,8 +37,12 @@ final class PoolSleepTests extends PoolFixture {
 
     private final SplittableRandom random = new SplittableRandom(SEED);
 
+    /// What pools that sleep keep their bytes in, once it is there.
+    private final PinnedMemory pinned;
+
     PoolSleepTests() {
         super(CAPACITY);
+        pinned = PinnedMemory.of(memory);
     }
 
     private DeviceBuffer buffer(MemoryPool pool, long byteSize) {
@@ -176,7 +180,7 @@ final class PoolSleepTests extends PoolFixture {
     void usingWhatSleepsIsAnError() {
         long kernelStream = gpu.streams().create(DEVICE);
         try (MemoryPool pool = builder().tag("weights").open();
-                PinnedBuffer pinned = PinnedMemory.of(memory).allocate(4096)) {
+                PinnedBuffer host = pinned.allocate(4096)) {
             DeviceBuffer block = buffer(pool, 4096);
             DeviceBuffer part = block.slice(1024, 1024);
             DeviceBuffer other = DeviceBuffer.allocate(memory, 4096, DEVICE, stream);
@@ -189,7 +193,7 @@ final class PoolSleepTests extends PoolFixture {
                     () -> block.fill((byte) 1),
                     () -> block.copyFrom(other),
                     () -> other.copyFrom(block),
-                    () -> block.copyTo(pinned, stream, CopyMode.BLOCKING),
+                    () -> block.copyTo(host, stream, CopyMode.BLOCKING),
                     () -> block.copyFrom(MemorySegment.ofArray(new byte[16])),
                     () -> block.recordUse(kernelStream),
                     () -> block.slice(0, 16))) {
@@ -262,10 +266,10 @@ final class PoolSleepTests extends PoolFixture {
         try (MemoryPool pool = builder().open()) {
             List<Block> blocks = mixed(pool);
             pool.sleep(SleepMode.KEEP);
-            long active = PinnedMemory.of(memory).statistics().get("active_bytes.current");
+            long active = pinned.statistics().get("active_bytes.current");
             assertThat(active).isPositive();
             pool.sleep(SleepMode.DROP);
-            assertThat(PinnedMemory.of(memory).statistics()).containsEntry("active_bytes.current", 0L);
+            assertThat(pinned.statistics()).containsEntry("active_bytes.current", 0L);
             pool.wake();
             close(blocks);
         }
@@ -277,12 +281,12 @@ final class PoolSleepTests extends PoolFixture {
             List<Block> blocks = mixed(pool);
             pool.sleep(SleepMode.KEEP);
             pool.wake();
-            long pinned = gpu.calls().of(DriverCall.MEM_HOST_ALLOC);
+            long calls = gpu.calls().of(DriverCall.MEM_HOST_ALLOC);
             pool.sleep(SleepMode.KEEP);
             pool.wake();
-            assertThat(gpu.calls().of(DriverCall.MEM_HOST_ALLOC)).isEqualTo(pinned);
-            PinnedMemory.of(memory).trim();
-            assertThat(PinnedMemory.of(memory).statistics()).containsEntry("allocated_bytes.current", 0L);
+            assertThat(gpu.calls().of(DriverCall.MEM_HOST_ALLOC)).isEqualTo(calls);
+            pinned.trim();
+            assertThat(pinned.statistics()).containsEntry("allocated_bytes.current", 0L);
             assertIntact(blocks);
             close(blocks);
         }
@@ -299,7 +303,7 @@ final class PoolSleepTests extends PoolFixture {
         close(blocks);
         assertThat(pool.isDrained()).isTrue();
         assertThat(pool.isAsleep()).isFalse();
-        assertThat(PinnedMemory.of(memory).statistics()).containsEntry("active_bytes.current", 0L);
+        assertThat(pinned.statistics()).containsEntry("active_bytes.current", 0L);
     }
 
     @Test
@@ -451,7 +455,7 @@ final class PoolSleepTests extends PoolFixture {
             memory.streamClosing(DEVICE, ending);
             gpu.streams().destroy(DEVICE, ending);
             pool.wake();
-            try (PinnedBuffer read = PinnedMemory.of(memory).allocate(8 * MIB)) {
+            try (PinnedBuffer read = pinned.allocate(8 * MIB)) {
                 gpu.copies().toHost(DEVICE, read.segment(), alive, 8 * MIB, stream);
                 gpu.streams().synchronize(DEVICE, stream);
                 byte[] expected = new byte[8 << 20];

@@ -24,9 +24,10 @@ final class SleepRateTests extends PoolFixture {
     void mappingHidesBehindCopying(String spec) {
         try (MemoryPool pool = builder().spec(spec).open()) {
             long block = pool.allocate(BYTES, DEVICE, stream);
+            PinnedMemory pinned = PinnedMemory.of(memory);
             pool.sleep(SleepMode.KEEP); // pins
             pool.wake();
-            long copied = nanos(() -> copyToHost(block));
+            long copied = nanos(() -> copyToHost(pinned, block));
             long slept = nanos(() -> pool.sleep(SleepMode.KEEP));
             long woke = nanos(pool::wake);
             assertThat(LongStream.of(slept, woke))
@@ -42,8 +43,8 @@ final class SleepRateTests extends PoolFixture {
         return gpu.nanoTime() - start;
     }
 
-    private void copyToHost(long block) {
-        try (PinnedBuffer host = PinnedMemory.of(memory).allocate(64 * MIB)) {
+    private void copyToHost(PinnedMemory pinned, long block) {
+        try (PinnedBuffer host = pinned.allocate(64 * MIB)) {
             for (long at = 0; at < BYTES; at += 64 * MIB) {
                 gpu.copies().toHost(DEVICE, host.segment(), block + at, 64 * MIB, stream);
             }

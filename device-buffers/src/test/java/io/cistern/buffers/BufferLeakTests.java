@@ -6,8 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.cistern.Allocator;
 import io.cistern.CudaEvent;
 import io.cistern.DeviceMemory;
-import io.cistern.LogOf;
 import io.cistern.diagnostics.LeakLevel;
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.internal.leaks.Leaks;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaException;
@@ -18,6 +19,7 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -28,14 +30,20 @@ class BufferLeakTests {
     @RegisterExtension
     private final LogOf log = new LogOf("io.cistern.copies");
 
+    @RegisterExtension
+    private final LogOf leaks = new LogOf(Leaks.class.getName());
+
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
             .catalog(Catalog.of(List.of(new DirectProvider()), List.of()))
             .limitBytes(1 << 20)
             .leakLevel(LeakLevel.ALL)
-            .reportPageableCopies(true)
             .open();
     private final Allocator direct = memory.setCurrent("direct");
+
+    BufferLeakTests() {
+        CopyOptions.of(memory).reportPageableCopies(true);
+    }
 
     @AfterEach
     void close() {
@@ -115,5 +123,29 @@ class BufferLeakTests {
         assertThat(PinnedMemory.of(memory).statistics()).containsEntry("allocations.current", 1L);
         kept.close();
         assertThat(PinnedMemory.of(memory).statistics()).containsEntry("allocations.current", 0L);
+    }
+
+    @Test
+    void aBufferThatWasDroppedIsReportedWithItsSiteAndStaysAllocated() throws Exception {
+        DeviceBuffer kept = DeviceBuffer.allocate(memory, 300, 0, 0);
+        DeviceBuffer.allocate(memory, 4321, 0, 0);
+        DeviceBuffer.allocate(memory, 500, 0, 0).close();
+        for (int tries = 0; tries < 2000 && leaks.messages().isEmpty(); tries++) {
+            System.gc();
+            Thread.sleep(5);
+        }
+        assertThat(leaks.messages())
+                .singleElement()
+                .asString()
+                .contains("dropped without close")
+                .contains("4321 bytes")
+                .contains("BufferLeakTests.aBufferThatWasDropped");
+        assertThat(memory.leaks())
+                .filteredOn(LiveBlock::unreachable)
+                .singleElement()
+                .returns(4321L, LiveBlock::byteSize);
+        Reference.reachabilityFence(kept);
+        kept.close();
+        memory.leaks().forEach(block -> memory.free(block.address(), 0));
     }
 }

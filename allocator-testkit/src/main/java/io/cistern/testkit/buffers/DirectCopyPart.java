@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.buffers.CopyBatch;
 import io.cistern.buffers.CopyMode;
+import io.cistern.buffers.CopyOptions;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.GraphCapture;
@@ -28,9 +29,9 @@ abstract class DirectCopyPart extends BufferFixture {
     void openDirectMemory() {
         direct = closedLater(DeviceMemory.builder(driver)
                 .catalog(DiscoveredCatalog.find())
-                .copyArraysDirectly(true)
                 .open());
         direct.setCurrent("caching");
+        CopyOptions.of(direct).copyArraysDirectly(true);
     }
 
     private DeviceBuffer bufferOf(MemorySegment array) {
