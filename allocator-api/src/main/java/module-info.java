@@ -9,6 +9,7 @@ module io.cistern.api {
     exports io.cistern;
     exports io.cistern.diagnostics;
     exports io.cistern.errors;
+    exports io.cistern.graph;
     exports io.cistern.spi;
     exports io.cistern.internal.names to
             io.cistern.async,

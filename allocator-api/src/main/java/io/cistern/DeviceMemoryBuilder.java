@@ -113,7 +113,7 @@ public final class DeviceMemoryBuilder {
     /// What all blocks on a device are charged to.
     @Nullable
     Budgets budgets(int device) {
-        Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
+        Budgets whole = Budgets.of(null, limit == null ? null : limit.handle().budget());
         long most = limitBytes < 0 ? setLimit(device) : limitBytes;
         return most < 0 ? whole : Budgets.of(whole, new Budget("device " + device, most, null));
     }

@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.internal.capture.GraphBlocks;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -13,7 +14,7 @@ final class PinnedBlock {
     record Stream(int device, long handle) {}
 
     /// A graph whose launches use it.
-    record GraphUse(GraphMemory graph, int device) {}
+    record GraphUse(GraphBlocks graph, int device) {}
 
     /// A mark behind the last use on a stream.
     ///

@@ -1,5 +1,7 @@
 package io.cistern;
 
+import io.cistern.internal.capture.Captures;
+import io.cistern.internal.capture.GraphBlocks;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
@@ -26,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 /// recorded at the free and looked at when memory of its size is wanted. Nobody waits on the host.
 ///
 /// **Graphs.** A block that a captured stream uses is used by each launch of the graph: it stays until the graph and
-/// its executables are gone, whenever it is freed ([GraphMemory]).
+/// its executables are gone, whenever it is freed ([GraphBlocks]).
 ///
 /// **The way of a pair.** One idle block of each size stands in front, and is exchanged without a lock. Behind it
 /// everything is under one lock, which is held across the driver's calls that record and ask fences, but not across
@@ -208,7 +210,7 @@ public final class PinnedMemory {
             return;
         }
         Router.refuseThreadStream(device, stream);
-        GraphMemory graph = captures.memoryOf(device, stream);
+        GraphBlocks graph = captures.memoryOf(device, stream);
         if (graph != null && isKept(block, graph, device)) {
             return;
         }
@@ -228,7 +230,7 @@ public final class PinnedMemory {
     /// Keeps a block for a graph.
     ///
     /// @return false if the graph is gone: the capture has ended since
-    private boolean isKept(PinnedBlock block, GraphMemory graph, int device) {
+    private boolean isKept(PinnedBlock block, GraphBlocks graph, int device) {
         PinnedBlock.GraphUse use = new PinnedBlock.GraphUse(graph, device);
         synchronized (this) {
             block.used = true;
@@ -236,7 +238,7 @@ public final class PinnedMemory {
         }
         boolean kept = false;
         try {
-            kept = graph.keep(block, device);
+            kept = graph.whenGone(() -> graphIsGone(block, graph, device));
         } finally {
             if (!kept) {
                 ends(block, use);
@@ -247,7 +249,7 @@ public final class PinnedMemory {
 
     /// A graph that used a block is gone; what its last launch did with the block is over when all work of the device
     /// until now is.
-    void graphIsGone(PinnedBlock block, GraphMemory graph, int device) {
+    void graphIsGone(PinnedBlock block, GraphBlocks graph, int device) {
         synchronized (this) {
             fences.addBehindAll(block, device);
         }

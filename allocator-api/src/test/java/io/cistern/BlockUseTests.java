@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cistern.graph.GraphCapture;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;

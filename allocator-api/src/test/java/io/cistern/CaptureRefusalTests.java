@@ -8,6 +8,7 @@ import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
 import static org.mockito.Mockito.withSettings;
 
+import io.cistern.graph.GraphCapture;
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;

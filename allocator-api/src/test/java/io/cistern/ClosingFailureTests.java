@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.graph.GraphCapture;
+import io.cistern.internal.capture.Captures;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.internal.routing.Route;
 import io.cistern.simulated.SimulatedGpu;

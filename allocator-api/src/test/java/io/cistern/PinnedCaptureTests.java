@@ -3,6 +3,8 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cistern.graph.GraphCapture;
+import io.cistern.internal.capture.GraphBlocks;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
@@ -35,7 +37,7 @@ final class PinnedCaptureTests {
     private final long stream = gpu.streams().create(DEVICE);
     private DeviceBuffer device;
     private long graph;
-    private GraphMemory ofGraph;
+    private GraphBlocks ofGraph;
 
     @BeforeEach
     void allocate() {
@@ -81,7 +83,7 @@ final class PinnedCaptureTests {
     }
 
     /// The driver tells on a thread of its own that a graph is gone.
-    private void destroy(long which, GraphMemory its) {
+    private void destroy(long which, GraphBlocks its) {
         gpu.graphs().destroy(DEVICE, which);
         while (!its.isGone()) {
             Thread.onSpinWait();
@@ -190,7 +192,7 @@ final class PinnedCaptureTests {
         PinnedBuffer source = filledWith(7);
         capture(() -> device.copyFrom(source, stream, CopyMode.NON_BLOCKING));
         long first = graph;
-        GraphMemory ofFirst = ofGraph;
+        GraphBlocks ofFirst = ofGraph;
         capture(() -> device.copyFrom(source, stream, CopyMode.NON_BLOCKING));
         source.close();
         destroy(first, ofFirst);

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.GraphCapture;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphCapture;
+import io.cistern.internal.capture.GraphBlocks;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.spi.TrimMode;
@@ -85,7 +85,7 @@ public abstract class CapturedGraphs extends GraphFixture {
         GraphCapture capture = capture();
         long result = allocate(MIB);
         write(result, MIB, 9, stream);
-        GraphMemory own = capture.memory();
+        GraphBlocks own = capture.memory();
         long executable = executable(capture);
         launch(executable);
         driver.streams().synchronize(DEVICE, stream);
@@ -108,7 +108,7 @@ public abstract class CapturedGraphs extends GraphFixture {
         long scratch = allocate(8 * MIB);
         write(scratch, MIB, 1, stream);
         memory.free(scratch, stream);
-        GraphMemory own = capture.memory();
+        GraphBlocks own = capture.memory();
         long executable = executable(capture);
         launch(executable);
         memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
@@ -167,7 +167,7 @@ public abstract class CapturedGraphs extends GraphFixture {
         write(workspace, MIB, 21, stream);
         copy(result, workspace, MIB, stream);
         memory.free(workspace, stream);
-        GraphMemory own = capture.memory();
+        GraphBlocks own = capture.memory();
         long executable = executable(capture);
         for (int i = 0; i < 3; i++) {
             long bystander = allocate(MIB);
@@ -256,7 +256,7 @@ public abstract class CapturedGraphs extends GraphFixture {
         memory.setCurrent(spec);
         long result = allocate(MIB);
         GraphCapture first = capture();
-        GraphMemory shared = first.memory();
+        GraphBlocks shared = first.memory();
         long one = allocate(MIB);
         write(one, MIB, 30, stream);
         copy(result, one, MIB, stream);
@@ -332,7 +332,7 @@ public abstract class CapturedGraphs extends GraphFixture {
     void aCaptureOfOtherCodeIsAnnounced(String spec) throws InterruptedException {
         memory.setCurrent(spec);
         graphs.beginCapture(DEVICE, stream, CaptureMode.THREAD_LOCAL);
-        GraphMemory own = memory.captureBegins(DEVICE, stream);
+        GraphBlocks own = memory.captureBegins(DEVICE, stream);
         long scratch = allocate(MIB);
         write(scratch, MIB, 4, stream);
         memory.free(scratch, stream);
@@ -388,7 +388,7 @@ public abstract class CapturedGraphs extends GraphFixture {
             }
             write(block, MIB, 8, stream);
             memory.free(block, stream);
-            GraphMemory own = capture.memory();
+            GraphBlocks own = capture.memory();
             long executable = executable(capture);
             try (Scope _ = pool.enter()) {
                 long usual = allocate(MIB);
@@ -413,7 +413,7 @@ public abstract class CapturedGraphs extends GraphFixture {
             GraphCapture capture = capture();
             write(workspace, MIB, i, stream);
             memory.free(workspace, stream);
-            GraphMemory own = capture.memory();
+            GraphBlocks own = capture.memory();
             long executable = executable(capture);
             launch(executable);
             driver.streams().synchronize(DEVICE, stream);

@@ -2,7 +2,7 @@ package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.Graphs;
 import java.util.ArrayDeque;

@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphCapture;
+import io.cistern.internal.capture.GraphBlocks;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.MemoryPool;
 import io.cistern.diagnostics.OutOfMemoryReport;
@@ -86,7 +86,7 @@ final class FailureLadderTests extends LadderFixture {
             memory.setCurrent("caching");
             GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
             memory.free(memory.allocate(MOST, DEVICE, stream), stream);
-            GraphMemory own = capture.memory();
+            GraphBlocks own = capture.memory();
             gpu.graphs().destroy(DEVICE, capture.end());
             for (int i = 0; i < 5000 && !own.isGone(); i++) {
                 Thread.sleep(1);

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphCapture;
+import io.cistern.internal.capture.GraphBlocks;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
@@ -136,7 +136,7 @@ final class GraphMemoryTests extends PoolFixture {
         long scratch = allocate(8 * MIB);
         gpu.copies().fillBytes(DEVICE, scratch, (byte) 1, 8 * MIB, stream);
         free(scratch);
-        GraphMemory own = capture.memory();
+        GraphBlocks own = capture.memory();
         long executable = executable(capture);
         launchAndWait(executable);
         long reserved = own.reservedBytes(DEVICE);
@@ -170,7 +170,7 @@ final class GraphMemoryTests extends PoolFixture {
         follow(other, stream);
         memory.free(memory.allocate(4 * MIB, DEVICE, other), other);
         follow(stream, other);
-        GraphMemory shared = first.memory();
+        GraphBlocks shared = first.memory();
         executable(first);
         memory.streamClosing(DEVICE, other);
         gpu.streams().destroy(DEVICE, other);
@@ -337,7 +337,7 @@ final class GraphMemoryTests extends PoolFixture {
             free(result, copy);
             result = sum;
         }
-        GraphMemory own = capture.memory();
+        GraphBlocks own = capture.memory();
         executable(capture);
         memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
         assertThat(own.reservedBytes(DEVICE)).isEqualTo(whileItLives);

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.CopyMode;
 import io.cistern.DeviceBuffer;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;

@@ -5,7 +5,7 @@ import java.util.Set;
 /// Methods whose allocations still leave something wrong when they fail. Shrinks to nothing.
 final class KnownFaults {
     private static final String ROUTING = """
-            io.cistern.internal.context.EventOrder.keep
+            io.cistern.internal.order.EventOrder.keep
             io.cistern.internal.routing.Budget.charge
             io.cistern.internal.routing.Budgets.<init>
             io.cistern.internal.routing.Budgets.detach

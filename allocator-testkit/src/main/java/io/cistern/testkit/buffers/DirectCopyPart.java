@@ -7,7 +7,7 @@ import io.cistern.CopyBatch;
 import io.cistern.CopyMode;
 import io.cistern.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.DriverCall;
 import io.cistern.testkit.DiscoveredCatalog;

@@ -10,7 +10,7 @@ import io.cistern.CopyBatch;
 import io.cistern.CopyMode;
 import io.cistern.CudaStream;
 import io.cistern.DeviceBuffer;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.PinnedBuffer;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.DriverCall;
