@@ -104,6 +104,46 @@ final class StreamTests {
     }
 
     @Test
+    void aLaunchWaitsForTheOldestOfThousandTwentyFourBeforeIt() {
+        long big = gpu.memory().allocate(0, 4L << 30);
+        long before = gpu.virtualNanos();
+        for (int i = 0; i < 1024; i++) {
+            gpu.copies().fillBytes(0, big, (byte) 1, 4L << 30, a);
+        }
+        // Each takes the GPU a millisecond, and the host some microseconds unless it waits.
+        assertThat(gpu.virtualNanos() - before).isLessThan(10_000_000);
+        gpu.copies().fillBytes(0, big, (byte) 1, 4L << 30, a);
+        assertThat(gpu.virtualNanos() - before).isGreaterThan(hostNanos + 1_000_000);
+    }
+
+    @Test
+    void marksAndOtherStreamsNeedNoRoomInAFullLaunchQueue() {
+        long event = gpu.events().create(0);
+        machine.hold(a);
+        for (int i = 1; i < 1024; i++) {
+            gpu.copies().fillWords(0, memory, i, 4, a);
+        }
+        gpu.pools().free(0, gpu.pools().allocate(0, MIB, a), a);
+        gpu.events().record(0, event, a);
+        gpu.copies().fillWords(0, memory + 64, 1, 4, b);
+        gpu.streams().await(0, b, event);
+        assertThat(gpu.events().hasPassed(0, event)).isFalse();
+    }
+
+    @Test
+    void aLaunchIntoAFullQueueReturnsWhenAnotherThreadOpensTheLatch() throws InterruptedException {
+        machine.hold(a);
+        for (int i = 1; i < 1024; i++) {
+            gpu.copies().fillWords(0, memory, i, 4, a);
+        }
+        Thread launcher = Thread.ofVirtual().start(() -> gpu.copies().fillWords(0, memory, 2000, 4, a));
+        assertThat(launcher.join(java.time.Duration.ofMillis(20))).isFalse();
+        machine.open();
+        launcher.join();
+        assertThat(machine.read(memory, a)).isEqualTo(2000);
+    }
+
+    @Test
     void theClockMovesByTheCostOfACall() {
         long before = gpu.virtualNanos();
         gpu.memory().freeBytes(0);
