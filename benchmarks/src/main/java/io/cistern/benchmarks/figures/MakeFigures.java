@@ -4,7 +4,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/// Makes the blocks of figures in README.md, ARCHITECTURE.md and docs/*.md anew from the raw output. `benchmarks/figures` runs it.
+/// Makes the blocks of figures in README.md, ARCHITECTURE.md and docs/*.md anew from the raw output.
+/// `benchmarks/figures` runs it.
 public final class MakeFigures {
     private MakeFigures() {}
 

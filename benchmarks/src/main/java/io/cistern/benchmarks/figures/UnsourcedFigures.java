@@ -20,9 +20,11 @@ final class UnsourcedFigures {
     private static final Pattern CODE = Pattern.compile("`[^`\n]*`|\\]\\([^)]*\\)");
     private static final Pattern PART = Pattern.compile("^(?=## )", Pattern.MULTILINE);
     /// The paragraph of a notebook's part that names machine, date and raw output.
-    private static final Pattern SOURCE = Pattern.compile("^Source: (?:(?!\n\n).)*", Pattern.MULTILINE | Pattern.DOTALL);
-    private static final Pattern PLACE = Pattern.compile("(?:H200|development\\s+machine|simulated\\s+GPU), 20\\d\\d-\\d\\d-\\d\\d"
-            + "(?: to 20\\d\\d-\\d\\d-\\d\\d)? \\((?:\\[raw\\]|raw output not kept)");
+    private static final Pattern SOURCE =
+            Pattern.compile("^Source: (?:(?!\n\n).)*", Pattern.MULTILINE | Pattern.DOTALL);
+    private static final Pattern PLACE =
+            Pattern.compile("(?:H200|development\\s+machine|simulated\\s+GPU), 20\\d\\d-\\d\\d-\\d\\d"
+                    + "(?: to 20\\d\\d-\\d\\d-\\d\\d)? \\((?:\\[raw\\]|raw output not kept)");
     private static final Pattern FENCED = Pattern.compile("```.*?```", Pattern.DOTALL);
 
     private UnsourcedFigures() {}

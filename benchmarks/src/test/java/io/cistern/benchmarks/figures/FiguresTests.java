@@ -62,9 +62,10 @@ final class FiguresTests {
         assertThat(UnsourcedFigures.partsWithoutSource(text))
                 .as(notebook.toString())
                 .isEmpty();
-        assertThat(UnsourcedFigures.sources(text)).allSatisfy(source -> assertThat(LINK.matcher(source).results())
-                .allSatisfy(link ->
-                        assertThat(notebook.getParent().resolve(link.group(1))).exists()));
+        assertThat(UnsourcedFigures.sources(text))
+                .allSatisfy(source -> assertThat(LINK.matcher(source).results())
+                        .allSatisfy(link -> assertThat(notebook.getParent().resolve(link.group(1)))
+                                .exists()));
     }
 
     @ParameterizedTest
@@ -81,8 +82,9 @@ final class FiguresTests {
 
     @Test
     void aPartOfANotebookWithASourcePasses() {
-        assertThat(UnsourcedFigures.partsWithoutSource(
-                        "# N\n## A\nSource: the development\nmachine, 2026-11-23 (raw output not kept).\n\n32 ns\n## B\nnone"))
+        assertThat(
+                        UnsourcedFigures.partsWithoutSource(
+                                "# N\n## A\nSource: the development\nmachine, 2026-11-23 (raw output not kept).\n\n32 ns\n## B\nnone"))
                 .isEmpty();
     }
 
