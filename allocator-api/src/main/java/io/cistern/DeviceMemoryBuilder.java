@@ -142,7 +142,7 @@ public final class DeviceMemoryBuilder {
     /// **Forgotten.** A scope was dropped without close, or is open when its pool closes in the same thread or
     /// after its thread has ended, or when the device memory closes. The warning names the place that entered it.
     ///
-    /// It makes allocations outside scopes, and entering one, about a microsecond slower; off, it costs nothing.
+    /// It makes allocations outside scopes, and entering one, slower; off, it costs nothing.
     public DeviceMemoryBuilder reportScopes(boolean report) {
         this.reportScopes = report;
         return this;
@@ -152,18 +152,18 @@ public final class DeviceMemoryBuilder {
     /// once for each place in the program, as a warning of the logger `io.cistern.copies`. Without this call the
     /// setting `cistern.copies.report` says.
     ///
-    /// It asks the driver about the memory of each such copy, some 100 ns; off, it costs nothing.
+    /// It asks the driver about the memory of each such copy; off, it costs nothing.
     public DeviceMemoryBuilder reportPageableCopies(boolean report) {
         this.reportPageableCopies = report;
         return this;
     }
 
     /// Whether the driver reads arrays of less than 8 MiB where they are, instead of from pinned memory that they
-    /// are copied to before: as fast as C's copy of such memory, where the default has 0.6 to 1.0 of that
-    /// speed. Without this call the setting `cistern.copies.direct` says.
+    /// are copied to before: as fast as C's copy of such memory, where the default may be slower.
+    /// Without this call the setting `cistern.copies.direct` says.
     ///
     /// **Only for programs in which no GPU waits for Java code.** While the driver reads an array, no garbage
-    /// collection begins, and whoever asks for one waits: as a rule some 60 µs a MiB, longer where the driver
+    /// collection begins, and whoever asks for one waits: as long as the copy takes, longer where the driver
     /// waits for the stream. If the device then waits for a host function in Java, or for a word that a Java
     /// thread sets, that code is stopped by the collection that waits for the copy, and the program stands still
     /// for good.

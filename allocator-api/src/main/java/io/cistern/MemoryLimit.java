@@ -22,8 +22,8 @@ import io.cistern.internal.routing.LimitHandle;
 /// refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its use. An allocation that fails
 /// otherwise leaves nothing charged.
 ///
-/// **Cost.** Without limits none. A thread leases part of a limit and spends that without atomic instructions,
-/// about 2 ns an allocate and free pair. Below an eighth of free room, for a block larger than 1/64 of the
+/// **Cost.** Without limits none. A thread leases part of a limit and spends that without atomic instructions.
+/// Below an eighth of free room, for a block larger than 1/64 of the
 /// limit, on virtual threads, and on systems without `membarrier(2)`, it is two atomic instructions a limit for
 /// each of them.
 ///

@@ -12,15 +12,8 @@ import java.util.Optional;
 /// end of the process written to standard error; [io.cistern.DeviceMemory#leaks] tells at any level and at any time what
 /// is alive.
 ///
-/// **Cost** of a raw pair on a development machine, to be read as orders of magnitude; figures with their errors
-/// in `docs/measurements/leaks.md`.
-///
-/// | level | ns beyond `off` | garbage beyond `off` |
-/// |---|---|---|
-/// | off | 0 | 0 |
-/// | sampled | about 6 | 3 bytes |
-/// | sites | about 900 | 0.9 KiB |
-/// | all | about 1,400 | 1.5 KiB, more with deeper stacks |
+/// **Cost** of a raw pair: none at `off`, hardly any at `sampled`; `sites` and `all` take far longer than the pair
+/// itself, and make garbage, `all` more with deeper stacks. Measured in `docs/measurements/leaks.md`.
 public enum LeakLevel {
     /// Nothing is kept: blocks are told with size, device and allocator.
     OFF,

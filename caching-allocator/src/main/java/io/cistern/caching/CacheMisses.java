@@ -13,7 +13,7 @@ import io.cistern.spi.LadderChoice;
 ///
 /// **Threads.** Any.
 final class CacheMisses {
-    /// Growth by a page costs some 30 µs; to empty other threads' lanes costs a few, and their next blocks.
+    /// Growth by a page costs driver calls; to empty other threads' lanes costs less, but also their next blocks.
     private static final long WORTH_EMPTYING = 512L << 10;
 
     private final DeviceCache cache;

@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 /// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
 final class LaneExchange {
     /// Unless told otherwise, a lane holds up to 96 KiB while the cache asks for pages, since blocks in lanes
-    /// keep pages from others. Five recorded programs reserve the same within 0.3 % with 64 to 256 KiB; with 1
-    /// MiB, up to 4 % more, and one took six passes to come to rest instead of three.
+    /// keep pages from others. Recorded programs reserve as much with 64 to 256 KiB; with 1 MiB more, and one took
+    /// twice as many passes to come to rest.
     private static final long SMALLEST_BOUND = 96L << 10;
 
     /// Once it asks for none, up to so much, which serves 64 live blocks of mixed sizes. It is given back before
@@ -205,7 +205,7 @@ final class LaneExchange {
     }
 
     /// Whether the cache did not ask for pages lately. While it does, larger blocks are wanted whole: with cuts,
-    /// one recorded program reserved 0.7 % more.
+    /// one recorded program reserved more.
     private boolean isQuiet() {
         return bound > SMALLEST_BOUND;
     }

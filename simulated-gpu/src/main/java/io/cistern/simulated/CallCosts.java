@@ -131,12 +131,12 @@ public record CallCosts(
         return calls.isEmpty() ? 0 : 26_000 + byteSize / (1 << 20) * 250;
     }
 
-    /// Backing one page of a pool: 34.7 µs for one more page of 32 MiB, 244 µs for eight at once.
+    /// Backing one page of a pool.
     long poolPageNanos() {
         return calls.isEmpty() ? 0 : 33_000;
     }
 
-    /// Giving one page of a pool back: 43.5 µs by trim, 44.5 µs by a synchronisation.
+    /// Giving one page of a pool back, by trim or by a synchronisation.
     long poolPageReleaseNanos() {
         return calls.isEmpty() ? 0 : 43_000;
     }

@@ -75,7 +75,7 @@ final class Tally extends LinePadding {
     /// Says that an allocation begins; [#allocated] or [#failed] says that it ended.
     ///
     /// The store must come before the reads that follow, of the route's entrance above all, so that whoever
-    /// closes the route either sees the attempt or is seen. A full fence would cost 6 ns; instead, the one who
+    /// closes the route either sees the attempt or is seen. A full fence would be dear; instead, the one who
     /// closes calls [ProcessFence#everywhere], and here only the compiler is told to keep the order.
     void begins() {
         ATTEMPTS.setOpaque(this, attempts + 1);

@@ -14,7 +14,7 @@ import java.util.stream.IntStream;
 ///
 /// The figures are an H200's. Latency and speed: what traces of one stream took, where nothing overlaps. Room: how much
 /// was left to do when the host had done its part of those. The host's share of a fill: what traces of small blocks
-/// took, 2.4 to 3.2 µs; the model has what fits vit_streams without waits.
+/// took; the model has what fits vit_streams without waits.
 final class BusyGpu {
     private static final double BYTES_PER_NANO = 4200;
     private static final double FILL_NANOS = 2400;
