@@ -8,6 +8,7 @@ import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.StackRoom;
 import io.cistern.internal.statistics.BasicStatistics;
 import io.cistern.internal.statistics.StatisticsTable;
 import io.cistern.spi.DetailedStatistics;
@@ -387,15 +388,16 @@ public final class Allocator implements AutoCloseable {
     @Override
     public void close() {
         requireOutside();
-        List<Route> all;
-        synchronized (limited) {
+        Failures failures = new Failures();
+        List<Runnable> closings = new ArrayList<>();
+        StackRoom.requireMuch();
+        synchronized (limited) { // what fails from here on can't be tried again
+            allRoutes().forEach(route -> closings.add(() -> router.close(route)));
             if (!closing.compareAndSet(false, true)) {
                 return;
             }
-            all = allRoutes();
         }
-        Failures failures = new Failures();
-        all.forEach(route -> failures.gather(() -> router.close(route)));
+        closings.forEach(failures::gather);
         leaks.closing(this, this::isMine);
         failures.rethrow();
     }
