@@ -2,13 +2,13 @@ package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.routing.Devices;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
-import io.cistern.internal.routing.StackRoom;
 import io.cistern.internal.statistics.BasicStatistics;
 import io.cistern.internal.statistics.StatisticsTable;
 import io.cistern.spi.DetailedStatistics;

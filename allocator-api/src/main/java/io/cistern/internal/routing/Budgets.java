@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.internal.names.StackRoom;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;

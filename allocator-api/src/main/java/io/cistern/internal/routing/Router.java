@@ -7,6 +7,7 @@ import io.cistern.UnknownAddressException;
 import io.cistern.UnusableStreamException;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.FailureNote;
+import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Lends;
 import org.jspecify.annotations.Nullable;

@@ -1,4 +1,4 @@
-package io.cistern.internal.routing;
+package io.cistern.internal.names;
 
 /// Looks whether the stack has room, before something begins that must be ended.
 ///
@@ -6,7 +6,7 @@ package io.cistern.internal.routing;
 /// their own. So the room for the second is looked for before the first: a StackOverflowError then comes before
 /// anything has changed.
 public final class StackRoom {
-    private static final int SOME = 16;
+    private static final int SOME = 32;
     private static final int MUCH = 512;
 
     private StackRoom() {}
@@ -14,7 +14,7 @@ public final class StackRoom {
     /// Room for calls that count, lock and unlock.
     ///
     /// @throws StackOverflowError if there is not as much
-    static void require() {
+    public static void require() {
         descend(SOME);
     }
 
