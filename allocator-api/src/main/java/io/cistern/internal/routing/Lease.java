@@ -61,7 +61,8 @@ final class Lease extends LinePadding {
 
     /// Gives the bytes of a block back after it was freed, or could not be allocated.
     ///
-    /// @throws StackOverflowError before anything was given back: then the caller adds them to what is [owed][#owed]
+    /// @throws StackOverflowError before anything was given back: then the caller adds them to what is
+    [owed][#owed]
     void giveBack(long byteSize) {
         long beyond = keep(byteSize);
         if (beyond != 0) {

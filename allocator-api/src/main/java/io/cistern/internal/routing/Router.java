@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
 /// its maker → count. The record goes first, since the address may come back from the allocator at once, on
 /// another thread.
 ///
-/// **Errors.** A StackOverflowError may come at any call. So what has to be counted is counted by writes to fields where
+/// **Errors.** A StackOverflowError may come at any call. So what has to be counted is counted by writes to fields
+/// where
 /// a call failed; where that can't be, room on the stack is [looked for][StackRoom] before anything changes.
 ///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A
@@ -117,7 +118,6 @@ public final class Router extends Routes {
         }
         return address;
     }
-
 
     private long refused(Route route, long byteSize, long stream) {
         if (!route.isOpen()) {
