@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.cuda.CudaException;
+import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.LadderChoice;
 
 /// What happens where no free block of a shard fits.
@@ -47,6 +48,7 @@ final class CacheMisses {
         if (asked > Sizes.LARGEST) {
             throw new DeviceOutOfMemoryException(asked, cache.device, "more than any device has");
         }
+        StackRoom.requireMuch();
         long size = cache.rounded(asked);
         shard.missed();
         cache.exchange.pagesAreMissing();

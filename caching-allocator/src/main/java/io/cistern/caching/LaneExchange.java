@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.internal.names.StackRoom;
 import org.jspecify.annotations.Nullable;
 
 /// What happens when a lane has no block, or no room: blocks move between the lanes of a device and its
@@ -78,6 +79,7 @@ final class LaneExchange {
 
     /// Allocates for the owner of a lane.
     long allocate(Lane lane, long byteSize, long stream) {
+        StackRoom.require();
         boolean small = SizeClasses.has(byteSize);
         StreamShard shard = cache.shard(Fences.key(stream), byteSize);
         if (!small) {
@@ -260,6 +262,7 @@ final class LaneExchange {
 
     /// Frees for the owner of a lane.
     void free(Lane lane, long address, long byteSize, long stream) {
+        StackRoom.require();
         Region region = cache.region(address);
         LaneBins bins = binsFor(lane, address, byteSize, stream, region.shard);
         if (bins == null || !lane.enter()) {
@@ -314,6 +317,7 @@ final class LaneExchange {
 
     /// Allocates for a virtual thread.
     long allocateShared(long byteSize, long stream) {
+        StackRoom.require();
         long key = Fences.key(stream);
         long address = SizeClasses.has(byteSize) ? takeShared(byteSize, key) : 0;
         return address != 0 ? address : cache.allocate(cache.shard(key, byteSize), byteSize);
@@ -337,6 +341,7 @@ final class LaneExchange {
 
     /// Frees for a virtual thread.
     void freeShared(long address, long byteSize, long stream) {
+        StackRoom.require();
         Region region = cache.region(address);
         long key = Fences.key(stream);
         boolean belongs = region.shard.small && belongsInLane(address, region.shard, byteSize, key);

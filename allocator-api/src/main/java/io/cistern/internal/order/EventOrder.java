@@ -21,9 +21,12 @@ import org.jspecify.annotations.Nullable;
 public final class EventOrder implements StreamOrder, AutoCloseable {
     private final CudaDriver driver;
     private final DeferredFences held;
-    private final int mostIdle;
-    /// By device. Guarded by itself, as `closed`.
-    private final List<List<Long>> idle = new ArrayList<>();
+
+    /// By device, with room for all that are kept. Guarded by itself, as `closed` and `idleCount`.
+    private final long[][] idle;
+
+    /// How many of them there are, by device.
+    private final int[] idleCount;
 
     private boolean closed;
 
@@ -38,7 +41,9 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     public EventOrder(CudaDriver driver, int mostIdle) {
         this.driver = driver;
         this.held = new DeferredFences(driver, this::recordAllNow);
-        this.mostIdle = mostIdle;
+        int devices = driver.devices().count();
+        this.idle = new long[devices][mostIdle];
+        this.idleCount = new int[devices];
     }
 
     @Override
@@ -138,22 +143,18 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     /// One that the driver does not destroy now is tried again with the next.
     private void destroy(int device, long event) {
         Event earlier = refused.poll();
-        destroyOrKeep(new Event(device, event));
-        if (earlier != null) {
-            destroyOrKeep(earlier);
+        if (refusal(device, event) != null) {
+            refused.add(new Event(device, event));
         }
-    }
-
-    private void destroyOrKeep(Event event) {
-        if (refusal(event) != null) {
-            refused.add(event);
+        if (earlier != null && refusal(earlier.device, earlier.handle) != null) {
+            refused.add(earlier);
         }
     }
 
     /// Returns null if it is gone, maybe with its context.
-    private @Nullable CudaException refusal(Event event) {
+    private @Nullable CudaException refusal(int device, long event) {
         try {
-            driver.events().destroy(event.device, event.handle);
+            driver.events().destroy(device, event);
         } catch (CudaException failure) {
             if (!failure.result().endsContext() && failure.result() != CudaResult.INVALID_HANDLE) {
                 return failure;
@@ -170,19 +171,17 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     /// Returns 0 if there is none.
     private long takeIdle(int device) {
         synchronized (idle) {
-            return device < idle.size() && !idle.get(device).isEmpty()
-                    ? idle.get(device).removeLast()
-                    : 0;
+            return idleCount[device] > 0 ? idle[device][--idleCount[device]] : 0;
         }
     }
 
     private boolean keep(int device, long event) {
         synchronized (idle) {
-            while (idle.size() <= device) {
-                idle.add(new ArrayList<>());
+            if (closed || idleCount[device] == idle[device].length) {
+                return false;
             }
-            List<Long> events = idle.get(device);
-            return !closed && events.size() < mostIdle && events.add(event);
+            idle[device][idleCount[device]++] = event;
+            return true;
         }
     }
 
@@ -193,16 +192,17 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     public void close() {
         synchronized (idle) {
             closed = true;
-            for (int each = 0; each < idle.size(); each++) {
-                int device = each;
-                idle.get(device).forEach(event -> refused.add(new Event(device, event)));
+            for (int device = 0; device < idle.length; device++) {
+                while (idleCount[device] > 0) {
+                    refused.add(new Event(device, idle[device][idleCount[device] - 1]));
+                    idleCount[device]--;
+                }
             }
-            idle.clear();
         }
         List<Event> stay = new ArrayList<>();
         CudaException first = null;
         for (Event event = refused.poll(); event != null; event = refused.poll()) {
-            CudaException refusal = refusal(event);
+            CudaException refusal = refusal(event.device, event.handle);
             if (refusal != null) {
                 stay.add(event);
                 first = first == null ? refusal : first;

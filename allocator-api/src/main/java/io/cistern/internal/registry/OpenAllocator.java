@@ -2,6 +2,7 @@ package io.cistern.internal.registry;
 
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.routing.Devices;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Region;
@@ -308,15 +309,16 @@ public final class OpenAllocator {
     /// @throws RuntimeException what the driver or the plug-in throws; the allocator is closed then
     public void close() {
         requireOutside();
-        List<Route> all;
-        synchronized (limited) {
+        Failures failures = new Failures();
+        List<Runnable> closings = new ArrayList<>();
+        StackRoom.requireMuch();
+        synchronized (limited) { // what fails from here on can't be tried again
+            allRoutes().forEach(route -> closings.add(() -> router.close(route)));
             if (!closing.compareAndSet(false, true)) {
                 return;
             }
-            all = allRoutes();
         }
-        Failures failures = new Failures();
-        all.forEach(route -> failures.gather(() -> router.close(route)));
+        closings.forEach(failures::gather);
         leaks.closing(toString(), this::leads);
         failures.rethrow();
     }

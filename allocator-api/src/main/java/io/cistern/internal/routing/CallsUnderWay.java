@@ -28,7 +28,7 @@ final class CallsUnderWay {
             if (own != null && own.isAllocating(route)) {
                 return true;
             }
-            possible |= lanes.sum(route).live() != 0 || (own == null && lanes.isAllocatingShared(route));
+            possible |= lanes.live(route) != 0 || (own == null && lanes.isAllocatingShared(route));
         }
         return possible && isOnStack(routes.getFirst().maker, own == null ? ALL : FREES);
     }

@@ -3,7 +3,6 @@ package io.cistern.internal.routing;
 import io.cistern.cuda.process.ProcessFence;
 import java.lang.ref.WeakReference;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -160,15 +159,28 @@ final class Lanes {
         return credit;
     }
 
-    /// Claims the leases of a route, and adds those that were open to a list; under the exclusive lock of
-    /// [Budgets].
-    void claimLeases(Route route, List<Lease> open) {
+    /// Claims the leases of a route; under the exclusive lock of [Budgets].
+    ///
+    /// @return whether they may have bytes to surrender
+    boolean claimLeases(Route route) {
+        boolean any = false;
         for (Lane lane : owned) {
             Lease lease = lane.lease(route);
-            if (lease != null && lease.claim()) {
-                open.add(lease);
-            }
+            any |= lease != null && lease.claim();
         }
+        return any;
+    }
+
+    /// Takes the credit of leases that were all claimed, when no owner is between its check and its write any more.
+    ///
+    /// @return bytes given back to the budgets
+    long surrenderLeases(Route route) {
+        long surrendered = 0;
+        for (Lane lane : owned) {
+            Lease lease = lane.lease(route);
+            surrendered += lease != null ? lease.surrender() : 0;
+        }
+        return surrendered;
     }
 
     /// How many lanes there are; never fewer later.
@@ -179,6 +191,18 @@ final class Lanes {
     /// One of them.
     Lane lane(int number) {
         return number < SHARED_LANES ? shared[number] : owned[number - SHARED_LANES];
+    }
+
+    /// Blocks of a route that are counted alive.
+    long live(Route route) {
+        long live = 0;
+        for (Lane lane : owned) {
+            live += lane.live(route);
+        }
+        for (Lane lane : shared) {
+            live += lane.live(route);
+        }
+        return live;
     }
 
     TallySum sum(Route route) {

@@ -61,6 +61,9 @@ final class Meter {
     /// What those counted that have. Guarded by this.
     private final TallySum drained = new TallySum();
 
+    /// Where those of one route are summed up. Guarded by this.
+    private final TallySum counted = new TallySum();
+
     /// Replaced by a reset.
     private volatile PeakSince peak = new PeakSince();
 
@@ -201,7 +204,8 @@ final class Meter {
         if (!routes.remove(route)) {
             return false;
         }
-        TallySum counted = route.lanes.sum(route);
+        counted.clear();
+        route.lanes.addTo(counted, route);
         drained.add(counted);
         drained.ceilings = 0;
         drained.unused = 0;

@@ -79,7 +79,7 @@ abstract class OwnerTable {
 
     static final int LIVE = 1;
     static final int DRAINING = 2;
-    private static final int FREEING = 3;
+    static final int FREEING = 3;
 
     /// Added to live or draining: other streams use the block too.
     static final int USED = 4;

@@ -1,7 +1,6 @@
 package io.cistern.internal.routing;
 
 import io.cistern.spi.DeviceAllocator;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -35,8 +34,11 @@ abstract class Routes extends OwnerTable {
     /// What happens while streams are captured; there before the first of them is.
     volatile @Nullable CaptureRoutes captures;
 
-    /// Indices of routes that have drained, the one longest ago first.
-    private final ArrayDeque<Integer> idle = new ArrayDeque<>();
+    /// Indices of routes that have drained, the one longest ago first: a ring with room for all.
+    private int[] idle = new int[routes.length];
+
+    private int firstIdle;
+    private int idleCount;
 
     /// Opens a route.
     ///
@@ -92,8 +94,15 @@ abstract class Routes extends OwnerTable {
             Meter meter,
             @Nullable Budgets budgets,
             Runnable whenDrained) {
-        int index = takeIndex();
+        boolean again = reusesIndex();
+        int index = again ? idle[firstIdle] : nextIndex();
         Route route = new Route(index, device, name, allocator, meter, budgets, lanes, this::retire, whenDrained);
+        if (again) {
+            firstIdle = (firstIdle + 1) & (idle.length - 1);
+            idleCount--;
+        } else {
+            indices++;
+        }
         routes[index] = route;
         if (captures != null) {
             captures.opened(route);
@@ -101,23 +110,36 @@ abstract class Routes extends OwnerTable {
         return route;
     }
 
-    private int takeIndex() {
-        if (idle.size() > RESTING || (indices == MAX_ROUTES && !idle.isEmpty())) {
-            return idle.removeFirst();
-        }
+    private boolean reusesIndex() {
+        return idleCount > RESTING || (indices == MAX_ROUTES && idleCount > 0);
+    }
+
+    private int nextIndex() {
         if (indices == MAX_ROUTES) {
             throw new IllegalStateException("more than " + MAX_ROUTES
                     + " allocators, one for each device and limit, are open or have live blocks in one DeviceMemory");
         }
         if (indices == routes.length) {
-            routes = Arrays.copyOf(routes, 2 * indices);
+            Route[] more = Arrays.copyOf(routes, 2 * indices);
+            idle = idleWithRoomFor(more.length);
+            firstIdle = 0;
+            routes = more;
         }
-        return indices++;
+        return indices;
+    }
+
+    /// So that no route needs room in order to retire.
+    private int[] idleWithRoomFor(int all) {
+        int[] more = new int[all];
+        for (int i = 0; i < idleCount; i++) {
+            more[i] = idle[(firstIdle + i) & (idle.length - 1)];
+        }
+        return more;
     }
 
     /// Takes the index of a route that has drained. A free that was counted down may not have counted itself yet.
     private void retire(Route route) {
-        while (lanes.sum(route).live() != 0) {
+        while (lanes.live(route) != 0) {
             Lanes.pause();
         }
         if (route.meter.retire(route)) {
@@ -125,7 +147,7 @@ abstract class Routes extends OwnerTable {
         }
         synchronized (this) {
             route.retired = true;
-            idle.addLast(route.index);
+            idle[(firstIdle + idleCount++) & (idle.length - 1)] = route.index;
         }
     }
 
@@ -149,8 +171,8 @@ abstract class Routes extends OwnerTable {
     public void close(Route route) {
         route.refuse();
         lanes.awaitAllocations(route);
-        long marked = lanes.sum(route).live() == 0 ? 0 : drain(route.index);
-        while (lanes.sum(route).live() > route.draining(marked)) {
+        long marked = lanes.live(route) == 0 ? 0 : drain(route.index);
+        while (lanes.live(route) > route.draining(marked)) {
             Lanes.pause();
         }
         route.expectDraining(marked);
@@ -191,11 +213,11 @@ abstract class Routes extends OwnerTable {
     ///
     /// @return false if it has live blocks
     public boolean recharge(Route route, Budgets budgets) {
-        if (lanes.sum(route).live() != 0) {
+        if (lanes.live(route) != 0) {
             return false;
         }
         lanes.awaitAllocations(route);
-        if (lanes.sum(route).live() != 0) {
+        if (lanes.live(route) != 0) {
             return false;
         }
         route.charge(budgets);

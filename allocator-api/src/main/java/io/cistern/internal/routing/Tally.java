@@ -19,6 +19,9 @@ import org.jspecify.annotations.Nullable;
 /// compare-and-set: raised by any thread, lowered by the one that counts, or by the [Meter], which first claims it.
 /// Whoever claims it lets a fence pass over every thread ([ProcessFence#everywhere]) before it reads what is requested;
 /// so an allocation at the same moment is either seen there, or sees here that the ceiling is claimed.
+///
+/// **Errors.** A StackOverflowError may come at any call. A method that throws one has not counted; the one that counts
+/// then does so by writes to the fields, which need no stack.
 final class Tally extends LinePadding {
     /// In place of a ceiling that the [Meter] has claimed: every allocation is beyond it.
     static final long CLAIMED = Long.MIN_VALUE / 2;
@@ -44,12 +47,12 @@ final class Tally extends LinePadding {
     final @Nullable Lease lease;
 
     private final Meter meter;
-    private long attempts;
-    private long failures;
-    private long allocations;
-    private long frees;
+    long attempts;
+    long failures;
+    long allocations;
+    long frees;
     private long totalBytes;
-    private long requested;
+    long requested;
     private long most;
 
     @SuppressWarnings("unused") // through CEILING
@@ -206,6 +209,12 @@ final class Tally extends LinePadding {
         claimed = CLAIMED;
         FLOOR.setOpaque(this, next); // so that the next free looks what the lane may keep now
         CEILING.setVolatile(this, next);
+    }
+
+    /// Blocks that are counted alive, frees first as in [#addTo]; for any thread.
+    long live() {
+        long freed = (long) FREES.getAcquire(this);
+        return (long) ALLOCATIONS.getOpaque(this) - freed;
     }
 
     /// Adds these counters to a sum; for any thread.
