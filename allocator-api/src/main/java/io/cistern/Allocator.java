@@ -382,18 +382,34 @@ public final class Allocator implements AutoCloseable {
     /// when the last live block has been freed, which may be now. Closing twice does nothing.
     ///
     /// @throws IllegalStateException in the middle of an allocation or a free of this allocator: in code that it
-    ///     calls, or in a [listener][DeviceMemory#onMemoryPressure] that makes room for it; then it stays open
+    ///     calls, or in a [listener][DeviceMemory#onMemoryPressure] that makes room for it; also in the middle of one
+    ///     of another allocator that a thread in such code is closing, since both would wait for each other; then it
+    ///     stays open
     /// @throws RuntimeException what the driver or the plug-in throws; the allocator is closed then
     @Override
     public void close() {
         requireOutside();
         List<Route> all;
+        Runnable end;
         synchronized (limited) {
-            if (!closing.compareAndSet(false, true)) {
+            if (isClosed()) {
                 return;
             }
             all = allRoutes();
+            end = router.beginClosing(all);
+            if (end == null) {
+                throw inside();
+            }
+            closing.set(true);
         }
+        try {
+            closeAll(all);
+        } finally {
+            end.run();
+        }
+    }
+
+    private void closeAll(List<Route> all) {
         Failures failures = new Failures();
         all.forEach(route -> failures.gather(() -> router.close(route)));
         leaks.closing(this, this::isMine);
@@ -412,10 +428,14 @@ public final class Allocator implements AutoCloseable {
     ///     memory for it
     void requireOutside() {
         if (!isClosed() && (memory.ladder.isClimbingFor(this) || router.isInside(allRoutes()))) {
-            throw new IllegalStateException("allocator " + spec + " can't be closed here, in the middle of an"
-                    + " allocation or a free of its own, or of a listener that makes room for one: close it after that"
-                    + " call, or on another thread that the call doesn't wait for");
+            throw inside();
         }
+    }
+
+    private IllegalStateException inside() {
+        return new IllegalStateException("allocator " + spec + " can't be closed here, in the middle of an"
+                + " allocation or a free of its own, of a listener that makes room for one, or of a call that a thread"
+                + " in one waits for: close it after that call, or on another thread that the call doesn't wait for");
     }
 
     /// The blocks of this allocator that are alive: see [DeviceMemory#leaks].
