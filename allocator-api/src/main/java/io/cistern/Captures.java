@@ -35,7 +35,8 @@ import org.jspecify.annotations.Nullable;
 /// anything is captured, since that needs a fence over the whole context.
 ///
 /// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread at a time
-/// gives memory back, which may wait for the GPU: nobody waits for that thread, which does what others ask for meanwhile.
+/// gives memory back, which may wait for the GPU: nobody waits for that thread, which does what others ask for
+/// meanwhile.
 /// A capture may begin beside it; what the driver refuses then is done after the capture.
 final class Captures implements CaptureRoutes {
     private final DeviceMemory memory;

@@ -202,7 +202,8 @@ final class CloseInsideTests {
         FutureTask<Void> one = new FutureTask<>(inPlugin, null);
         FutureTask<Void> other = new FutureTask<>(inSpare, null);
         for (FutureTask<Void> each : List.of(one, other)) {
-            Thread.Builder builder = virtual ? Thread.ofVirtual() : Thread.ofPlatform().daemon();
+            Thread.Builder builder =
+                    virtual ? Thread.ofVirtual() : Thread.ofPlatform().daemon();
             builder.start(each);
         }
         one.get(20, TimeUnit.SECONDS);

@@ -42,7 +42,8 @@ final class CallsUnderWay {
         return new CallsUnderWay(lanes, own, onStack);
     }
 
-    /// Whether a call of an allocator is among them; true also if it is one of another allocator of the same class which
+    /// Whether a call of an allocator is among them; true also if it is one of another allocator of the same class
+    /// which
     /// has frees or allocations under way that only the stack tells of.
     ///
     /// @param routes to that allocator

@@ -147,7 +147,8 @@ abstract class Routes extends OwnerTable {
     /// block has its record. 3. The records are marked, if there are any: that looks at the whole owner table,
     /// so an idle route is spared it. A free that finds a mark counts. 4. Frees that took a record before it
     /// was marked have ended: as many blocks are counted alive as are marked. Then nobody is inside the
-    /// allocator but frees that count. The calling thread must not be [inside][#isInside] it, nor may it come to be: see
+    /// allocator but frees that count. The calling thread must not be [inside][#isInside] it, nor may it come to
+    be: see
     /// [#beginClosing].
     public void close(Route route) {
         route.refuse();
@@ -159,7 +160,8 @@ abstract class Routes extends OwnerTable {
         route.expectDraining(marked);
     }
 
-    /// Whether the calling thread is in a call of an allocator, or waited for by a thread that is, so that it can't wait
+    /// Whether the calling thread is in a call of an allocator, or waited for by a thread that is, so that it can't
+    /// wait
     /// for those under way.
     ///
     /// @param ways routes to that allocator: all of those which may have blocks
