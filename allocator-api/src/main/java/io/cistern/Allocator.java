@@ -237,7 +237,9 @@ public final class Allocator implements AutoCloseable {
     /// when the last live block has been freed, which may be now. Closing twice does nothing.
     ///
     /// @throws IllegalStateException in the middle of an allocation or a free of this allocator: in code that it
-    ///     calls, or in a [listener][DeviceMemory#onMemoryPressure] that makes room for it; then it stays open
+    ///     calls, or in a [listener][DeviceMemory#onMemoryPressure] that makes room for it; also in the
+    ///     middle of one of another allocator that a thread in such code is closing, since both would wait for each
+    ///     other; then it stays open
     /// @throws RuntimeException what the driver or the plug-in throws; the allocator is closed then
     @Override
     public void close() {

@@ -501,8 +501,10 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// The blocks that are alive, of all allocators; not those that the program has freed and a [graph][io.cistern.internal.capture.GraphBlocks]
-    /// keeps. Weakly consistent while other threads allocate. How much is known of each, the [io.cistern.diagnostics.LeakLevel] says. It
+    /// The blocks that are alive, of all allocators; not those that the program has freed and a
+    /// [graph][io.cistern.internal.capture.GraphBlocks]
+    /// keeps. Weakly consistent while other threads allocate. How much is known of each, the
+    /// [io.cistern.diagnostics.LeakLevel] says. It
     /// looks at the whole owner table: some microseconds a thousand blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);

@@ -19,7 +19,8 @@ import io.cistern.internal.routing.LimitHandle;
 /// is freed, wherever that happens. The devices of one limit count together.
 ///
 /// Limits are exact: never exceeded, and a request that fits is never refused, whatever other threads do. A
-/// refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its use. An allocation that fails
+/// refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its use. An allocation
+/// that fails
 /// otherwise leaves nothing charged.
 ///
 /// **Cost.** Without limits none. A thread leases part of a limit and spends that without atomic instructions.

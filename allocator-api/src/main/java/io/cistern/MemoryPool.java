@@ -309,7 +309,8 @@ public final class MemoryPool implements AutoCloseable {
     /// and are launched again after [#wake].
     ///
     /// **While it is asleep** allocating from it, and whatever uses a [DeviceBuffer] in it, is a
-    /// [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a launch or a graph, is not seen and reads memory that
+    /// [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a launch or a graph, is not seen and
+    /// reads memory that
     /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on; what is
     /// reserved is what had to stay. The pool may be closed.
     ///

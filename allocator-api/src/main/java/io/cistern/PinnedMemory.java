@@ -158,7 +158,8 @@ public final class PinnedMemory {
         return made;
     }
 
-    /// Pins in the context of a device that is used already, so that no other one gets a context for it; one that died
+    /// Pins in the context of a device that is used already, so that no other one gets a context for it; one that
+    /// died
     /// serves nobody. All devices reach it.
     private PinnedBlock pin(int sizeClass) {
         CudaException dead = null;

@@ -23,7 +23,8 @@ import io.cistern.internal.routing.Devices;
 ///
 /// Other threads allocate freely meanwhile, with all that an allocator does when memory runs out but for waiting for
 /// streams that are captured. On the captured streams a block that was freed is handed out again once the graph
-/// orders the two uses. Sending a region to a pool is something else: a [io.cistern.Scope] captures nothing, and a pool's
+/// orders the two uses. Sending a region to a pool is something else: a [io.cistern.Scope] captures nothing, and a
+/// pool's
 /// blocks serve a capture inside the scope like any allocator's.
 ///
 /// **Threads.** By one thread at a time; in other modes than [CaptureMode#RELAXED] by the OS thread that began, so a

@@ -40,7 +40,8 @@ public final class GraphMemory {
         return Optional.ofNullable(captures(memory).memoryOf(device, stream)).map(GraphMemory::new);
     }
 
-    /// Gives back the memory of graphs that are gone, unless a capture is under way. It happens by itself when a capture
+    /// Gives back the memory of graphs that are gone, unless a capture is under way. It happens by itself when a
+    /// capture
     /// begins or ends, at a trim, and when memory runs out.
     ///
     /// @return whether there was any
@@ -69,7 +70,8 @@ public final class GraphMemory {
         return blocks.isGone();
     }
 
-    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws is run
+    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws is
+    /// run
     /// again at the next occasion.
     ///
     /// @return false if they are gone already, and the action does not run

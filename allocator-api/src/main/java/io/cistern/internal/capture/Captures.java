@@ -23,6 +23,8 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -37,7 +39,10 @@ import org.jspecify.annotations.Nullable;
 /// memory goes back at the next occasion: a capture that begins or ends, a trim, or memory running out; not while
 /// anything is captured, since that needs a fence over the whole context.
 ///
-/// **Threads.** Any. Beginning and ending is done one at a time.
+/// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread at a time
+/// gives memory back, which may wait for the GPU: nobody waits for that thread, which does what others ask for
+/// meanwhile.
+/// A capture may begin beside it; what the driver refuses then is done after the capture.
 public final class Captures implements CaptureRoutes {
     private final Registry registry;
     private final StreamAnnouncer announcer;
@@ -49,6 +54,12 @@ public final class Captures implements CaptureRoutes {
     private final List<StreamCapture> underWay = new CopyOnWriteArrayList<>();
     private final Queue<GraphBlocks> gone = new ConcurrentLinkedQueue<>();
     private final Queue<Runnable> later = new ConcurrentLinkedQueue<>();
+
+    /// Held by the thread that gives memory back.
+    private final ReentrantLock collecting = new ReentrantLock();
+
+    /// How often threads have asked for it.
+    private final AtomicLong collections = new AtomicLong();
 
     /// Streams without work, by device. Guarded by itself.
     private final Map<Integer, Long> readyStreams = new HashMap<>();
@@ -83,8 +94,12 @@ public final class Captures implements CaptureRoutes {
     }
 
     /// A capture begins, or has just begun.
-    public synchronized StreamCapture begin(int device, long stream, GraphBlocks into) {
+    public StreamCapture begin(int device, long stream, GraphBlocks into) {
         collect();
+        return announce(device, stream, into);
+    }
+
+    private synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
         into.use();
         StreamCapture capture = new StreamCapture(graphs, device, stream, into);
         graphs.shelter(device);
@@ -319,15 +334,34 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Gives the memory of graphs back that are gone, and does what had to wait for the end of captures, in a call that
-    /// is about something else: what fails is logged.
+    /// Gives the memory of graphs back that are gone, and does what had to wait for the end of captures, in a call
+    /// that
+    /// is about something else: what fails is logged. If another thread does that now, it is left to that one.
     ///
     /// @return whether there was any
     public boolean collect() {
-        return collect(Captures::orLog);
+        if (collecting.isHeldByCurrentThread()) {
+            return false; // in the course of it, which goes on until nothing is left
+        }
+        boolean any = false;
+        collections.incrementAndGet();
+        // Ends: each turn but the first is for another thread that found the lock taken.
+        while (collecting.tryLock()) {
+            long seen;
+            try {
+                seen = collections.get();
+                any |= collect(Captures::orLog);
+            } finally {
+                collecting.unlock();
+            }
+            if (collections.get() == seen) {
+                break;
+            }
+        }
+        return any;
     }
 
-    private synchronized boolean collect(Consumer<Runnable> doing) {
+    private boolean collect(Consumer<Runnable> doing) {
         boolean any = false;
         while (underWay.isEmpty()) {
             Runnable action = later.poll();
@@ -364,7 +398,8 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// A stream that is past all work of its device's context when it is past its present end. Where the driver refuses
+    /// A stream that is past all work of its device's context when it is past its present end. Where the driver
+    /// refuses
     /// to order one, the host waits.
     private long streamBehindAll(int device) {
         try {
@@ -396,8 +431,13 @@ public final class Captures implements CaptureRoutes {
             isOver(capture);
             capture.memory.release();
         }));
-        failures.gather(() -> collect(failures::gather));
-        failures.gather(() -> collect(failures::gather)); // once more what the driver refused, since nobody does later
+        collecting.lock(); // what another thread gives back is back when this returns
+        try {
+            failures.gather(() -> collect(failures::gather));
+            failures.gather(() -> collect(failures::gather)); // what the driver refused: nobody tries it later
+        } finally {
+            collecting.unlock();
+        }
         synchronized (readyStreams) {
             readyStreams.forEach((device, stream) -> {
                 failures.gather(() -> announcer.streamClosing(device, stream));

@@ -20,13 +20,16 @@ import org.jspecify.annotations.Nullable;
 /// that are gone → callbacks → pools that lend → trim → synchronise → other allocators' idle memory → spilling →
 /// frees of other threads, for a while. After each that gave something the allocator is asked again.
 ///
-/// **No livelock.** One thread a device at a time takes memory from others ([ReclaimTurn]). A thread asks the allocator
+/// **No livelock.** One thread a device at a time takes memory from others ([ReclaimTurn]). A thread asks the
+/// allocator
 /// again whenever any thread's step gave something on the device since it asked last. Each step is taken once. Only a
 /// thread that waits for frees repeats them, and only when there were some; after each attempt in vain it waits twice
 /// as long, so that running threads get time to free.
 ///
-/// **No deadlock.** Nothing is locked while listeners, allocators or the driver are called, since each of them may wait
-/// for another thread that needs memory. A turn to take memory never covers a wait for work. One thread a device waits
+/// **No deadlock.** Nothing is locked while listeners, allocators or the driver are called, since each of them may
+/// wait
+/// for another thread that needs memory. A turn to take memory never covers a wait for work. One thread a device
+/// waits
 /// for the work that other allocators' idle memory was used by; the others wait for that thread, with a bound.
 ///
 /// A request that a limit refused gets only the steps after which less is charged to it. A request whose allocator

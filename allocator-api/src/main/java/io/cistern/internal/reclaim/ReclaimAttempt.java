@@ -27,9 +27,10 @@ final class ReclaimAttempt {
     /// idle on others, and all the rest.
     private static final int MOST_ROUNDS = 3;
 
-    /// So long a thread waits for the turns of others, in one round of steps: longer than the work that is enqueued on
-    /// a device takes as a rule. Then it takes what it can have without a turn and without waiting.
-    private static final long PATIENCE_NANOS = 3_000_000_000L;
+    /// So long a thread waits for the turns of others while nobody gets on: longer than the work that is enqueued on
+    /// a
+    /// device takes as a rule. Then it takes what it can have without a turn and without waiting.
+    private static final long PATIENCE_NANOS = 10_000_000_000L;
 
     /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver
     /// take.
@@ -64,9 +65,6 @@ final class ReclaimAttempt {
 
     /// What had been given when the route was asked last.
     private long asked;
-
-    /// When this thread waits for the turns of others no more.
-    private long patienceEnds;
 
     /// By allocators when they were asked to give back.
     private final List<RuntimeException> thrown = new ArrayList<>();
@@ -129,7 +127,6 @@ final class ReclaimAttempt {
     }
 
     private long takeIdle() {
-        patienceEnds = System.nanoTime() + PATIENCE_NANOS;
         long address = lend();
         if (address != 0 || last.isByLimit()) {
             return address;
@@ -162,11 +159,11 @@ final class ReclaimAttempt {
     }
 
     /// Takes what others give up after their work. If another thread waits for that too long, this one does not: it
-    /// may be the one that has to let the work go on.
+    /// may be the one that has to let the work go on. It takes what has become idle meanwhile.
     private long waitForOthers() {
-        boolean mine = shared.waiting.begin(patienceEnds - System.nanoTime());
+        boolean mine = shared.waiting.begin(PATIENCE_NANOS);
         try {
-            return mine ? after(LadderStep.OTHER_ALLOCATORS, () -> trim(true, false)) : askIfGiven();
+            return after(LadderStep.OTHER_ALLOCATORS, () -> trim(mine, false));
         } finally {
             if (mine) {
                 shared.waiting.end();
@@ -183,7 +180,7 @@ final class ReclaimAttempt {
 
     /// As [#after], in turn.
     private long alone(LadderStep step, LongSupplier taking) {
-        boolean mine = shared.taking.begin(patienceEnds - System.nanoTime());
+        boolean mine = shared.taking.begin(PATIENCE_NANOS);
         try {
             return after(step, taking);
         } finally {

@@ -311,13 +311,21 @@ public final class OpenAllocator {
         requireOutside();
         Failures failures = new Failures();
         List<Runnable> closings = new ArrayList<>();
+        Runnable end;
         StackRoom.requireMuch();
-        synchronized (limited) { // what fails from here on can't be tried again
-            allRoutes().forEach(route -> closings.add(() -> router.close(route)));
-            if (!closing.compareAndSet(false, true)) {
+        synchronized (limited) { // what fails after the end has begun can't be tried again
+            List<Route> all = allRoutes();
+            all.forEach(route -> closings.add(() -> router.close(route)));
+            if (isClosed()) {
                 return;
             }
+            end = router.beginClosing(all);
+            if (end == null) {
+                throw inside();
+            }
+            closing.set(true);
         }
+        closings.add(end);
         closings.forEach(failures::gather);
         leaks.closing(toString(), this::leads);
         failures.rethrow();
@@ -335,10 +343,14 @@ public final class OpenAllocator {
     ///     memory for it
     public void requireOutside() {
         if (!isClosed() && (registry.isReclaimingFor(this) || router.isInside(allRoutes()))) {
-            throw new IllegalStateException("allocator " + spec + " can't be closed here, in the middle of an"
-                    + " allocation or a free of its own, or of a listener that makes room for one: close it after that"
-                    + " call, or on another thread that the call doesn't wait for");
+            throw inside();
         }
+    }
+
+    private IllegalStateException inside() {
+        return new IllegalStateException("allocator " + spec + " can't be closed here, in the middle of an"
+                + " allocation or a free of its own, of a listener that makes room for one, or of a call that a thread"
+                + " in one waits for: close it after that call, or on another thread that the call doesn't wait for");
     }
 
     /// Whether any block is alive, also one that only a graph keeps.

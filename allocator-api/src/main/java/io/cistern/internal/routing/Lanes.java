@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// A platform thread owns a lane. It is found in a table by the low bits of the thread's id, which costs one
 /// read and one comparison. Each lane has two entries where it may stand, so that threads whose ids agree mostly find
-/// theirs there; who finds both taken goes through a thread-local. When a thread ends, its lane waits with its counters
+/// theirs there; who finds both taken goes through a thread-local. When a thread ends, its lane waits with its
+/// counters
 /// for the next new thread, so there are never more lanes than
 /// threads were alive at once. Virtual threads share a fixed number of lanes: each tries the one its id points
 /// to and moves on when it is held.
@@ -28,7 +29,8 @@ final class Lanes {
     /// Read and written without order: a thread takes only a lane that bears its own id, which it wrote itself.
     final @Nullable Lane[] table = new Lane[TABLE_SIZE];
 
-    /// Weak, since a lane leads to its device memory and so to this key: else what is closed would stay for as long as
+    /// Weak, since a lane leads to its device memory and so to this key: else what is closed would stay for as long
+    /// as
     /// the threads that used it. [#owned] holds the lanes meanwhile.
     private final ThreadLocal<WeakReference<Lane>> mine =
             ThreadLocal.withInitial(() -> new WeakReference<>(adoptOrMake()));
@@ -77,7 +79,8 @@ final class Lanes {
         return lane;
     }
 
-    /// Whether no thread that runs finds its lane there: one that has a lane of an ended thread now finds it elsewhere.
+    /// Whether no thread that runs finds its lane there: one that has a lane of an ended thread now finds it
+    /// elsewhere.
     private boolean isFree(int at) {
         Lane there = table[at];
         return there == null || there.isOrphan() || (entry(there.ownerId) | SECOND) != (at | SECOND);

@@ -16,7 +16,8 @@ import java.lang.invoke.VarHandle;
 /// A claimed lease stays claimed, and its owner goes to the budgets for every block, until there is plenty
 /// again. Where there is no such fence, leases stay claimed for ever.
 ///
-/// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by writes
+/// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by
+/// writes
 /// to fields; bytes that should have gone back to the budgets are owed to them, until somebody recalls the lease.
 ///
 /// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0, unless a recall failed.
@@ -61,8 +62,7 @@ final class Lease extends LinePadding {
 
     /// Gives the bytes of a block back after it was freed, or could not be allocated.
     ///
-    /// @throws StackOverflowError before anything was given back: then the caller adds them to what is
-    [owed][#owed]
+    /// @throws StackOverflowError before anything was given back: then the caller adds them to what is [owed][#owed]
     void giveBack(long byteSize) {
         long beyond = keep(byteSize);
         if (beyond != 0) {

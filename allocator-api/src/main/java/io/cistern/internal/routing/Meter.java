@@ -12,7 +12,8 @@ import java.util.concurrent.atomic.AtomicLong;
 ///
 /// **The peak** is what makes ceilings narrow or wide. Bytes leased below a peak that was reached can't raise it, so
 /// lanes lease freely up to a limit a little above the highest that all requested together at a known moment. Beyond
-/// that, the lane that wants more has all ceilings lowered to what is requested ([Recall]), which gives the next known
+/// that, the lane that wants more has all ceilings lowered to what is requested ([Recall]), which gives the next
+/// known
 /// moment. So the peak is at most that little too high, and there are as many recalls as steps from the first byte to
 /// the peak: some hundred.
 ///

@@ -22,6 +22,8 @@ abstract class Routes extends OwnerTable {
 
     final Lanes lanes = new Lanes();
 
+    private final ClosingThreads closingThreads = new ClosingThreads();
+
     /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
     Route[] routes = new Route[16];
 
@@ -167,7 +169,9 @@ abstract class Routes extends OwnerTable {
     /// block has its record. 3. The records are marked, if there are any: that looks at the whole owner table,
     /// so an idle route is spared it. A free that finds a mark counts. 4. Frees that took a record before it
     /// was marked have ended: as many blocks are counted alive as are marked. Then nobody is inside the
-    /// allocator but frees that count. The calling thread must not be [inside][#isInside] it.
+    /// allocator but frees that count. The calling thread must not be [inside][#isInside] it, nor may it come to be:
+    /// see
+    /// [#beginClosing].
     public void close(Route route) {
         route.refuse();
         lanes.awaitAllocations(route);
@@ -178,11 +182,26 @@ abstract class Routes extends OwnerTable {
         route.expectDraining(marked);
     }
 
-    /// Whether the calling thread is in a call of an allocator, so that it can't wait for those under way.
+    /// Whether the calling thread is in a call of an allocator, or waited for by a thread that is, so that it can't
+    /// wait
+    /// for those under way.
     ///
     /// @param ways routes to that allocator: all of those which may have blocks
     public boolean isInside(List<Route> ways) {
-        return CallsUnderWay.includeCaller(lanes, ways);
+        return closingThreads.waitsForItself(closing(ways));
+    }
+
+    private ClosingThreads.Closing closing(List<Route> ways) {
+        return new ClosingThreads.Closing(CallsUnderWay.ofCaller(lanes), ways);
+    }
+
+    /// Enters the calling thread as one that is going to [close][#close] an allocator.
+    ///
+    /// @param ways as for [#isInside]
+    /// @return ends that; null if it [can't][#isInside]
+    public @Nullable Runnable beginClosing(List<Route> ways) {
+        ClosingThreads.Closing closing = closing(ways);
+        return closingThreads.begin(closing) ? () -> closingThreads.end(closing) : null;
     }
 
     /// Refuses allocations through a route and all beside it, until [#wake], and waits for those under way.

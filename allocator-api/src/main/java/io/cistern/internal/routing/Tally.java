@@ -10,17 +10,21 @@ import org.jspecify.annotations.Nullable;
 /// **Invariants**, summed over all lanes of a route at rest: attempts = allocations + failures; allocations −
 /// frees = live blocks; requested = bytes of the live blocks; for each lane requested ≤ ceiling.
 ///
-/// **Requested** is what this lane allocated less what it freed, so it may be negative. **Ceiling** is how far the lane
-/// may go without a look at the route's [Meter], which keeps the common allocation free of shared writes, and **floor**
+/// **Requested** is what this lane allocated less what it freed, so it may be negative. **Ceiling** is how far the
+/// lane
+/// may go without a look at the route's [Meter], which keeps the common allocation free of shared writes, and
+/// **floor**
 /// how far down before it lowers its ceiling. **Most** is the highest that the lane was at since it last went beyond
 /// its ceiling or lowered it.
 ///
 /// **Threads.** One thread at a time counts; readers see each counter whole and in time. The ceiling is changed by
 /// compare-and-set: raised by any thread, lowered by the one that counts, or by the [Meter], which first claims it.
-/// Whoever claims it lets a fence pass over every thread ([ProcessFence#everywhere]) before it reads what is requested;
+/// Whoever claims it lets a fence pass over every thread ([ProcessFence#everywhere]) before it reads what is
+/// requested;
 /// so an allocation at the same moment is either seen there, or sees here that the ceiling is claimed.
 ///
-/// **Errors.** A StackOverflowError may come at any call. A method that throws one has not counted; the one that counts
+/// **Errors.** A StackOverflowError may come at any call. A method that throws one has not counted; the one that
+/// counts
 /// then does so by writes to the fields, which need no stack.
 final class Tally extends LinePadding {
     /// In place of a ceiling that the [Meter] has claimed: every allocation is beyond it.
