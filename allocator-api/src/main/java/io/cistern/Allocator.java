@@ -251,6 +251,11 @@ public final class Allocator implements AutoCloseable {
         return memory.leakRecords().blocks(opened::leads);
     }
 
+    /// Whether it was closed, so that it allocates nothing more.
+    public boolean isClosed() {
+        return opened.isClosed();
+    }
+
     /// Whether it was closed and its last block is gone, so that its memory is back with the driver.
     public boolean isDrained() {
         return opened.isDrained();

@@ -143,7 +143,7 @@ class BlockUseTests {
                 .join();
         memory.recordUse(onEndedStream, reader);
         gpu.streams().destroy(0, reader);
-        try (GraphCapture _ = memory.capture(0, gpu.streams().create(0), CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, 0, gpu.streams().create(0), CaptureMode.GLOBAL)) {
             memory.free(onOtherThread, stream);
             memory.free(onEndedStream, stream);
             assertThat(maker.frees).isZero();

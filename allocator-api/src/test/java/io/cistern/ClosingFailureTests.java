@@ -91,7 +91,7 @@ final class ClosingFailureTests {
 
     @Test
     void aCaptureThatItHadToWaitForEndsWithAGraph() {
-        try (GraphCapture capture = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture capture = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
             broken.close();
             gpu.graphs().destroy(0, capture.end());
         }

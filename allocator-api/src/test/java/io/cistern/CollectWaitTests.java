@@ -1,5 +1,7 @@
 package io.cistern;
 
+import io.cistern.spi.TrimMode;
+import io.cistern.graph.GraphCapture;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cuda.CaptureMode;
@@ -78,13 +80,13 @@ final class CollectWaitTests {
     }
 
     private void begin(long stream) {
-        memory.captureBegins(DEVICE, stream);
+        GraphCapture.announce(memory, DEVICE, stream);
         gpu.graphs().beginCapture(DEVICE, stream, CaptureMode.RELAXED);
     }
 
     private void end(long stream) {
         gpu.graphs().destroy(DEVICE, gpu.graphs().endCapture(DEVICE, stream));
-        memory.captureEnds(DEVICE, stream, 0);
+        GraphCapture.announceEnd(memory, DEVICE, stream, 0);
     }
 
     private static FutureTask<Void> started(Runnable work) {

@@ -44,7 +44,7 @@ class DeviceMemoryTests {
     @Test
     void aTrimThatMayWaitDoesNotWaitBesideACapture() {
         memory.setCurrent("direct");
-        try (GraphCapture _ = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
             assertThat(memory.trim(0, 0, TrimMode.SYNCHRONIZE).returnedBytes()).isZero();
         }
     }
@@ -314,8 +314,8 @@ class DeviceMemoryTests {
                 log.add("close");
             }
         }));
-        opened.get().reserve(1, 0, stream);
+        opened.get().opened().reserve(1, 0, stream);
         assertThat(log).containsExactly("allocate", "free", "close");
-        assertThatIllegalStateException().isThrownBy(() -> opened.get().reserve(1, 0, stream));
+        assertThatIllegalStateException().isThrownBy(() -> opened.get().opened().reserve(1, 0, stream));
     }
 }

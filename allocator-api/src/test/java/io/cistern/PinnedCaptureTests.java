@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.graph.GraphCapture;
-import io.cistern.internal.capture.GraphBlocks;
+import io.cistern.graph.GraphMemory;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
@@ -37,7 +37,7 @@ final class PinnedCaptureTests {
     private final long stream = gpu.streams().create(DEVICE);
     private DeviceBuffer device;
     private long graph;
-    private GraphBlocks ofGraph;
+    private GraphMemory ofGraph;
 
     @BeforeEach
     void allocate() {
@@ -64,7 +64,7 @@ final class PinnedCaptureTests {
     }
 
     private void capture(Runnable work) {
-        try (GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
             work.run();
             ofGraph = capture.memory();
             graph = capture.end();
@@ -83,7 +83,7 @@ final class PinnedCaptureTests {
     }
 
     /// The driver tells on a thread of its own that a graph is gone.
-    private void destroy(long which, GraphBlocks its) {
+    private void destroy(long which, GraphMemory its) {
         gpu.graphs().destroy(DEVICE, which);
         while (!its.isGone()) {
             Thread.onSpinWait();
@@ -192,7 +192,7 @@ final class PinnedCaptureTests {
         PinnedBuffer source = filledWith(7);
         capture(() -> device.copyFrom(source, stream, CopyMode.NON_BLOCKING));
         long first = graph;
-        GraphBlocks ofFirst = ofGraph;
+        GraphMemory ofFirst = ofGraph;
         capture(() -> device.copyFrom(source, stream, CopyMode.NON_BLOCKING));
         source.close();
         destroy(first, ofFirst);
@@ -202,7 +202,7 @@ final class PinnedCaptureTests {
 
     @Test
     void aCaptureThatIsGivenUpKeepsNothing() {
-        try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
                 PinnedBuffer source = filledWith(7)) {
             device.copyFrom(source, stream, CopyMode.NON_BLOCKING);
         }
@@ -212,7 +212,7 @@ final class PinnedCaptureTests {
     @Test
     void besideACaptureOtherStreamsUseItAsEver() {
         long other = gpu.streams().create(DEVICE);
-        try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
             try (PinnedBuffer source = filledWith(7)) {
                 device.copyFrom(source, other, CopyMode.NON_BLOCKING);
             }
@@ -223,7 +223,7 @@ final class PinnedCaptureTests {
 
     @Test
     void nothingIsCopiedIfTheDriverWillNotTellOfTheCapture() {
-        try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
                 PinnedBuffer source = filledWith(7)) {
             gpu.faults().failOn(DriverCall.STREAM_GET_CAPTURE_INFO, 0, 1, CudaResult.UNKNOWN);
             assertThatExceptionOfType(CudaException.class)

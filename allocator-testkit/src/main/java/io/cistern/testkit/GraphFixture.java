@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.graph.GraphCapture;
-import io.cistern.internal.capture.GraphBlocks;
+import io.cistern.graph.GraphMemory;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
@@ -37,7 +37,7 @@ abstract class GraphFixture {
     private final MemorySegment counter;
     private final List<Long> executables = new ArrayList<>();
     private final List<Long> made = new ArrayList<>();
-    private final Set<GraphBlocks> memories = new LinkedHashSet<>();
+    private final Set<GraphMemory> memories = new LinkedHashSet<>();
 
     GraphFixture(CudaDriver driver) {
         this.driver = driver;
@@ -55,7 +55,7 @@ abstract class GraphFixture {
         endCapture(other);
         List.copyOf(executables).forEach(this::drop);
         List.copyOf(made).forEach(this::dropGraph);
-        for (GraphBlocks each : memories) {
+        for (GraphMemory each : memories) {
             awaitTold(each);
         }
         memory.close(); // which ends what is announced, so that the device can be waited for
@@ -81,11 +81,11 @@ abstract class GraphFixture {
     }
 
     GraphCapture capture() {
-        return memory.capture(DEVICE, stream, CaptureMode.THREAD_LOCAL);
+        return GraphCapture.begin(memory, DEVICE, stream, CaptureMode.THREAD_LOCAL);
     }
 
-    GraphCapture capture(GraphBlocks shared) {
-        return memory.capture(DEVICE, stream, CaptureMode.THREAD_LOCAL, shared);
+    GraphCapture capture(GraphMemory shared) {
+        return GraphCapture.begin(memory, DEVICE, stream, CaptureMode.THREAD_LOCAL, shared);
     }
 
     long allocate(long byteSize) {
@@ -125,7 +125,7 @@ abstract class GraphFixture {
     }
 
     /// Waits until the driver has told that graphs are gone, and has their memory given back.
-    void awaitGone(GraphBlocks ended) throws InterruptedException {
+    void awaitGone(GraphMemory ended) throws InterruptedException {
         awaitTold(ended);
         assertThat(ended.isGone())
                 .as("the driver told that the graphs are gone")
@@ -134,7 +134,7 @@ abstract class GraphFixture {
     }
 
     /// The driver tells in its own time.
-    private static void awaitTold(GraphBlocks ended) throws InterruptedException {
+    private static void awaitTold(GraphMemory ended) throws InterruptedException {
         for (int i = 0; i < 10_000 && !ended.isGone(); i++) {
             Thread.sleep(1);
         }

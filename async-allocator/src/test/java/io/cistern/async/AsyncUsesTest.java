@@ -110,7 +110,7 @@ class AsyncUsesTest extends AsyncFixture {
     void aBlockWhoseStreamIsCapturedMeanwhileComesBackAfterTheCapture() {
         memory.setCurrent("async");
         memory.free(block, stream);
-        GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.THREAD_LOCAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.THREAD_LOCAL);
         letFinish(other);
         long before = frees();
         memory.free(async.allocate(BLOCK, DEVICE, third), third);

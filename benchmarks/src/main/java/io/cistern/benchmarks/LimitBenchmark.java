@@ -38,7 +38,8 @@ public class LimitBenchmark {
         ONE,
         /// A limit on the allocator under one on the device memory.
         TWO,
-        /// Inside two nested scopes, the inner with a limit, after the current allocator was exchanged. SCOPES
+        /// Inside two nested scopes, the inner with a limit, after the current allocator was exchanged.
+        SCOPES
     }
 
     /// The threads of a run share the memory and its limits.

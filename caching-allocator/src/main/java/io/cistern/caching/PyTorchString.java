@@ -42,8 +42,7 @@ final class PyTorchString {
 
     /// The string in a spec, if it has one.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar, or PyTorch has no such
-    ///     backend
+    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar, or PyTorch has no such backend
     static Optional<PyTorchString> of(AllocatorOptions spec) {
         Optional<AllocatorOptions> inner = spec.nested(CachingOption.PYTORCH_STRING);
         if (inner.isEmpty()) {

@@ -8,7 +8,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.GraphCapture;
-import io.cistern.internal.capture.GraphBlocks;
+import io.cistern.graph.GraphMemory;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.MemoryPool;
 import io.cistern.diagnostics.OutOfMemoryReport;
@@ -84,9 +84,9 @@ final class FailureLadderTests extends LadderFixture {
     void memoryOfGraphsThatAreGoneIsGivenBack() throws InterruptedException {
         assertOnly(LadderStep.GRAPHS, memory -> {
             memory.setCurrent("caching");
-            GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+            GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
             memory.free(memory.allocate(MOST, DEVICE, stream), stream);
-            GraphBlocks own = capture.memory();
+            GraphMemory own = capture.memory();
             gpu.graphs().destroy(DEVICE, capture.end());
             for (int i = 0; i < 5000 && !own.isGone(); i++) {
                 Thread.sleep(1);

@@ -29,7 +29,7 @@ class GraphRefusalTests extends PoolFixture {
 
     private void endCaptureWhileRefused(String spec) {
         memory.setCurrent(spec);
-        GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
         free(allocate(8 * MIB), allocate(MIB));
         refuseWaits(Integer.MAX_VALUE);
         capture.close();

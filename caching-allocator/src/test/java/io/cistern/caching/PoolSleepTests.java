@@ -380,7 +380,7 @@ final class PoolSleepTests extends PoolFixture {
             long executable;
             long graph;
             try (Scope _ = pool.enter();
-                    GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+                    GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
                 long scratch = allocate(5 << 20);
                 gpu.copies().onDevice(DEVICE, scratch, source.buffer.address(), 5 << 20, stream);
                 gpu.copies().onDevice(DEVICE, target.address(), scratch, 5 << 20, stream);
@@ -408,7 +408,7 @@ final class PoolSleepTests extends PoolFixture {
     void nothingSleepsWhileAStreamOfItsDeviceIsCaptured() {
         try (MemoryPool pool = builder().open()) {
             List<Block> blocks = mixed(pool);
-            try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+            try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
                 assertThatThrownBy(() -> pool.sleep(SleepMode.KEEP))
                         .isInstanceOf(IllegalStateException.class)
                         .hasMessageContaining("is captured");
@@ -428,7 +428,7 @@ final class PoolSleepTests extends PoolFixture {
             sleeping.sleep(SleepMode.KEEP);
             filled(empty, 1 << 20).buffer.close();
             empty.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
-            try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+            try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
                 assertThat(sleeping.sleep(SleepMode.KEEP).left()).isEmpty();
                 assertThat(empty.sleep(SleepMode.KEEP).left()).isEmpty();
             }

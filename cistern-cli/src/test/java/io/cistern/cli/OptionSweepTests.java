@@ -2,9 +2,9 @@ package io.cistern.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.ConfigurationException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceOutOfMemoryException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.caching.CachingOption;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;

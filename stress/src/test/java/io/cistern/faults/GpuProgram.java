@@ -2,7 +2,7 @@ package io.cistern.faults;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.internal.capture.GraphBlocks;
+import io.cistern.graph.GraphMemory;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
@@ -37,7 +37,7 @@ final class GpuProgram {
     final List<AutoCloseable> toClose = new ArrayList<>();
 
     /// Memory of graphs, which the driver ends in its own time.
-    final List<GraphBlocks> graphs = new ArrayList<>();
+    final List<GraphMemory> graphs = new ArrayList<>();
 
     final Allocator allocator;
 
@@ -143,7 +143,7 @@ final class GpuProgram {
     }
 
     private void endGraphs() throws InterruptedException {
-        for (GraphBlocks each : graphs) {
+        for (GraphMemory each : graphs) {
             for (int waits = 0; waits < 2000 && !each.isGone(); waits++) {
                 Thread.sleep(1);
             }

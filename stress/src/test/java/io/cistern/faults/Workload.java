@@ -134,7 +134,7 @@ enum Workload {
         void run(GpuProgram program) throws Exception {
             long before = program.allocate(1 << 20, 0);
             long graph;
-            try (GraphCapture capture = program.memory.capture(0, program.streams[0], CaptureMode.RELAXED)) {
+            try (GraphCapture capture = GraphCapture.begin(program.memory, 0, program.streams[0], CaptureMode.RELAXED)) {
                 program.graphs.add(capture.memory());
                 long inside = program.allocate(1 << 20, 0);
                 program.allocate(3000, 0);

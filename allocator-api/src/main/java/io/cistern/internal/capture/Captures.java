@@ -298,7 +298,7 @@ public final class Captures implements CaptureRoutes {
             return find(device, stream);
         }
         throw new UnusableStreamException(
-                device, stream, "it is captured into a graph, which was not announced: call captureBegins first");
+                device, stream, "it is captured into a graph, which was not announced: call GraphCapture.announce first");
     }
 
     /// Has the usual allocators give back what is idle, without waiting.

@@ -116,7 +116,7 @@ abstract class DirectCopyPart extends BufferFixture {
     @Test
     void noneIsCopiedInACapture() {
         DeviceBuffer buffer = bufferOf(MemorySegment.ofArray(filled(100, 1)));
-        try (GraphCapture _ = direct.capture(DEVICE, stream.handle(), CaptureMode.THREAD_LOCAL)) {
+        try (GraphCapture _ = GraphCapture.begin(direct, DEVICE, stream.handle(), CaptureMode.THREAD_LOCAL)) {
             MemorySegment array = MemorySegment.ofArray(filled(100, 2));
             assertThatIllegalStateException()
                     .isThrownBy(() -> buffer.copyFrom(array, stream.handle(), CopyMode.NON_BLOCKING))

@@ -183,7 +183,7 @@ abstract class HostCopyPart extends BufferFixture {
     @Test
     void anArrayIsNotCopiedInACapture() {
         DeviceBuffer buffer = bufferOf(filled(100, 1));
-        try (GraphCapture _ = memory.capture(DEVICE, stream.handle(), CaptureMode.THREAD_LOCAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream.handle(), CaptureMode.THREAD_LOCAL)) {
             MemorySegment array = MemorySegment.ofArray(filled(100, 2));
             assertThatIllegalStateException()
                     .isThrownBy(() -> buffer.copyFrom(array, stream.handle(), CopyMode.NON_BLOCKING))
