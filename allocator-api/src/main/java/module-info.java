@@ -9,9 +9,8 @@ module io.cistern.api {
     exports io.cistern;
     exports io.cistern.diagnostics;
     exports io.cistern.errors;
+    exports io.cistern.graph;
     exports io.cistern.spi;
-    exports io.cistern.internal.context to
-            io.cistern.buffers;
     exports io.cistern.internal.leaks to
             io.cistern.buffers;
     exports io.cistern.internal.names to
@@ -24,6 +23,8 @@ module io.cistern.api {
             io.cistern.pressure;
     exports io.cistern.internal.options to
             io.cistern.cli;
+    exports io.cistern.internal.order to
+            io.cistern.buffers;
     exports io.cistern.internal.routing to
             io.cistern.buffers;
 

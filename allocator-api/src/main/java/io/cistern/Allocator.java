@@ -1,35 +1,25 @@
 package io.cistern;
 
-import io.cistern.internal.leaks.Leaks;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.spi.AllocatorSpec;
-import io.cistern.spi.TrimMode;
-import io.cistern.spi.TrimResult;
-import io.cistern.cuda.CudaDriver;
-import io.cistern.internal.names.Failures;
-import io.cistern.internal.routing.Devices;
+import io.cistern.internal.reclaim.OutOfMemoryHandler;
+import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.Region;
-import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
-import io.cistern.internal.statistics.BasicStatistics;
+import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.internal.statistics.StatisticsTable;
+import io.cistern.spi.AllocatorSpec;
 import io.cistern.spi.DetailedStatistics;
-import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.ReportingTrim;
 import io.cistern.spi.ReservedPeak;
-import java.util.ArrayList;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReferenceArray;
-import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /// An allocator that was opened, as a program sees it: metered and owned by the framework whoever wrote it.
 ///
@@ -37,79 +27,28 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Allocator implements AutoCloseable {
-    private final AllocatorSpec spec;
-    private final DeviceAllocator maker;
-    private final CudaDriver driver;
-    private final Router router;
-    private final Route[] routes;
-    private final Runnable whenClosed;
-    private final AtomicInteger undrained;
-    private final LimitedRoutes limited;
-
-    /// By device, what was counted before the last reset.
-    private final AtomicReferenceArray<RouteStatistics> atReset;
-
-    private final Leaks leaks;
     private final DeviceMemory memory;
-    private final Consumer<Runnable> outsideCaptures;
-    private final @Nullable MemoryLimit limit;
-    private boolean servesGraphs;
-    private final AtomicBoolean closing = new AtomicBoolean();
+    private final Router router;
+    private final OpenAllocator opened;
 
-    Allocator(
-            AllocatorSpec spec,
-            DeviceAllocator maker,
-            OpenAllocators memory,
-            ReservedBytes reserved,
-            @Nullable MemoryLimit limit,
-            Runnable whenClosed) {
-        this.leaks = memory.leakRecords();
-        this.memory = (DeviceMemory) memory;
-        this.limit = limit;
-        this.outsideCaptures = memory::outsideCaptures;
-        this.driver = memory.driver();
-        Router router = memory.router();
-        this.spec = spec;
-        this.maker = maker;
-        this.router = router;
-        this.whenClosed = whenClosed;
-        this.routes = new Route[memory.environment().deviceCount()];
-        this.undrained = new AtomicInteger(routes.length);
-        this.atReset = new AtomicReferenceArray<>(routes.length);
-        try {
-            for (int device = 0; device < routes.length; device++) {
-                routes[device] =
-                        router.open(spec.text(), device, maker, reserved, memory.budgets(device, limit), this::drained);
-                atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
-            }
-        } catch (Throwable failure) {
-            giveUp(failure);
-            throw failure;
-        }
-        this.limited = new LimitedRoutes(router, maker, routes, device -> memory.budgets(device, limit), this::drained);
+    Allocator(DeviceMemory memory, OpenAllocator opened) {
+        this.memory = memory;
+        this.router = memory.router();
+        this.opened = opened;
     }
 
-    /// Closes what was opened in vain.
-    private void giveUp(Throwable why) {
-        Failures failures = new Failures();
-        for (Route route : routes) {
-            failures.gather(route != null ? () -> router.close(route) : this::drained);
-        }
-        try {
-            failures.rethrow();
-        } catch (RuntimeException | Error second) {
-            why.addSuppressed(second);
-        }
+    OpenAllocator opened() {
+        return opened;
     }
 
     /// The provider's name.
     public String name() {
-        return spec.name();
+        return opened.spec().name();
     }
 
     /// The spec it was opened with.
     public AllocatorSpec spec() {
-        return spec;
+        return opened.spec();
     }
 
     /// Allocates memory for use on a stream, from this allocator whichever is current; where that is out of
@@ -126,33 +65,29 @@ public final class Allocator implements AutoCloseable {
     /// @throws AllocatorContractException if a plug-in returned an illegal address
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
-        Route route = route(device);
+        Route route = opened.route(device);
         long address;
         try {
             address = router.allocate(route, byteSize, stream);
         } catch (DeviceOutOfMemoryException failure) {
-            return memory.ladder.climb(
-                    new MemoryLadder.Request(route, null, byteSize, stream, this::refuseClosed), failure);
+            var request = new OutOfMemoryHandler.Request(route, null, byteSize, stream, this::refuseClosed);
+            return memory.outOfMemory().serve(request, failure);
         }
         if (address == Router.REFUSED) {
-            throw closed();
+            throw opened.closed();
         }
         return address;
     }
 
     private Route refuseClosed(Route route) {
-        throw closed();
-    }
-
-    private IllegalStateException closed() {
-        return new IllegalStateException("allocator " + spec + " is closed");
+        throw opened.closed();
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams.
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter() {
-        return enter(Reach.ALL, Allocator::nothing);
+        return enter(ScopeTarget.ALL, Allocator::nothing);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on one device.
@@ -160,7 +95,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device) {
-        return enter(Reach.ALL.onDevice(checkedDevice(device)), Allocator::nothing);
+        return enter(ScopeTarget.ALL.onDevice(opened.checkedDevice(device)), Allocator::nothing);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on one stream of a device.
@@ -168,7 +103,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(int device, long stream) {
-        return enter(Reach.ALL.onStream(checkedDevice(device), stream), Allocator::nothing);
+        return enter(ScopeTarget.ALL.onStream(opened.checkedDevice(device), stream), Allocator::nothing);
     }
 
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams, and what it
@@ -178,68 +113,29 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(MemoryLimit limit) {
-        return enter(Reach.ALL.within(limit), Allocator::nothing);
+        return enter(ScopeTarget.ALL.within(limit.handle()), Allocator::nothing);
     }
 
-    Scope enter(Reach reach, Runnable whenClosed) {
+    Scope enter(ScopeTarget target, Runnable whenClosed) {
         Region outer = router.region();
-        return new Scope(router, this, outer, region(outer, reach), whenClosed, memory.openScopes);
+        return new Scope(router, this, outer, opened.region(outer, target), whenClosed, memory.openScopes());
     }
 
     private static void nothing() {}
-
-    /// This allocator on top of a region.
-    ///
-    /// @throws IllegalStateException if this allocator is closed
-    Region region(@Nullable Region outer, Reach reach) {
-        Route[] all = openRoutes(reach.limit());
-        if (reach.device() == Reach.EVERY_DEVICE) {
-            return Region.of(outer, all, reach.stream(), reach.limit());
-        }
-        @Nullable Route[] one = new Route[all.length];
-        one[reach.device()] = all[reach.device()];
-        return Region.of(outer, one, reach.stream(), reach.limit());
-    }
-
-    private Route[] openRoutes(@Nullable MemoryLimit limit) {
-        if (limit == null) {
-            refuseIfClosed();
-            return routes;
-        }
-        synchronized (limited) {
-            refuseIfClosed();
-            return limited.of(limit, undrained::incrementAndGet);
-        }
-    }
-
-    private void refuseIfClosed() {
-        if (isClosed()) {
-            throw closed();
-        }
-    }
-
-    /// The way to this allocator for blocks that are charged to a scope's limit too; one that refuses, after
-    /// closing.
-    Route route(int device, @Nullable MemoryLimit limit) {
-        synchronized (limited) {
-            return limit == null || isClosed() ? route(device) : openRoutes(limit)[device];
-        }
-    }
 
     /// What the framework counted on a device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
-        RouteStatistics counted = router.statistics(route(device));
-        RouteStatistics before = atReset.get(device);
+        RouteStatistics counted = opened.statistics(device);
         return new AllocatorStatistics(
-                counted.allocations() - before.allocations(),
-                counted.frees() - before.frees(),
-                counted.allocations() - counted.frees(),
+                counted.allocations(),
+                counted.frees(),
+                opened.liveBlocks(device),
                 counted.requestedBytes(),
                 counted.requestedPeakBytes(),
-                counted.requestedTotalBytes() - before.requestedTotalBytes(),
-                reservedBytes(device));
+                counted.requestedTotalBytes(),
+                opened.reservedBytes(device));
     }
 
     /// Lets all peaks begin at what is alive or reserved now: those of the framework, and those that the
@@ -247,11 +143,7 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeaks(int device) {
-        router.resetPeak(route(device));
-        if (!isDrained()) {
-            extension(ReservedPeak.class).ifPresent(peak -> peak.resetReservedPeak(device));
-            detail().ifPresent(detail -> detail.resetPeaks(device));
-        }
+        opened.resetPeaks(device);
     }
 
     /// Lets all that is added up begin at 0: allocations, frees and their bytes, and what the allocator adds up
@@ -259,18 +151,14 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
-        atReset.set(device, router.statistics(route(device)));
-        if (!isDrained()) {
-            detail().ifPresent(detail -> detail.resetTotals(device));
-        }
+        opened.resetTotals(device);
     }
 
     /// Bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
-        checkedDevice(device);
-        return isDrained() ? OptionalLong.of(0) : maker.reservedBytes(device);
+        return opened.reservedBytes(device);
     }
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running
@@ -281,8 +169,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public long trim(int device, long keepBytes) {
-        checkTrim(device, keepBytes);
-        return isDrained() ? 0 : maker.trim(device, keepBytes);
+        return trim(device, keepBytes, TrimMode.WITHOUT_WAITING).returnedBytes();
     }
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and
@@ -292,34 +179,35 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
-        checkTrim(device, keepBytes);
-        if (isDrained()) {
-            return new TrimResult(0, OptionalLong.of(0), List.of());
-        }
-        return maker.extension(ReportingTrim.class)
-                .orElseGet(() -> new PlainTrim(maker, driver))
-                .trim(device, keepBytes, mode);
-    }
-
-    private void checkTrim(int device, long keepBytes) {
-        checkedDevice(device);
-        if (keepBytes < 0) {
-            throw new IllegalArgumentException("keepBytes is negative: " + keepBytes);
-        }
+        return opened.trim(device, keepBytes, mode);
     }
 
     /// What is counted on a device, by the names of PyTorch's `memory_stats`: what the framework counts for every
     /// allocator, and all that the allocator counts itself. See [DetailedStatistics].
     ///
     /// Of this allocator alone. PyTorch's private pools (`reserved_bytes_by_private_pools`) are allocators of their
-    /// own here: see [MemoryPool#statistics] and [GraphMemory#reservedBytes].
+    /// own here: see [MemoryPool#statistics] and [io.cistern.internal.capture.GraphBlocks#reservedBytes].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public Map<String, Long> memoryStatistics(int device) {
-        Map<String, Long> figures = BasicStatistics.map(statistics(device), freedBytes(device));
-        if (!isDrained()) {
-            detail().ifPresent(detail -> figures.putAll(detail.statistics(device)));
+        Map<String, Long> figures = basicStatistics(device);
+        if (!opened.isDrained()) {
+            opened.extension(DetailedStatistics.class).ifPresent(detail -> figures.putAll(detail.statistics(device)));
         }
+        return figures;
+    }
+
+    private Map<String, Long> basicStatistics(int device) {
+        AllocatorStatistics counted = statistics(device);
+        Map<String, Long> figures = new LinkedHashMap<>();
+        figures.put("allocation.all.current", counted.liveBlocks());
+        figures.put("allocation.all.allocated", counted.allocations());
+        figures.put("allocation.all.freed", counted.frees());
+        figures.put("requested_bytes.all.current", counted.requestedBytes());
+        figures.put("requested_bytes.all.peak", counted.requestedPeakBytes());
+        figures.put("requested_bytes.all.allocated", counted.requestedTotalBytes());
+        figures.put("requested_bytes.all.freed", opened.freedBytes(device));
+        counted.reservedBytes().ifPresent(bytes -> figures.put("reserved_bytes.all.current", bytes));
         return figures;
     }
 
@@ -327,16 +215,7 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public String memorySummary(int device) {
-        return StatisticsTable.text("allocator " + spec + ", device " + device, memoryStatistics(device));
-    }
-
-    private long freedBytes(int device) {
-        return router.statistics(route(device)).freedBytes()
-                - atReset.get(device).freedBytes();
-    }
-
-    private Optional<DetailedStatistics> detail() {
-        return maker.extension(DetailedStatistics.class);
+        return StatisticsTable.text("allocator " + opened + ", device " + device, memoryStatistics(device));
     }
 
     /// Has a listener called when what this allocator has in use on a device rises above a threshold: see
@@ -346,174 +225,45 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public Runnable onThreshold(int device, MemoryMeasure measure, long byteSize, ThresholdListener listener) {
-        return memory.notices().onThreshold(device, measure, byteSize, route(device), listener);
+        return memory.onThreshold(device, measure, byteSize, opened.route(device), listener);
     }
 
     /// Asks for an optional ability of the allocator, such as [ReservedPeak].
     public <T> Optional<T> extension(Class<T> type) {
-        return maker.extension(type);
-    }
-
-    /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.
-    ///
-    /// @throws IllegalStateException if it is closed; while this runs its memory does not go back
-    void reserve(long byteSize, int device, long stream) {
-        route(device);
-        synchronized (limited) {
-            refuseIfClosed();
-            undrained.incrementAndGet();
-        }
-        try {
-            maker.free(maker.allocate(byteSize, device, stream), byteSize, device, stream);
-        } finally {
-            drained();
-        }
-    }
-
-    /// Refuses allocations until [#wake], and waits for those under way in other threads.
-    void sleep() {
-        for (Route route : routes) {
-            router.sleep(route);
-        }
-    }
-
-    /// Ends that.
-    void wake() {
-        for (Route route : routes) {
-            router.wake(route);
-        }
+        return opened.extension(type);
     }
 
     /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the driver
     /// when the last live block has been freed, which may be now. Closing twice does nothing.
     ///
     /// @throws IllegalStateException in the middle of an allocation or a free of this allocator: in code that it
-    ///     calls, or in a [listener][DeviceMemory#onMemoryPressure] that makes room for it; then it stays open
+    ///     calls, or in a [listener][DeviceMemory#onMemoryPressure] that makes room for it; also in the
+    ///     middle of one of another allocator that a thread in such code is closing, since both would wait for each
+    ///     other; then it stays open
     /// @throws RuntimeException what the driver or the plug-in throws; the allocator is closed then
     @Override
     public void close() {
-        requireOutside();
-        List<Route> all;
-        synchronized (limited) {
-            if (!closing.compareAndSet(false, true)) {
-                return;
-            }
-            all = allRoutes();
-        }
-        Failures failures = new Failures();
-        all.forEach(route -> failures.gather(() -> router.close(route)));
-        leaks.closing(toString(), this::isMine);
-        failures.rethrow();
-    }
-
-    private List<Route> allRoutes() {
-        List<Route> all = new ArrayList<>(List.of(routes));
-        all.addAll(limited.all());
-        return all;
-    }
-
-    /// Throws where this allocator can't be closed: closing waits for the calls that are under way.
-    ///
-    /// @throws IllegalStateException if it is open and the calling thread is in one of its calls, or looks for
-    ///     memory for it
-    void requireOutside() {
-        if (!isClosed() && (memory.ladder.isClimbingFor(this) || router.isInside(allRoutes()))) {
-            throw new IllegalStateException("allocator " + spec + " can't be closed here, in the middle of an"
-                    + " allocation or a free of its own, or of a listener that makes room for one: close it after that"
-                    + " call, or on another thread that the call doesn't wait for");
-        }
+        opened.close();
     }
 
     /// The blocks of this allocator that are alive: see [DeviceMemory#leaks].
     public List<LiveBlock> leaks() {
-        return leaks.blocks(this::isMine);
+        return memory.leakRecords().blocks(opened::leads);
     }
 
-    /// Whether any block is alive, also one that only a graph keeps.
-    boolean hasLiveBlocks() {
-        return leaks.anyAlive(this::isMine);
-    }
-
-    private boolean isMine(Route route) {
-        return leads(route);
-    }
-
-    /// Whether a route leads to this allocator.
-    boolean leads(Route route) {
-        return routes[route.device()].isBeside(route);
-    }
-
-    /// Opens one more way to this allocator, whose blocks are charged to no limit.
-    Route openBeside(int device) {
-        if (undrained.getAndUpdate(routes -> routes == 0 ? 0 : routes + 1) == 0) {
-            throw closed();
-        }
-        try {
-            return router.openBeside(routes[device], maker, null, this::drained);
-        } catch (Throwable failure) {
-            drained();
-            throw failure;
-        }
-    }
-
-    /// What was opened, also once its routes have drained.
-    DeviceAllocator maker() {
-        return maker;
-    }
-
-    long countedFrees(int device) {
-        return router.statistics(routes[device]).frees();
-    }
-
-    /// Whether it can be opened again for graphs.
-    boolean servesGraphs() {
-        return servesGraphs;
-    }
-
-    void servesGraphs(boolean can) {
-        servesGraphs = can;
-    }
-
-    @Nullable
-    MemoryLimit limit() {
-        return limit;
-    }
-
-    boolean isClosed() {
-        return closing.get();
+    /// Whether it was closed, so that it allocates nothing more.
+    public boolean isClosed() {
+        return opened.isClosed();
     }
 
     /// Whether it was closed and its last block is gone, so that its memory is back with the driver.
     public boolean isDrained() {
-        return undrained.get() == 0;
-    }
-
-    void streamClosing(int device, long stream) {
-        maker.streamClosing(device, stream);
-    }
-
-    Route route(int device) {
-        return routes[checkedDevice(device)];
-    }
-
-    int checkedDevice(int device) {
-        return Devices.check(device, routes.length);
-    }
-
-    private void drained() {
-        if (undrained.decrementAndGet() == 0) {
-            outsideCaptures.accept(() -> {
-                Failures failures = new Failures();
-                failures.gather(maker::close);
-                failures.gather(whenClosed);
-                failures.rethrow();
-            });
-        }
+        return opened.isDrained();
     }
 
     /// The spec.
     @Override
     public String toString() {
-        return spec.text();
+        return opened.toString();
     }
 }

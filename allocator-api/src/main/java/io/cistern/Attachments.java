@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 final class Attachments {
     private record Attached(Class<?> type, Object object) {}
 
-    /// The last first. Written under its lock, read without: copies look here each time.
+    /// The last first. Written under its lock, read without: copies and pinned memory look here.
     private final CopyOnWriteArrayList<Attached> attached = new CopyOnWriteArrayList<>();
 
     /// Guarded by the lock of the list.
@@ -50,11 +50,12 @@ final class Attachments {
 
     /// Returns the last one that has an ability.
     <T> Optional<T> find(Class<T> ability) {
-        return attached.stream()
-                .map(Attached::object)
-                .filter(ability::isInstance)
-                .map(ability::cast)
-                .findFirst();
+        for (Attached each : attached) {
+            if (ability.isInstance(each.object)) {
+                return Optional.of(ability.cast(each.object));
+            }
+        }
+        return Optional.empty();
     }
 
     /// Closes all, and keeps them: what is freed later still goes to them.

@@ -1,22 +1,48 @@
 package io.cistern;
 
-import io.cistern.internal.leaks.Leaks;
+import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.LeakLevel;
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnknownAddressException;
+import io.cistern.internal.capture.Captures;
+import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.names.Failures;
+import io.cistern.internal.names.NearestName;
+import io.cistern.internal.order.EventOrder;
+import io.cistern.internal.order.EventStreams;
+import io.cistern.internal.reclaim.OutOfMemoryHandler;
+import io.cistern.internal.reclaim.ThresholdNotifier;
+import io.cistern.internal.registry.CurrentAllocators;
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.registry.PlainTrim;
+import io.cistern.internal.registry.Registry;
+import io.cistern.internal.routing.BlockUses;
+import io.cistern.internal.routing.Devices;
+import io.cistern.internal.routing.Lane;
+import io.cistern.internal.routing.LimitHandle;
+import io.cistern.internal.routing.Region;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.ScopeTarget;
+import io.cistern.internal.routing.ScopeWatch;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.BlockRecords;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
-import io.cistern.cuda.CaptureMode;
-import io.cistern.cuda.CudaDriver;
-import io.cistern.diagnostics.LeakLevel;
-import io.cistern.internal.names.Failures;
-import io.cistern.internal.names.NearestName;
-import io.cistern.internal.routing.Devices;
-import io.cistern.spi.Catalog;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /// The device memory of one driver: the allocators that are open on it, which one is current, who made each
 /// block, and what each handed out.
@@ -31,17 +57,81 @@ import java.util.function.Function;
 ///
 /// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the stream given to [#free]
 /// is the stream of the last use.
-public final class DeviceMemory extends RawBlocks implements AutoCloseable {
+public final class DeviceMemory implements AutoCloseable {
+    // What every allocation and free reads.
+    private final Router router = new Router();
+
+    /// By device, the route of the current allocator. Always null while a watch is to see what is allocated outside
+    /// scopes: so its cost is nothing where there is none.
+    private final @Nullable Route[] currentRoutes;
+
+    private final BlockUses uses;
+    private final EventStreams eventStreams;
+    private final Captures captures;
+    private final OutOfMemoryHandler outOfMemory;
+    private final @Nullable ScopeWatch watch;
+    private final Registry registry;
+
+    /// Whether a pool is asleep: so that at other times buffers need to ask nothing more.
+    private volatile boolean anyAsleep;
+
+    // What programs ask for more rarely.
+    private final Map<OpenAllocator, Allocator> facades = new ConcurrentHashMap<>();
+    private final Pools pools = new Pools(router, any -> anyAsleep = any);
+    private final @Nullable OpenScopes openScopes;
+    private final Leaks leaks;
     private final LeakLevel leakLevel;
+    private final EventOrder orderOfUses;
+    private final ThresholdNotifier notifier;
     private final Attachments attachments = new Attachments();
     private final List<StreamClosingListener> streamListeners = new CopyOnWriteArrayList<>();
-    private final PressureNotices notices;
 
     DeviceMemory(DeviceMemoryBuilder builder) {
-        super(builder);
-        attachments.get(Leaks.class, () -> leaks);
+        CudaDriver driver = builder.driver;
+        int deviceCount = driver.devices().count();
         leakLevel = builder.leakLevel;
-        notices = new PressureNotices(driver(), router);
+        leaks = new Leaks(router, leakLevel);
+        currentRoutes = new Route[deviceCount];
+        registry = new Registry(
+                driver,
+                builder.catalog(),
+                router,
+                leaks,
+                builder.ladder,
+                builder::budgets,
+                currentRoutes,
+                !builder.reportScopes,
+                new Registry.Surroundings(this::outsideCaptures, this::isReclaimingFor));
+        orderOfUses = new EventOrder(driver, 0);
+        uses = new BlockUses(router, orderOfUses, driver.devices()::synchronize);
+        eventStreams = new EventStreams(driver, deviceCount);
+        captures = new Captures(registry, eventStreams, this::streamClosing);
+        outOfMemory = new OutOfMemoryHandler(registry, captures, pools, builder.longestWait);
+        openScopes = builder.reportScopes ? new OpenScopes() : null;
+        watch = builder.reportScopes ? new ScopeWatch() : null;
+        if (watch != null) {
+            router.watch(watch);
+        }
+        notifier = new ThresholdNotifier(driver, router);
+        attachments.get(Leaks.class, () -> leaks);
+        attachments.get(Captures.class, () -> captures);
+    }
+
+    private void outsideCaptures(Runnable action) {
+        captures.whenNoneIsUnderWay(action);
+    }
+
+    private boolean isReclaimingFor(OpenAllocator allocator) {
+        return outOfMemory.isReclaimingFor(allocator);
+    }
+
+    /// The object that programs know an allocator by: the same as long as the allocator is open or has live blocks.
+    Allocator facade(OpenAllocator opened) {
+        Allocator facade = facades.computeIfAbsent(opened, each -> new Allocator(this, each));
+        if (opened.isDrained()) {
+            facades.remove(opened);
+        }
+        return facade;
     }
 
     /// The process's own device memory: on the driver that the setting `cistern.driver` names, else on the real one
@@ -71,6 +161,352 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         return new DeviceMemoryBuilder(driver);
     }
 
+    /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It is not current
+    /// until [#setCurrent] says so.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws IllegalStateException if this device memory is closed
+    public Allocator open(String spec) {
+        return open(AllocatorSpec.parse(spec));
+    }
+
+    /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws IllegalStateException if this device memory is closed
+    public Allocator open(AllocatorSpec spec) {
+        return facade(registry.open(spec, null));
+    }
+
+    /// Opens an allocator from a spec, with a limit on the bytes of all its blocks.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws IllegalStateException if this device memory is closed
+    public Allocator open(String spec, MemoryLimit limit) {
+        return facade(registry.open(AllocatorSpec.parse(spec), limit.handle()));
+    }
+
+    /// Opens an allocator that the program made itself; it is metered and owned like any other.
+    ///
+    /// @param name a name for statistics and messages
+    /// @throws IllegalStateException if this device memory is closed
+    public Allocator open(String name, DeviceAllocator allocator) {
+        return facade(registry.open(name, allocator, null));
+    }
+
+    /// Opens an allocator that the program made itself, with a limit on the bytes of all its blocks.
+    ///
+    /// @param name a name for statistics and messages
+    /// @throws IllegalStateException if this device memory is closed
+    public Allocator open(String name, DeviceAllocator allocator, MemoryLimit limit) {
+        return facade(registry.open(name, allocator, limit.handle()));
+    }
+
+    /// The allocator that [DeviceMemory#allocate] takes from on device 0, outside any scope: see
+    /// [#current(int)].
+    ///
+    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
+    public Allocator current() {
+        return current(0);
+    }
+
+    /// The allocator that [DeviceMemory#allocate] takes from on a device, outside any scope. Without a choice by
+    /// the program it is the catalogue's, opened at first use.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
+    /// @throws IllegalStateException if this device memory is closed, and none was current
+    public Allocator current(int device) {
+        return facade(registry.currents().get(device));
+    }
+
+    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former
+    /// current one stays open.
+    ///
+    /// @throws IllegalArgumentException if it is closed, or of other device memory
+    public void setCurrent(Allocator allocator) {
+        registry.currents().setAll(registry.requireMember(allocator.opened()));
+    }
+
+    /// Makes an allocator current for one device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalArgumentException if it is closed, or of other device memory
+    public void setCurrent(int device, Allocator allocator) {
+        registry.currents().set(device, registry.requireMember(allocator.opened()));
+    }
+
+    /// Opens an allocator from a spec and makes it current for all devices.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    /// @throws IllegalStateException if this device memory is closed
+    public Allocator setCurrent(String spec) {
+        Allocator allocator = open(spec);
+        setCurrent(allocator);
+        return allocator;
+    }
+
+    /// Makes an allocator current for a device if another one still is, so that two libraries don't overwrite
+    /// each other unknowingly.
+    ///
+    /// @param expected the allocator that the caller believes to be current, as [#current(int)] told
+    /// @return whether it was, and the next one now is
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalArgumentException if the next one is closed, or of other device memory
+    public boolean compareAndSetCurrent(int device, Allocator expected, Allocator next) {
+        return registry.currents()
+                .compareAndSet(device, expected.opened(), registry.requireMember(next.opened()));
+    }
+
+    /// Opens an allocator from a spec, makes it current for all devices, and closes those that were: they drain,
+    /// and end with their last block. Allocations of other threads go to the old one or to the new one; none
+    /// fails because of the swap.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    /// @throws IllegalStateException if this device memory is closed, or in the middle of an allocation or a free
+    ///     of the current allocator, as [Allocator#close]: it stays then
+    /// @throws RuntimeException the first failure of a former allocator that closes, with the others suppressed in
+    ///     it; all of them are closed then, and the new one is current
+    public Allocator swap(String spec) {
+        return facade(registry.swap(AllocatorSpec.parse(spec)));
+    }
+
+    /// Looks for plug-ins again, reads the configuration again, and where it had chosen what is current, opens
+    /// what it names now and [swaps][#swap] to that. Where the program chose, nothing changes; nor where neither
+    /// the configured spec nor any plug-in is another one than before. Nothing reloads by itself.
+    ///
+    /// Limits and other settings are those of the time when this device memory was opened.
+    ///
+    /// @return what was exchanged, a line for each device: `device 0: caching -> async`
+    /// @throws ConfigurationException if what is named can't be opened: then everything is as before
+    /// @throws IllegalStateException if this device memory is closed, or in the middle of an allocation or a free,
+    ///     as [#swap]: then too
+    /// @throws RuntimeException as [#swap]
+    public List<String> reload() {
+        return registry.reload();
+    }
+
+    /// The driver.
+    public CudaDriver driver() {
+        return registry.driver();
+    }
+
+    /// The devices.
+    public DeviceEnvironment environment() {
+        return registry.environment();
+    }
+
+    /// The allocators and sources that can be opened, as they were found last.
+    public Catalog catalog() {
+        return registry.catalog();
+    }
+
+    /// The allocators that are open or still have live blocks, in the order of opening.
+    public List<Allocator> allocators() {
+        return registry.all().stream().map(this::facade).toList();
+    }
+
+    /// Allocates memory for use on a stream, from the allocator of the innermost scope that fits, else from the
+    /// current one.
+    ///
+    /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
+    /// @param device the device's ordinal
+    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default
+    ///     stream
+    /// @return an address that is a multiple of 256
+    /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws AllocatorContractException if a plug-in returned an illegal address
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
+    /// @throws ConfigurationException if no allocator is current and the configured one can't be opened
+    /// @throws IllegalStateException if this device memory, or the allocator, is closed
+    public long allocate(long byteSize, int device, long stream) {
+        Lane lane = router.lane();
+        Region region = router.region(lane);
+        Route route = region == null ? null : region.route(device, stream);
+        if (route == null) {
+            route = currentRoute(device, stream);
+        }
+        long address;
+        try {
+            address = router.allocate(lane, route, byteSize, stream);
+        } catch (DeviceOutOfMemoryException failure) {
+            return reclaim(route, byteSize, stream, failure);
+        }
+        return address != Router.REFUSED ? address : allocateFromNext(route, byteSize, stream);
+    }
+
+    private long reclaim(Route refusing, long byteSize, long stream, DeviceOutOfMemoryException failure) {
+        Region region = router.region();
+        LimitHandle limit = region == null ? null : region.limit(refusing.device(), stream);
+        var request = new OutOfMemoryHandler.Request(
+                refusing, limit, byteSize, stream, closed -> nextRoute(closed, stream));
+        return outOfMemory.serve(request, failure);
+    }
+
+    private Route currentRoute(int device, long stream) {
+        Route route = CurrentAllocators.route(currentRoutes, device);
+        return route != null ? route : chosenRoute(device, stream);
+    }
+
+    private Route chosenRoute(int device, long stream) {
+        if (watch != null) {
+            watch.allocates(device, stream);
+        }
+        return registry.currents().get(device).route(device);
+    }
+
+    /// Goes to the allocator that became current while the former one closed. Ends, since each turn needs one more
+    /// swap.
+    private long allocateFromNext(Route refusing, long byteSize, long stream) {
+        Route route = refusing;
+        long address = Router.REFUSED;
+        try {
+            while (address == Router.REFUSED) {
+                route = nextRoute(route, stream);
+                address = router.allocate(route, byteSize, stream);
+            }
+            return address;
+        } catch (DeviceOutOfMemoryException failure) {
+            return reclaim(route, byteSize, stream, failure);
+        }
+    }
+
+    /// The route of a request instead of one that is closed.
+    ///
+    /// @throws IllegalStateException if it is the same
+    private Route nextRoute(Route closed, long stream) {
+        Region region = router.region();
+        Route route = region == null ? null : region.route(closed.device(), stream);
+        if (route == null) {
+            route = currentRoute(closed.device(), stream);
+        }
+        if (route == closed) {
+            throw new IllegalStateException("allocator " + closed + " is closed");
+        }
+        return route;
+    }
+
+    /// Frees a block from any allocator of this device memory; it goes to the one that made it.
+    ///
+    /// @param address what an allocation returned; 0 does nothing
+    /// @param stream the stream of the last use, which exists and is one of the block's device: of all uses, unless
+    ///     the others were [recorded][#recordUse]
+    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
+    ///     or is foreign
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread, and nothing is
+    ///     freed then; for a stream in a capture that nobody announced, beside one that was: the block goes later
+    public void free(long address, long stream) {
+        try {
+            router.free(address, stream);
+        } catch (UnknownAddressException unknown) {
+            throw explained(unknown);
+        }
+    }
+
+    /// With what an allocator that checks remembers of the address.
+    private UnknownAddressException explained(UnknownAddressException unknown) {
+        if (unknown.block().isPresent()) {
+            return unknown;
+        }
+        for (OpenAllocator allocator : registry.all()) {
+            var block = allocator.extension(BlockRecords.class).flatMap(records -> records.block(unknown.address()));
+            if (block.isPresent()) {
+                return new UnknownAddressException(unknown.address(), block.get());
+            }
+        }
+        return unknown;
+    }
+
+    /// Frees a block after an event of the program: its memory is handed out again when the event has passed, and
+    /// no stream waits for it. The precise form, for a last use that other work comes behind on its stream.
+    ///
+    /// @param address what an allocation returned; 0 does nothing
+    /// @param event a `CUevent` of any device, recorded after the last use: after all uses, unless the others
+    ///     were [recorded][#recordUse]. What it recorded until now counts; from here on it may be recorded again
+    ///     or destroyed
+    /// @throws UnknownAddressException if no live block begins there
+    /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed then
+    public void freeAfter(long address, long event) {
+        if (address == 0) {
+            return;
+        }
+        try {
+            int device = router.deviceOf(address);
+            long stream = eventStreams.after(device, event);
+            if (captures.isCaptured(device, stream)) {
+                // The event's capture has it now, and the program does not join it: the free must become no node there.
+                uses.recordUse(address, stream);
+            }
+            router.free(address, stream);
+        } catch (UnknownAddressException unknown) {
+            throw explained(unknown);
+        }
+    }
+
+    /// Says that a block is also used on another stream, by work enqueued there until the block is freed: its
+    /// memory isn't handed out again before that stream has got past those uses. Nothing happens now: streams are
+    /// looked at after the free. Ordering the streams oneself, and freeing on the last one, needs no such call.
+    ///
+    /// Where the allocator can't wait for other streams ([io.cistern.spi.RecordsUse]), the stream of the free is
+    /// made to wait for them at the free.
+    ///
+    /// @param address what an allocation returned, not an address inside a block; 0 does nothing
+    /// @param stream a stream of the block's device, which exists; for one of another device, record an event
+    ///     there and free [after][#freeAfter] it. If its end is [announced][DeviceMemory#streamClosing] before
+    ///     the free, the work until then counts
+    /// @throws UnknownAddressException if no live block begins there
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
+    /// @throws MemoryAsleepException if its pool is asleep
+    public void recordUse(long address, long stream) {
+        if (address == 0) {
+            return;
+        }
+        try {
+            requireAwake(address);
+            captures.usedElsewhere(address);
+            uses.recordUse(address, stream);
+        } catch (UnknownAddressException unknown) {
+            throw explained(unknown);
+        }
+    }
+
+    /// As [#recordUse], for uses that are over when an event of the program has passed.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses the event
+    public void recordUseUntil(long address, long event) {
+        if (address != 0) {
+            uses.recordUse(address, eventStreams.after(router.deviceOf(address), event));
+        }
+    }
+
+    /// Throws if a block is asleep, for code that is about to use a bare address: what a [io.cistern.buffers.DeviceBuffer] asks of
+    /// itself.
+    ///
+    /// @param address where a block begins; anything else is awake
+    /// @throws MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]
+    public void requireAwake(long address) {
+        if (anyAsleep) {
+            router.requireAwake(address);
+        }
+    }
+
+    /// Returns whether any pool is asleep, which is seldom: so that code which has to look for a block only to
+    /// [require][#requireAwake] that it is awake need not look at other times.
+    public boolean isAnyAsleep() {
+        return anyAsleep;
+    }
+
+    /// The blocks that are alive, of all allocators; not those that the program has freed and a
+    /// [graph][io.cistern.internal.capture.GraphBlocks]
+    /// keeps. Weakly consistent while other threads allocate. How much is known of each, the
+    /// [io.cistern.diagnostics.LeakLevel] says. It
+    /// looks at the whole owner table: some microseconds a thousand blocks.
+    public List<LiveBlock> leaks() {
+        return leaks.blocks(_ -> true);
+    }
+
     /// Opens a pool: see [MemoryPoolBuilder#spec]. For one with options, see [MemoryPool#builder].
     ///
     /// @throws ConfigurationException if the spec can't be followed
@@ -82,14 +518,14 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of
     /// statements: on all devices and streams, unless [ScopedWork] is told less.
     public ScopedWork where(Allocator allocator) {
-        return new ScopedWork(router, allocator, null, Reach.ALL);
+        return new ScopedWork(router, allocator, null, ScopeTarget.ALL);
     }
 
     /// Prepares to run code whose allocations come from a pool, which is in use meanwhile.
     ///
     /// @throws IllegalArgumentException if it is a pool of other device memory
     public ScopedWork where(MemoryPool pool) {
-        return new ScopedWork(router, own(pool).allocator(), pool, Reach.ALL);
+        return new ScopedWork(router, own(pool).allocator(), pool, ScopeTarget.ALL);
     }
 
     /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes end
@@ -135,7 +571,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         captures.collect();
-        return PlainTrim.all(allocators(), checked(device), keepBytes, mode);
+        return PlainTrim.all(registry.all(), checked(device), keepBytes, mode);
     }
 
     /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
@@ -144,7 +580,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         Failures failures = new Failures(); // the others must hear of it all the same
         failures.gather(() -> uses.streamClosing(device, stream));
         streamListeners.forEach(listener -> failures.gather(() -> listener.closing(device, stream)));
-        allocators.forEach(allocator -> failures.gather(() -> allocator.streamClosing(device, stream)));
+        registry.streamClosing(device, stream, failures);
         failures.rethrow();
     }
 
@@ -172,64 +608,6 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
         return attachments.find(ability);
     }
 
-    /// Begins to capture a stream into a graph, with memory of its own.
-    ///
-    /// @param stream not the legacy default stream
-    /// @throws io.cistern.cuda.CudaException as [io.cistern.cuda.Graphs#beginCapture]
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public GraphCapture capture(int device, long stream, CaptureMode mode) {
-        return capture(device, stream, mode, captures.newMemory());
-    }
-
-    /// Begins to capture a stream into a graph that shares the memory of others: see [GraphMemory].
-    ///
-    /// @throws IllegalStateException if those are gone
-    public GraphCapture capture(int device, long stream, CaptureMode mode, GraphMemory shared) {
-        return GraphCapture.begin(captures, checked(device), stream, mode, shared);
-    }
-
-    /// Announces a capture that other code begins, right before or right after it does and before anything is
-    /// allocated on the stream. Not announcing it breaks the contract: the stream would be given memory that
-    /// others use between two launches.
-    ///
-    /// @return the memory of the graph to come
-    public GraphMemory captureBegins(int device, long stream) {
-        GraphMemory own = captures.newMemory();
-        captureBegins(device, stream, own);
-        return own;
-    }
-
-    /// As [#captureBegins(int, long)], for a graph that shares the memory of others.
-    ///
-    /// @throws IllegalStateException if those are gone
-    public void captureBegins(int device, long stream, GraphMemory shared) {
-        captures.begin(checked(device), stream, shared);
-    }
-
-    /// Announces that an [announced][#captureBegins] capture has ended.
-    ///
-    /// @param stream where it began
-    /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if the capture
-    ///     failed or its graph is destroyed already
-    /// @throws IllegalStateException if no capture of that stream was announced
-    public void captureEnds(int device, long stream, long graph) {
-        captures.end(captures.announced(device, stream), graph);
-    }
-
-    /// Returns the memory of the graph that a stream is being captured into; empty if it is not captured.
-    ///
-    /// @throws UnusableStreamException if it is in a capture that nobody announced, beside one that was
-    /// @throws io.cistern.cuda.CudaException if the driver can't tell
-    public Optional<GraphMemory> graphMemory(int device, long stream) {
-        return Optional.ofNullable(captures.memoryOf(device, stream));
-    }
-
-    /// Gives the memory of graphs that are gone back, unless a capture is under way. It happens without this call
-    /// too: when a capture begins or ends, when memory is trimmed, and when it runs out.
-    public void collectGraphs() {
-        captures.collect();
-    }
-
     /// Has a listener called whenever a device has no memory for a request, before the request fails.
     ///
     /// @return ends that
@@ -244,7 +622,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// @return ends that
     /// @throws IllegalArgumentException for another step
     public Runnable onMemoryPressure(LadderStep step, MemoryPressureListener listener) {
-        return ladder.add(step, listener);
+        return outOfMemory.add(step, listener::free);
     }
 
     /// Has a listener called when what is in use on a device rises above a threshold, by all allocators and
@@ -259,7 +637,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public Runnable onThreshold(int device, MemoryMeasure measure, long byteSize, ThresholdListener listener) {
-        return notices.onThreshold(checked(device), measure, byteSize, null, listener);
+        return onThreshold(device, measure, byteSize, null, listener);
     }
 
     /// Has a listener called when the driver says that this process uses more memory of a device than its budget
@@ -270,16 +648,22 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     ///     tell, as [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] says with the reason
     /// @throws IndexOutOfBoundsException if there is no such device
     public Runnable onOverBudget(int device, OverBudgetListener listener) {
-        return notices.onOverBudget(checked(device), listener);
+        return notifier.onOverBudget(checked(device), bytes -> listener.overBudget(device, bytes));
     }
 
-    PressureNotices notices() {
-        return notices;
+    Runnable onThreshold(
+            int device, MemoryMeasure measure, long byteSize, @Nullable Route only, ThresholdListener listener) {
+        return notifier.onThreshold(
+                checked(device),
+                measure == MemoryMeasure.RESERVED,
+                byteSize,
+                only,
+                bytes -> listener.above(device, byteSize, bytes));
     }
 
     /// What is tried when there is no memory for a request.
     public Set<LadderStep> ladderSteps() {
-        return ladder.steps();
+        return registry.reclaimSteps();
     }
 
     private int checked(int device) {
@@ -291,14 +675,14 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeaks(int device) {
-        allocators.forEach(allocator -> allocator.resetPeaks(device));
+        registry.all().forEach(allocator -> allocator.resetPeaks(device));
     }
 
     /// Lets all that is added up on a device begin at 0, for all allocators: see [Allocator#resetTotals].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
-        allocators.forEach(allocator -> allocator.resetTotals(device));
+        registry.all().forEach(allocator -> allocator.resetTotals(device));
     }
 
     /// Puts all pools of a [tag][MemoryPoolBuilder#tag] to sleep, or none: see [MemoryPool#sleep].
@@ -335,7 +719,7 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     }
 
     /// Closes all allocators. Those with live blocks give their memory back when the last one is freed; blocks that
-    /// are [kept][GraphMemory] for graphs that still exist stay. Closing twice does nothing.
+    /// are [kept][GraphBlocks] for graphs that still exist stay. Closing twice does nothing.
     ///
     /// From then on nothing is opened and nothing allocated: each attempt is an [IllegalStateException]. What is
     /// alive is freed as ever, and ends of streams are announced.
@@ -346,15 +730,15 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     ///     everything else is closed then
     @Override
     public void close() {
-        allocators.forEach(Allocator::requireOutside);
-        refuseOpening();
+        registry.all().forEach(OpenAllocator::requireOutside);
+        registry.refuseOpening();
         Failures failures = new Failures();
-        failures.gather(notices::close);
+        failures.gather(notifier::close);
         failures.gather(captures::close);
         if (openScopes != null) {
             openScopes.closing();
         }
-        allocators.reversed().forEach(allocator -> failures.gather(allocator::close));
+        registry.close(failures);
         failures.gather(() -> eventStreams.close(this::streamClosing));
         failures.gather(orderOfUses::close);
         attachments.close(failures);
@@ -365,5 +749,34 @@ public final class DeviceMemory extends RawBlocks implements AutoCloseable {
     @Override
     public String toString() {
         return "DeviceMemory[" + driver().description() + "; open: " + allocators() + "]";
+    }
+
+    Router router() {
+        return router;
+    }
+
+    Captures captures() {
+        return captures;
+    }
+
+    OutOfMemoryHandler outOfMemory() {
+        return outOfMemory;
+    }
+
+    Registry registry() {
+        return registry;
+    }
+
+    @Nullable
+    OpenScopes openScopes() {
+        return openScopes;
+    }
+
+    Pools poolBooks() {
+        return pools;
+    }
+
+    Leaks leakRecords() {
+        return leaks;
     }
 }

@@ -94,7 +94,7 @@ public final class DeviceMemoryBuilder {
     /// What all blocks on a device are charged to.
     @Nullable
     Budgets budgets(int device) {
-        Budgets whole = Budgets.of(null, limit == null ? null : limit.budget());
+        Budgets whole = Budgets.of(null, limit == null ? null : limit.handle().budget());
         long most = limitBytes < 0 ? setLimit(device) : limitBytes;
         return most < 0 ? whole : Budgets.of(whole, new Budget("device " + device, most, null));
     }
@@ -123,7 +123,7 @@ public final class DeviceMemoryBuilder {
     /// **Forgotten.** A scope was dropped without close, or is open when its pool closes in the same thread or
     /// after its thread has ended, or when the device memory closes. The warning names the place that entered it.
     ///
-    /// It makes allocations outside scopes, and entering one, about a microsecond slower; off, it costs nothing.
+    /// It makes allocations outside scopes, and entering one, slower; off, it costs nothing.
     public DeviceMemoryBuilder reportScopes(boolean report) {
         this.reportScopes = report;
         return this;

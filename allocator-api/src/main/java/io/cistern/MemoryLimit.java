@@ -1,7 +1,6 @@
 package io.cistern;
 
-import io.cistern.internal.routing.Budget;
-import org.jspecify.annotations.Nullable;
+import io.cistern.internal.routing.LimitHandle;
 
 /// A limit on the bytes that are requested at once, in a tree of limits: of the process, of pools, of scopes, of
 /// tasks.
@@ -20,25 +19,22 @@ import org.jspecify.annotations.Nullable;
 /// is freed, wherever that happens. The devices of one limit count together.
 ///
 /// Limits are exact: never exceeded, and a request that fits is never refused, whatever other threads do. A
-/// refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its use. An allocation that fails
+/// refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its use. An allocation
+/// that fails
 /// otherwise leaves nothing charged.
 ///
-/// **Cost.** Without limits none. A thread leases part of a limit and spends that without atomic instructions,
-/// about 2 ns an allocate and free pair. Below an eighth of free room, for a block larger than 1/64 of the
+/// **Cost.** Without limits none. A thread leases part of a limit and spends that without atomic instructions.
+/// Below an eighth of free room, for a block larger than 1/64 of the
 /// limit, on virtual threads, and on systems without `membarrier(2)`, it is two atomic instructions a limit for
 /// each of them.
 ///
 /// **Threads.** Any thread may call any method at any time. A limit needs no closing; it ends when nothing
 /// refers to it.
 public final class MemoryLimit {
-    private final Budget budget;
+    private final LimitHandle handle;
 
-    /// Keeps the limits above reachable, whose scopes' routes would otherwise be given to others.
-    private final @Nullable MemoryLimit parent;
-
-    private MemoryLimit(Budget budget, @Nullable MemoryLimit parent) {
-        this.budget = budget;
-        this.parent = parent;
+    private MemoryLimit(LimitHandle handle) {
+        this.handle = handle;
     }
 
     /// Makes a limit that is under no other.
@@ -47,7 +43,7 @@ public final class MemoryLimit {
     /// @param byteSize the most bytes requested at once
     /// @throws IllegalArgumentException if `byteSize` is negative
     public static MemoryLimit of(String name, long byteSize) {
-        return new MemoryLimit(new Budget(name, byteSize, null), null);
+        return new MemoryLimit(LimitHandle.of(name, byteSize, null));
     }
 
     /// Makes a limit whose bytes count against this one too.
@@ -56,32 +52,36 @@ public final class MemoryLimit {
     /// @param byteSize the most bytes requested at once; this limit holds as well, whichever is reached first
     /// @throws IllegalArgumentException if `byteSize` is negative
     public MemoryLimit child(String name, long byteSize) {
-        return new MemoryLimit(new Budget(name, byteSize, budget), this);
+        return new MemoryLimit(LimitHandle.of(name, byteSize, handle));
     }
 
     /// The name.
     public String name() {
-        return budget.name();
+        return handle.budget().name();
     }
 
     /// The most bytes requested at once.
     public long byteSize() {
-        return budget.limitBytes();
+        return handle.budget().limitBytes();
     }
 
     /// Bytes of the live blocks charged to this limit and to those below it; weakly consistent while other
     /// threads allocate, exact at rest.
     public long usedBytes() {
-        return budget.usedBytes();
+        return handle.budget().usedBytes();
     }
 
-    Budget budget() {
-        return budget;
+    LimitHandle handle() {
+        return handle;
     }
 
     /// Name, limit and use, and the limits above.
     @Override
     public String toString() {
-        return parent == null ? budget.toString() : budget + "; under " + parent;
+        StringBuilder text = new StringBuilder(handle.budget().toString());
+        for (LimitHandle above = handle.parent(); above != null; above = above.parent()) {
+            text.append("; under ").append(above.budget());
+        }
+        return text.toString();
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.errors.SharingException;
 import io.cistern.spi.AllocatorSpec;
 import io.cistern.spi.SleepMode;
@@ -58,7 +59,13 @@ public final class MemoryPool implements AutoCloseable {
         memory = builder.memory;
         lends = builder.lends;
         spec = builder.resolvedSpec();
-        allocator = memory.openPool(this, builder.ownSource(), builder.limit());
+        allocator = memory.facade(memory.registry()
+                .openForPool(
+                        toString(),
+                        spec,
+                        builder.ownSource(),
+                        builder.limit(),
+                        () -> memory.poolBooks().remove(this)));
     }
 
     /// Opens a pool as a builder says.
@@ -66,7 +73,7 @@ public final class MemoryPool implements AutoCloseable {
         MemoryPool pool = new MemoryPool(builder);
         try {
             builder.prepare(pool.allocator);
-            pool.memory.opened(pool);
+            pool.memory.poolBooks().add(pool);
             return pool;
         } catch (Throwable failure) {
             pool.close();
@@ -152,7 +159,7 @@ public final class MemoryPool implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this pool is closed
     public Scope enter() {
-        return entered(() -> allocator.enter(Reach.ALL, this::endUse));
+        return entered(() -> allocator.enter(ScopeTarget.ALL, this::endUse));
     }
 
     /// Opens a scope in which this pool serves the calling thread on one device.
@@ -160,7 +167,7 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(int device) {
-        return entered(() -> allocator.enter(Reach.ALL.onDevice(allocator.checkedDevice(device)), this::endUse));
+        return entered(() -> allocator.enter(ScopeTarget.ALL.onDevice(allocator.opened().checkedDevice(device)), this::endUse));
     }
 
     /// Opens a scope in which this pool serves the calling thread on one stream of a device.
@@ -169,7 +176,7 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(int device, long stream) {
         return entered(
-                () -> allocator.enter(Reach.ALL.onStream(allocator.checkedDevice(device), stream), this::endUse));
+                () -> allocator.enter(ScopeTarget.ALL.onStream(allocator.opened().checkedDevice(device), stream), this::endUse));
     }
 
     /// Opens a scope in which this pool serves the calling thread on all devices and streams, charged to a limit:
@@ -177,7 +184,7 @@ public final class MemoryPool implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(MemoryLimit limit) {
-        return entered(() -> allocator.enter(Reach.ALL.within(limit), this::endUse));
+        return entered(() -> allocator.enter(ScopeTarget.ALL.within(limit.handle()), this::endUse));
     }
 
     /// Opens a scope in a use of the pool.
@@ -275,7 +282,7 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws UnsupportedOperationException if the pool's allocator can't open its memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses; then it is open to whom it was before
     public void openTo(int device, int peer) {
-        if (allocator.checkedDevice(device) == allocator.checkedDevice(peer)) {
+        if (allocator.opened().checkedDevice(device) == allocator.opened().checkedDevice(peer)) {
             return;
         }
         if (!memory.driver().peers().canAccess(/* device= */ peer, /* peer= */ device)) {
@@ -302,7 +309,8 @@ public final class MemoryPool implements AutoCloseable {
     /// and are launched again after [#wake].
     ///
     /// **While it is asleep** allocating from it, and whatever uses a [io.cistern.buffers.DeviceBuffer] in it, is a
-    /// [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a launch or a graph, is not seen and reads memory that
+    /// [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a launch or a graph, is not seen and
+    /// reads memory that
     /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on; what is
     /// reserved is what had to stay. The pool may be closed.
     ///
@@ -334,7 +342,7 @@ public final class MemoryPool implements AutoCloseable {
 
     /// Whether it [sleeps][#sleep].
     public boolean isAsleep() {
-        return memory.pools.isAsleep(this);
+        return memory.poolBooks().isAsleep(this);
     }
 
     /// Ends the program's own use, and so the pool, unless a scope still uses it: that serves on until it ends.
@@ -344,10 +352,11 @@ public final class MemoryPool implements AutoCloseable {
     ///     changes
     @Override
     public void close() {
-        allocator.requireOutside();
+        allocator.opened().requireOutside();
         if (closed.compareAndSet(false, true)) {
-            if (memory.openScopes != null) {
-                memory.openScopes.closing(this);
+            OpenScopes scopes = memory.openScopes();
+            if (scopes != null) {
+                scopes.closing(this);
             }
             endUse();
         }

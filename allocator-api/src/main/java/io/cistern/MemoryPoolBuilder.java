@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.routing.LimitHandle;
 import io.cistern.spi.AllocatorSpec;
 import io.cistern.spi.Lends;
 import io.cistern.spi.SegmentSource;
@@ -136,8 +137,8 @@ public final class MemoryPoolBuilder {
     }
 
     @Nullable
-    MemoryLimit limit() {
-        return limitBytes < 0 ? null : MemoryLimit.of(tag.isEmpty() ? "pool" : "pool '" + tag + "'", limitBytes);
+    LimitHandle limit() {
+        return limitBytes < 0 ? null : LimitHandle.of(tag.isEmpty() ? "pool" : "pool '" + tag + "'", limitBytes, null);
     }
 
     /// Does what can only be done once the allocator is open.
@@ -146,7 +147,7 @@ public final class MemoryPoolBuilder {
             throw new ConfigurationException(allocator + " can't lend: it has no extension io.cistern.spi.Lends");
         }
         if (initialBytes > 0) {
-            allocator.reserve(initialBytes, initialDevice, initialStream);
+            allocator.opened().reserve(initialBytes, initialDevice, initialStream);
         }
     }
 

@@ -47,7 +47,7 @@ final class PoolSleep {
         }
         IntStream.range(0, memory.environment().deviceCount())
                 .filter(device -> pool.reservedBytes(device).orElse(0) > 0)
-                .forEach(device -> memory.captures.requireNone(device, pool + " can't sleep"));
+                .forEach(device -> memory.captures().requireNone(device, pool + " can't sleep"));
     }
 
     private static Sleeps sleeps(MemoryPool pool) {
@@ -79,8 +79,8 @@ final class PoolSleep {
 
     private TrimResult sleep(MemoryPool pool, SleepMode mode) {
         Sleeps sleeps = sleeps(pool);
-        memory.pools.setAsleep(pool, true);
-        pool.allocator().sleep();
+        memory.poolBooks().setAsleep(pool, true);
+        pool.allocator().opened().sleep();
         try {
             return sleeps.sleep(mode, host());
         } finally {
@@ -96,8 +96,8 @@ final class PoolSleep {
     }
 
     private void awake(MemoryPool pool) {
-        memory.pools.setAsleep(pool, false);
-        pool.allocator().wake();
+        memory.poolBooks().setAsleep(pool, false);
+        pool.allocator().opened().wake();
     }
 
     private void wakeAfter(List<MemoryPool> fallen, Throwable failure) {
@@ -128,7 +128,7 @@ final class PoolSleep {
 
     /// Has all allocators give back what is idle.
     private long giveBackIdle(int device) {
-        TrimMode mode = memory.captures.isOn(device) ? TrimMode.WITHOUT_WAITING : TrimMode.SYNCHRONIZE;
+        TrimMode mode = memory.captures().isOn(device) ? TrimMode.WITHOUT_WAITING : TrimMode.SYNCHRONIZE;
         return memory.trim(device, 0, mode).returnedBytes();
     }
 

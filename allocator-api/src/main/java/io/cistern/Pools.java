@@ -1,5 +1,8 @@
 package io.cistern;
 
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.registry.PoolLenders;
+import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import java.util.ArrayDeque;
@@ -14,13 +17,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// The pools of one [DeviceMemory], what they lend, and the scopes that were begun without lexical form.
+/// The pools of one [io.cistern.DeviceMemory], what they lend, and the scopes that were begun without lexical form.
 ///
 /// `begin` opens a scope and takes a use of the pool; `end` closes the scope; `release` gives the use back. So
 /// memory that outlives a region can keep its pool, until whoever knows the pool by its id alone releases it.
 ///
 /// **Threads.** Any. The scopes of a thread are touched by that thread alone.
-final class Pools {
+final class Pools implements PoolLenders {
     private record Begun(long poolId, int device, long threadId) {}
 
     private final Router router;
@@ -108,24 +111,30 @@ final class Pools {
         pool.endUse();
     }
 
-    /// Serves a request that a route could not, from idle blocks of lending pools. What is lent is charged to the
-    /// lender's limits and to that of the scope that asks.
-    ///
-    /// @param limit that of the scope which chose the route, or null
-    /// @return 0 if the route is a pool's own or no pool can help
-    long lend(Route refusing, @Nullable MemoryLimit limit, long byteSize, long stream) {
+    @Override
+    public long lend(Route refusing, @Nullable LimitHandle limit, long byteSize, long stream) {
         int device = refusing.device();
         for (MemoryPool pool : pools) {
-            if (pool.allocator().route(device).sharesMakerWith(refusing)) {
+            if (pool.allocator().opened().route(device).sharesMakerWith(refusing)) {
                 return 0;
             }
         }
         for (MemoryPool pool : pools) {
-            long address = pool.lendsNow() ? router.lend(pool.allocator().route(device, limit), byteSize, stream) : 0;
+            long address = pool.lendsNow() ? router.lend(pool.allocator().opened().route(device, limit), byteSize, stream) : 0;
             if (address != 0) {
                 return address;
             }
         }
         return 0;
+    }
+
+    @Override
+    public String tagOf(OpenAllocator allocator) {
+        for (MemoryPool pool : pools) {
+            if (pool.allocator().opened() == allocator) {
+                return pool.tag();
+            }
+        }
+        return "";
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.internal.routing.Router;
 import org.jspecify.annotations.Nullable;
 
@@ -17,10 +18,10 @@ public final class ScopedWork {
     private final Router router;
     private final Allocator allocator;
     private final @Nullable MemoryPool pool;
-    private final Reach reach;
+    private final ScopeTarget reach;
 
     /// @param pool what is in use meanwhile, or null
-    ScopedWork(Router router, Allocator allocator, @Nullable MemoryPool pool, Reach reach) {
+    ScopedWork(Router router, Allocator allocator, @Nullable MemoryPool pool, ScopeTarget reach) {
         this.router = router;
         this.allocator = allocator;
         this.pool = pool;
@@ -31,22 +32,22 @@ public final class ScopedWork {
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public ScopedWork onDevice(int device) {
-        return reaching(reach.onDevice(allocator.checkedDevice(device)));
+        return reaching(reach.onDevice(allocator.opened().checkedDevice(device)));
     }
 
     /// The same for one stream of one device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public ScopedWork onStream(int device, long stream) {
-        return reaching(reach.onStream(allocator.checkedDevice(device), stream));
+        return reaching(reach.onStream(allocator.opened().checkedDevice(device), stream));
     }
 
     /// The same with what it allocates charged to a limit as well: see [Allocator#enter(MemoryLimit)].
     public ScopedWork within(MemoryLimit limit) {
-        return reaching(reach.within(limit));
+        return reaching(reach.within(limit.handle()));
     }
 
-    private ScopedWork reaching(Reach other) {
+    private ScopedWork reaching(ScopeTarget other) {
         return new ScopedWork(router, allocator, pool, other);
     }
 
@@ -69,7 +70,7 @@ public final class ScopedWork {
             pool.beginUse();
         }
         try {
-            return router.callIn(allocator.region(router.region(), reach), body);
+            return router.callIn(allocator.opened().region(router.region(), reach), body);
         } finally {
             if (pool != null) {
                 pool.endUse();

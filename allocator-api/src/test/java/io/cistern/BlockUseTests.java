@@ -3,6 +3,7 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cistern.graph.GraphCapture;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
@@ -140,7 +141,7 @@ class BlockUseTests {
                 .join();
         memory.recordUse(onEndedStream, reader);
         gpu.streams().destroy(0, reader);
-        try (GraphCapture _ = memory.capture(0, gpu.streams().create(0), CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, 0, gpu.streams().create(0), CaptureMode.GLOBAL)) {
             memory.free(onOtherThread, stream);
             memory.free(onEndedStream, stream);
             assertThat(maker.frees).isZero();

@@ -8,6 +8,7 @@ import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
 import static org.mockito.Mockito.withSettings;
 
+import io.cistern.graph.GraphCapture;
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
@@ -63,14 +64,14 @@ class CaptureRefusalTests {
     void aCloseWaitsForNoCaptureThatHasEnded() throws InterruptedException {
         for (int round = 0; round < 2000; round++) {
             Allocator closing = memory.open("closing", new Maker());
-            memory.captureBegins(DEVICE, captured);
+            GraphCapture.announce(memory, DEVICE, captured);
             CyclicBarrier together = new CyclicBarrier(2);
             Thread thread = Thread.ofPlatform().start(() -> {
                 await(together);
                 closing.close();
             });
             await(together);
-            memory.captureEnds(DEVICE, captured, 0);
+            GraphCapture.announceEnd(memory, DEVICE, captured, 0);
             thread.join();
             assertThat(closing.isDrained()).isTrue();
             assertThat(memory.allocators()).as("round %d", round).containsExactly(allocator);
@@ -87,13 +88,13 @@ class CaptureRefusalTests {
     }
 
     private void beginCapture() {
-        memory.captureBegins(DEVICE, captured);
+        GraphCapture.announce(memory, DEVICE, captured);
         gpu.graphs().beginCapture(DEVICE, captured, CaptureMode.RELAXED);
     }
 
     private void endCapture() {
         gpu.graphs().destroy(DEVICE, gpu.graphs().endCapture(DEVICE, captured));
-        memory.captureEnds(DEVICE, captured, 0);
+        GraphCapture.announceEnd(memory, DEVICE, captured, 0);
     }
 
     /// Another thread ends the capture right after the driver has said for the n-th time from now on that it is on.
@@ -202,7 +203,7 @@ class CaptureRefusalTests {
         beginCapture();
         memory.free(block, captured);
         try (DeviceMemory other = DeviceMemory.builder(gpu).open();
-                GraphCapture _ = other.capture(DEVICE, stream, CaptureMode.RELAXED)) {
+                GraphCapture _ = GraphCapture.begin(other, DEVICE, stream, CaptureMode.RELAXED)) {
             endCapture();
             assertThat(maker.streamsOfFrees).isEmpty();
             assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT))
@@ -224,7 +225,7 @@ class CaptureRefusalTests {
 
     @Test
     void aGraphOfWhoseEndTheDriverWillNotTellIsDestroyedWithItsMemory() {
-        GraphCapture capture = memory.capture(DEVICE, captured, CaptureMode.GLOBAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, captured, CaptureMode.GLOBAL);
         memory.free(block, captured);
         refuse(DriverCall.GRAPH_RETAIN_USER_OBJECT);
         assertThatExceptionOfType(CudaException.class).isThrownBy(capture::end);
@@ -236,7 +237,7 @@ class CaptureRefusalTests {
     void aBlockThatIsNotReadyForACaptureIsNotLost() {
         memory.setCurrent(allocator);
         memory.free(block, stream);
-        try (GraphCapture _ = memory.capture(DEVICE, captured, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, captured, CaptureMode.GLOBAL)) {
             refuse(DriverCall.STREAM_SYNCHRONIZE);
             assertThatExceptionOfType(CudaException.class).isThrownBy(() -> memory.allocate(1000, DEVICE, captured));
         }

@@ -12,11 +12,19 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// An allocator is to be closed in the middle of one of its own calls, whose end it would have to wait for: that is
 /// refused, and it goes on as if nothing had been asked.
@@ -26,7 +34,7 @@ final class CloseInsideTests {
     private final ArrayAllocatorProvider other = new ArrayAllocatorProvider("other");
     private final DeviceMemory memory =
             DeviceMemory.open(gpu, Catalog.of(List.of(other), List.of(new LinearSourceProvider())));
-    private long next = 1 << 20;
+    private final AtomicLong next = new AtomicLong(1 << 20);
     private final Plugin plugin = new Plugin();
     private final Allocator allocator = memory.open("plug-in", plugin);
 
@@ -56,7 +64,7 @@ final class CloseInsideTests {
             if (full) {
                 throw new DeviceOutOfMemoryException(byteSize, device, "");
             }
-            return next += 4096;
+            return next.addAndGet(4096);
         }
 
         @Override
@@ -172,6 +180,66 @@ final class CloseInsideTests {
             memory.free(pool.allocate(100, 0, 0), 0);
         }
         assertThat(other.log).contains("other closed");
+    }
+
+    /// Two threads, each in a call of one allocator, close the other one's at the same time.
+    private void closeEachOther(Plugin spare, Allocator second, Runnable inPlugin, Runnable inSpare, boolean virtual)
+            throws Exception {
+        CyclicBarrier bothInside = new CyclicBarrier(2);
+        AtomicInteger refusals = new AtomicInteger();
+        Consumer<Allocator> close = closed -> {
+            try {
+                bothInside.await();
+                closed.close();
+            } catch (IllegalStateException refused) {
+                assertThat(refused).hasMessageContaining("can't be closed here");
+                refusals.incrementAndGet();
+            } catch (InterruptedException | BrokenBarrierException e) {
+                throw new AssertionError(e);
+            }
+        };
+        plugin.inAllocate = () -> close.accept(second);
+        plugin.inFree = () -> close.accept(second);
+        spare.inAllocate = () -> close.accept(allocator);
+        spare.inFree = () -> close.accept(allocator);
+        FutureTask<Void> one = new FutureTask<>(inPlugin, null);
+        FutureTask<Void> other = new FutureTask<>(inSpare, null);
+        for (FutureTask<Void> each : List.of(one, other)) {
+            Thread.Builder builder =
+                    virtual ? Thread.ofVirtual() : Thread.ofPlatform().daemon();
+            builder.start(each);
+        }
+        one.get(20, TimeUnit.SECONDS);
+        other.get(20, TimeUnit.SECONDS);
+        assertThat(refusals.get()).as("refused").isBetween(1, 2);
+    }
+
+    private void pair(Allocator from, Plugin maker) {
+        long block = from.allocate(100, 0, 0);
+        maker.inFree = () -> {};
+        memory.free(block, 0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void twoAllocationsThatCloseEachOthersAllocator(boolean virtual) throws Exception {
+        Plugin spare = new Plugin();
+        Allocator second = memory.open("spare", spare);
+        closeEachOther(spare, second, () -> pair(allocator, plugin), () -> pair(second, spare), virtual);
+        memory.close();
+        assertThat(spare.closed).isTrue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void twoFreesThatCloseEachOthersAllocator(boolean virtual) throws Exception {
+        Plugin spare = new Plugin();
+        Allocator second = memory.open("spare", spare);
+        long first = allocator.allocate(100, 0, 0);
+        long other = second.allocate(100, 0, 0);
+        closeEachOther(spare, second, () -> memory.free(first, 0), () -> memory.free(other, 0), virtual);
+        memory.close();
+        assertThat(spare.closed).isTrue();
     }
 
     @Test

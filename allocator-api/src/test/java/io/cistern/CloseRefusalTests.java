@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.graph.GraphCapture;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -59,7 +60,7 @@ class CloseRefusalTests {
     @Test
     void whatWaitedForACaptureIsClosedThoughTheFirstFails() {
         long captured = gpu.streams().create(0);
-        memory.captureBegins(0, captured);
+        GraphCapture.announce(memory, 0, captured);
         memory.open("first", new Maker("first", true)).close();
         memory.open("second", new Maker("second", false)).close();
         memory.open("third", new Maker("third", false));
@@ -97,7 +98,7 @@ class CloseRefusalTests {
         long captured = gpu.streams().create(0);
         Allocator allocator = memory.open("maker", new Maker("maker", false));
         memory.setCurrent(allocator);
-        try (GraphCapture _ = memory.capture(0, captured, CaptureMode.RELAXED)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, 0, captured, CaptureMode.RELAXED)) {
             memory.free(memory.allocate(1000, 0, captured), captured);
         }
         refuseOnce(DriverCall.STREAM_DESTROY);

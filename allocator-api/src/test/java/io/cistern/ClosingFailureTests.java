@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.graph.GraphCapture;
+import io.cistern.internal.capture.Captures;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.internal.routing.Route;
 import io.cistern.simulated.SimulatedGpu;
@@ -89,7 +91,7 @@ final class ClosingFailureTests {
 
     @Test
     void aCaptureThatItHadToWaitForEndsWithAGraph() {
-        try (GraphCapture capture = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture capture = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
             broken.close();
             gpu.graphs().destroy(0, capture.end());
         }

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.Mockito.mock;
 
+import io.cistern.graph.GraphCapture;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
@@ -43,7 +44,7 @@ class DeviceMemoryTests {
     @Test
     void aTrimThatMayWaitDoesNotWaitBesideACapture() {
         memory.setCurrent("direct");
-        try (GraphCapture _ = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
             assertThat(memory.trim(0, 0, TrimMode.SYNCHRONIZE).returnedBytes()).isZero();
         }
     }
@@ -291,8 +292,8 @@ class DeviceMemoryTests {
                 log.add("close");
             }
         }));
-        opened.get().reserve(1, 0, stream);
+        opened.get().opened().reserve(1, 0, stream);
         assertThat(log).containsExactly("allocate", "free", "close");
-        assertThatIllegalStateException().isThrownBy(() -> opened.get().reserve(1, 0, stream));
+        assertThatIllegalStateException().isThrownBy(() -> opened.get().opened().reserve(1, 0, stream));
     }
 }

@@ -25,6 +25,11 @@ import org.junit.jupiter.api.Timeout;
 /// runs out of memory too.
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class LadderWaitTests {
+    private static final long PATIENCE = 2_000_000_000L;
+
+    /// Two of them are longer than that.
+    private static final long HOLD_MILLIS = 1_200;
+
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
     private final CountDownLatch waits = new CountDownLatch(1);
@@ -120,16 +125,60 @@ final class LadderWaitTests {
         assertRefused(first);
     }
 
+    /// The one is refused in the end; the other one takes what became idle while it waited.
     @Test
-    void aThreadThatAnotherOneWaitsForIsRefusedInTheEnd() throws InterruptedException {
+    void threadsThatAnotherOneWaitsForTakeWhatIsIdleAndWaitForNoWork() throws Exception {
         Busy busy = new Busy();
         memory.open("busy", busy);
+        Idle idle = new Idle();
+        memory.open("idle", idle);
         FutureTask<Long> first = refused();
         waits.await();
-        assertRefused(refused());
+        FutureTask<Long> second = refused();
+        FutureTask<Long> third = new FutureTask<>(() -> idle.taker.allocate(512, 0, 0));
+        Thread waiting = Thread.ofPlatform().daemon().start(third);
+        while (waiting.getState() != Thread.State.TIMED_WAITING) {
+            Thread.onSpinWait();
+        }
+        idle.bytes = 512;
+        assertThat(third.get(30, TimeUnit.SECONDS)).isPositive();
+        assertRefused(second);
         assertThat(busy.waiting).hasValue(1);
+        memory.free(third.get(), 0);
         goesOn.countDown();
         assertRefused(first);
+    }
+
+    /// Has memory that is idle from some time on, for another allocator.
+    private final class Idle implements DeviceAllocator {
+        volatile long bytes;
+        private volatile boolean given;
+        final Allocator taker = memory.open("taker", new DeviceAllocator() {
+            @Override
+            public long allocate(long byteSize, int device, long stream) {
+                if (!given) {
+                    throw new DeviceOutOfMemoryException(byteSize, device, "");
+                }
+                return 1 << 20;
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long stream) {}
+        });
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            throw new AssertionError("nobody asks it");
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
+
+        @Override
+        public long trim(int device, long keepBytes) {
+            given |= bytes > 0;
+            return bytes;
+        }
     }
 
     @Test
@@ -177,23 +226,4 @@ final class LadderWaitTests {
         assertThat(waits.getCount()).isZero();
     }
 
-    @Test
-    void aTurnIsWaitedForWithABound() throws Exception {
-        ReclaimTurn turn = new ReclaimTurn();
-        assertThat(turn.begin(0)).isTrue();
-        assertThat(turn.begin(Long.MAX_VALUE)).as("again by the same thread").isFalse();
-        FutureTask<Boolean> impatient = new FutureTask<>(() -> turn.begin(1));
-        FutureTask<Boolean> interrupted = new FutureTask<>(() -> {
-            Thread.currentThread().interrupt();
-            return !turn.begin(Long.MAX_VALUE) && Thread.currentThread().isInterrupted();
-        });
-        Thread.ofPlatform().start(impatient);
-        Thread.ofVirtual().start(interrupted);
-        assertThat(impatient.get()).isFalse();
-        assertThat(interrupted.get()).isTrue();
-        turn.end();
-        FutureTask<Boolean> next = new FutureTask<>(() -> turn.begin(Long.MAX_VALUE));
-        Thread.ofPlatform().start(next);
-        assertThat(next.get()).isTrue();
-    }
 }

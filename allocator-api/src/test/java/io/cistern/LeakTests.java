@@ -3,6 +3,7 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
+import io.cistern.graph.GraphCapture;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
@@ -74,7 +75,7 @@ class LeakTests {
         DeviceMemory memory = open(level);
         long stream = gpu.streams().create(0);
         long workspace = memory.allocate(5000, 0, stream);
-        try (GraphCapture capture = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture capture = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
             long inCapture = memory.allocate(7000, 0, stream);
             assertThat(memory.leaks()).extracting(LiveBlock::address).containsOnly(workspace, inCapture);
             memory.free(workspace, stream);

@@ -2,6 +2,7 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
@@ -19,7 +20,7 @@ class ScopeReportTests {
     private final LogOf log = new LogOf("io.cistern.scopes");
 
     @RegisterExtension
-    private final LogOf settings = new LogOf(DeviceMemoryBuilder.class.getName());
+    private final LogOf settings = new LogOf(Settings.class.getName());
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();

@@ -23,7 +23,8 @@ public enum LadderStep {
     SYNCHRONIZE("synchronise"),
     /// Idle memory of all other allocators and pools of the device, given back to the driver.
     OTHER_ALLOCATORS("other allocators' idle memory"),
-    /// What [stores][io.cistern.DeviceMemory#onMemoryPressure(LadderStep, MemoryPressureListener)] take off the device, to
+    /// What [stores][io.cistern.DeviceMemory#onMemoryPressure(LadderStep, MemoryPressureListener)] take off the
+    /// device, to
     /// bring it back when it is used.
     SPILL("spilling"),
     /// Frees of other threads, waited for up to a [bound][io.cistern.DeviceMemoryBuilder#waitForFrees].

@@ -7,20 +7,15 @@ import java.util.Optional;
 
 /// How much is kept about live blocks, so that a leak can be told with the place that made it.
 ///
-/// Set by [io.cistern.DeviceMemoryBuilder#leakLevel], else by setting `cistern.leaks` with a level's name in any case.
+/// Set by [io.cistern.DeviceMemoryBuilder#leakLevel], else by setting `cistern.leaks` with a level's name in any
+/// case.
 /// At any level but `off`, blocks that are alive when their allocator closes are logged, and those alive at the
-/// end of the process written to standard error; [io.cistern.DeviceMemory#leaks] tells at any level and at any time what
+/// end of the process written to standard error; [io.cistern.DeviceMemory#leaks] tells at any level and at any time
+/// what
 /// is alive.
 ///
-/// **Cost** of a raw pair on a development machine, to be read as orders of magnitude; figures with their errors
-/// in `docs/measurements/leaks.md`.
-///
-/// | level | ns beyond `off` | garbage beyond `off` |
-/// |---|---|---|
-/// | off | 0 | 0 |
-/// | sampled | about 6 | 3 bytes |
-/// | sites | about 900 | 0.9 KiB |
-/// | all | about 1,400 | 1.5 KiB, more with deeper stacks |
+/// **Cost** of a raw pair: none at `off`, hardly any at `sampled`; `sites` and `all` take far longer than the pair
+/// itself, and make garbage, `all` more with deeper stacks. Measured in `docs/measurements/leaks.md`.
 public enum LeakLevel {
     /// Nothing is kept: blocks are told with size, device and allocator.
     OFF,
@@ -30,7 +25,8 @@ public enum LeakLevel {
     /// 64 MiB.
     SAMPLED,
 
-    /// For each block stream, age and site: the innermost 8 frames of the program. A [io.cistern.buffers.DeviceBuffer] that was
+    /// For each block stream, age and site: the innermost 8 frames of the program. A [io.cistern.buffers.DeviceBuffer] that
+    /// was
     /// dropped without being closed is reported.
     SITES,
 

@@ -3,7 +3,8 @@ package io.cistern.errors;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Memory was to be used whose pool is [asleep][io.cistern.MemoryPool#sleep]. Nothing was done; after [io.cistern.MemoryPool#wake] the
+/// Memory was to be used whose pool is [asleep][io.cistern.MemoryPool#sleep]. Nothing was done; after
+/// [io.cistern.MemoryPool#wake] the
 /// same call works.
 public final class MemoryAsleepException extends CisternException {
     @Serial

@@ -18,7 +18,8 @@ public final class MemoryMisuseException extends CisternException {
         WRONG_SIZE,
         /// A block was freed on another device than it lives on. It is still alive.
         WRONG_DEVICE,
-        /// A stream was destroyed without having been [announced][io.cistern.DeviceMemory#streamClosing]; its handle may
+        /// A stream was destroyed without having been [announced][io.cistern.DeviceMemory#streamClosing]; its handle
+        /// may
         /// name another stream now. A block that was to be freed is freed; one that was to be allocated is
         /// not.
         STREAM_END_NOT_ANNOUNCED,

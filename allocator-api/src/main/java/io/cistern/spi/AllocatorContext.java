@@ -19,7 +19,8 @@ public interface AllocatorContext {
     /// @throws io.cistern.errors.ConfigurationException if there is no such allocator
     DeviceAllocator upstream(String spec);
 
-    /// Memory to build on, from the driver in use. Options of this plug-in's spec that it has not asked for by now are
+    /// Memory to build on, from the driver in use. Options of this plug-in's spec that it has not asked for by now
+    /// are
     /// the source's: `caching:source=vmm,location=host_numa` is `caching:source="vmm:location=host_numa"`.
     ///
     /// @param spec `NAME` or `NAME:key=value,…` of a segment source: `linear` is `cuMemAlloc`, `pages` is

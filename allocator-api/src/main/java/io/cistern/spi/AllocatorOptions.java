@@ -7,7 +7,8 @@ import java.util.Optional;
 /// The options of one spec. Each is read with its type; after the provider's `open` returns, an option that it never
 /// asked for is an error that names the nearest one that it did.
 ///
-/// Every method throws [io.cistern.errors.ConfigurationException], naming key and legal values, for a value of another
+/// Every method throws [io.cistern.errors.ConfigurationException], naming key and legal values, for a value of
+/// another
 /// type.
 public interface AllocatorOptions {
     /// A text.

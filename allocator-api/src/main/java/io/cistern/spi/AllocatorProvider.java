@@ -13,7 +13,8 @@ public interface AllocatorProvider {
     /// The name by which people ask for it: lower-case letters, digits, `-` and `_`.
     String name();
 
-    /// Who is current when nobody chose: the highest that is available. 0, the default, is by name only. Below 0 is for
+    /// Who is current when nobody chose: the highest that is available. 0, the default, is by name only. Below 0 is
+    /// for
     /// one purpose, and commands that go through all allocators leave it out.
     default int priority() {
         return 0;

@@ -26,7 +26,8 @@ import java.util.OptionalLong;
 /// are the business of allocators that [can][RecordsUse] wait for them, else of the framework; so is a free after an
 /// event, which comes as a free on a stream that waits for it.
 ///
-/// **Threads.** Any thread may call any method at any time, also several at once for one device and stream. Closing an
+/// **Threads.** Any thread may call any method at any time, also several at once for one device and stream. Closing
+/// an
 /// [allocator][io.cistern.Allocator] waits for its calls that are under way: an allocator that closes itself in
 /// [#allocate] or [#free] gets an [IllegalStateException].
 public interface DeviceAllocator extends AutoCloseable {

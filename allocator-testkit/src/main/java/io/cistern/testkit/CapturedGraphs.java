@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.GraphCapture;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.spi.TrimMode;
@@ -189,7 +189,7 @@ public abstract class CapturedGraphs extends GraphFixture {
     @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
     void otherThreadsAllocateAndTrimWhileOneCaptures(String spec) throws Exception {
         memory.setCurrent(spec);
-        GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
         long captured = allocate(MIB);
         write(captured, MIB, 2, stream);
         try (ExecutorService executor = Executors.newFixedThreadPool(2)) {
@@ -215,7 +215,7 @@ public abstract class CapturedGraphs extends GraphFixture {
     @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
     void virtualThreadsAllocateWhileOneCaptures(String spec) throws InterruptedException, ExecutionException {
         memory.setCurrent(spec);
-        GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
         try (ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor()) {
             executor.submit(() -> memory.free(memory.allocate(3 * MIB, DEVICE, other), other))
                     .get();
@@ -230,7 +230,7 @@ public abstract class CapturedGraphs extends GraphFixture {
         long left = allocate(MIB);
         long right = allocate(MIB);
         GraphCapture first = capture();
-        GraphCapture second = memory.capture(DEVICE, other, CaptureMode.THREAD_LOCAL);
+        GraphCapture second = GraphCapture.begin(memory, DEVICE, other, CaptureMode.THREAD_LOCAL);
         long one = allocate(MIB);
         long two = memory.allocate(MIB, DEVICE, other);
         write(one, MIB, 10, stream);
@@ -332,12 +332,12 @@ public abstract class CapturedGraphs extends GraphFixture {
     void aCaptureOfOtherCodeIsAnnounced(String spec) throws InterruptedException {
         memory.setCurrent(spec);
         graphs.beginCapture(DEVICE, stream, CaptureMode.THREAD_LOCAL);
-        GraphMemory own = memory.captureBegins(DEVICE, stream);
+        GraphMemory own = GraphCapture.announce(memory, DEVICE, stream);
         long scratch = allocate(MIB);
         write(scratch, MIB, 4, stream);
         memory.free(scratch, stream);
         long graph = graphs.endCapture(DEVICE, stream);
-        memory.captureEnds(DEVICE, stream, graph);
+        GraphCapture.announceEnd(memory, DEVICE, stream, graph);
         long executable = graphs.instantiate(DEVICE, graph, true);
         graphs.launch(DEVICE, executable, stream);
         driver.streams().synchronize(DEVICE, stream);
@@ -354,7 +354,7 @@ public abstract class CapturedGraphs extends GraphFixture {
             graphs.beginCapture(DEVICE, other, CaptureMode.THREAD_LOCAL);
             assertThatThrownBy(() -> memory.allocate(KIB, DEVICE, other))
                     .isInstanceOf(UnusableStreamException.class)
-                    .hasMessageContaining("captureBegins");
+                    .hasMessageContaining("GraphCapture.announce");
             graphs.destroy(DEVICE, graphs.endCapture(DEVICE, other));
         }
     }

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.GraphCapture;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
@@ -81,11 +81,11 @@ abstract class GraphFixture {
     }
 
     GraphCapture capture() {
-        return memory.capture(DEVICE, stream, CaptureMode.THREAD_LOCAL);
+        return GraphCapture.begin(memory, DEVICE, stream, CaptureMode.THREAD_LOCAL);
     }
 
     GraphCapture capture(GraphMemory shared) {
-        return memory.capture(DEVICE, stream, CaptureMode.THREAD_LOCAL, shared);
+        return GraphCapture.begin(memory, DEVICE, stream, CaptureMode.THREAD_LOCAL, shared);
     }
 
     long allocate(long byteSize) {

@@ -1,7 +1,7 @@
 package io.cistern.testkit;
 
 import io.cistern.DeviceMemory;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
@@ -182,7 +182,7 @@ final class OrderProgram {
         long joined = random.nextBoolean() ? origin : stream();
         List<Block> used = useOn(origin, joined);
         CaptureMode mode = random.nextBoolean() ? CaptureMode.GLOBAL : CaptureMode.THREAD_LOCAL;
-        GraphCapture capture = memory.capture(0, origin, mode);
+        GraphCapture capture = GraphCapture.begin(memory, 0, origin, mode);
         List<Block> inside = new ArrayList<>();
         long graph;
         try {

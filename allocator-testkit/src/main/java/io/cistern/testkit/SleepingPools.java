@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;

@@ -10,8 +10,8 @@ import java.util.function.ToLongFunction;
 ///
 /// Every call of the allocator [counts down][ClockCountdown], large blocks more. At 0 the thread reads the clock, and
 /// if 50 µs for each pool have passed since the last look, it [looks][WatchedPool#look]. The countdown begins at as
-/// many calls as lately took the thread 50 µs, at most 31. So looks take less than 1 % of the time, the clock 1 ns a
-/// call, and a program that calls once in a while is looked at with every call. With any number of threads a look that
+/// many calls as lately took the thread 50 µs, at most 31. So looks take a small part of the time, and a program that
+/// calls once in a while is looked at with every call. With any number of threads a look that
 /// is due comes at the latest with the 31st call of the first thread that makes so many. The driver acts on
 /// thresholds at the program's next synchronisation.
 ///

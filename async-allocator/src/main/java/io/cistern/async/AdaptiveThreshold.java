@@ -52,7 +52,7 @@ import java.util.Arrays;
 ///
 /// Not thread-safe. A look makes no garbage.
 final class AdaptiveThreshold {
-    /// Giving 1 MiB back and getting it again: 33 + 43 µs for a page of 32 MiB on an H200.
+    /// Giving 1 MiB back and getting it again, as for a page of 32 MiB on an H200.
     static final long PRICE_NANOS_PER_MIB = 2_500;
 
     /// The share of all time that may go into getting back what was given back: one part in so many.

@@ -41,8 +41,8 @@ final class LaterFrees {
     /// As [AsyncDevice] names it.
     private static final long LEGACY_DEFAULT = 0;
 
-    /// An allocation counts once, and once more for each 4 MiB: a query takes as long as getting 0.4 MiB from the
-    /// device (1 µs, and 2.5 µs a MiB).
+    /// An allocation counts once, and once more for each 4 MiB: a query takes as long as getting a part of a MiB
+    /// from the device.
     private static final int BITS_PER_COUNT = 22;
 
     private static final int FEWEST_COUNTS = 8;

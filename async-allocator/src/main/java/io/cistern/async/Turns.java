@@ -6,10 +6,10 @@ import java.util.concurrent.locks.ReentrantLock;
 /// Has threads call the driver one at a time for a device, while there are several.
 ///
 /// **Idea.** Threads that allocate from pools at the same time meet at a lock of the driver's, where each sleeps and is
-/// woken: 16 threads take 4.0 µs a pair so on an H200's host, each waiting for a wake-up. If they sleep at a lock of
-/// Java's before, they take 1.6 to 1.8 µs: there who runs comes again before who was woken has begun to run, so that
-/// many pairs go by for each wake-up. In exchange a thread may wait for some tens of pairs of others. A lock costs
-/// some 20 ns where nobody contends, so one thread has none.
+/// woken, each waiting for a wake-up. If they sleep at a lock of Java's before, who runs comes again before who was
+/// woken has begun to run, so that many pairs go by for each wake-up. In exchange a thread may wait for some tens of
+/// pairs of others. A lock costs
+/// time where nobody contends, too, so one thread has none.
 ///
 /// **Steps.** 1. Each [#CALLS_BETWEEN_LOOKS] calls somebody looks who looked last; if it was another thread, turns are
 /// taken from then on. 2. Who has had [#CALLS_ALONE] turns in a row, while nobody waited, ends that. 3. Who waits for

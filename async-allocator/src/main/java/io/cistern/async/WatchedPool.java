@@ -3,7 +3,7 @@ package io.cistern.async;
 import io.cistern.cuda.PoolAttribute;
 
 /// One pool whose release threshold is kept where [AdaptiveThreshold] wants it. A look takes four of the pool's
-/// attributes, some 70 ns each; the threshold is set only when it changes.
+/// attributes; the threshold is set only when it changes.
 ///
 /// **Threads.** One at a time, but for [#usedHighBytes].
 final class WatchedPool {

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult.Reason;
 import io.cistern.cuda.CaptureMode;
@@ -110,7 +110,7 @@ class AsyncUsesTest extends AsyncFixture {
     void aBlockWhoseStreamIsCapturedMeanwhileComesBackAfterTheCapture() {
         memory.setCurrent("async");
         memory.free(block, stream);
-        GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.THREAD_LOCAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.THREAD_LOCAL);
         letFinish(other);
         long before = frees();
         memory.free(async.allocate(BLOCK, DEVICE, third), third);

@@ -3,7 +3,7 @@ package io.cistern.async;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.buffers.DeviceBuffer;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.GraphMemoryAttribute;
@@ -49,7 +49,7 @@ class EventFreesInCapturesTest extends AsyncFixture {
     @CsvSource({"async, 1", "async, 3", "caching, 1", "caching, 3"})
     void theCaptureEndsAndTheGraphIsLaunched(String spec, int blocks) {
         memory.setCurrent(spec);
-        try (GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
             for (int block = 0; block < blocks; block++) {
                 long address = memory.allocate(MIB, DEVICE, stream);
                 use(address);
@@ -64,7 +64,7 @@ class EventFreesInCapturesTest extends AsyncFixture {
     void soDoesOneThatClosesABufferFromOutside(String spec) {
         memory.setCurrent(spec);
         DeviceBuffer buffer = DeviceBuffer.allocate(memory, MIB, DEVICE, stream);
-        try (GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
             use(buffer.address());
             buffer.closeAfter(event);
             launchTwice(capture);
@@ -77,7 +77,7 @@ class EventFreesInCapturesTest extends AsyncFixture {
     void anEventOfAnotherStreamMeanwhileIsAnOrdinaryOne(String spec) {
         memory.setCurrent(spec);
         long outside = memory.allocate(MIB, DEVICE, other);
-        try (GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
             long address = memory.allocate(MIB, DEVICE, stream);
             use(address);
             memory.freeAfter(address, event);

@@ -3,7 +3,7 @@ package io.cistern.async;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -22,7 +22,7 @@ class GivenUpCapturesTest extends AsyncFixture {
     }
 
     private GraphCapture captureWithABlock() {
-        GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.THREAD_LOCAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.THREAD_LOCAL);
         block = memory.allocate(MIB, DEVICE, stream);
         return capture;
     }
@@ -55,7 +55,7 @@ class GivenUpCapturesTest extends AsyncFixture {
     @Test
     void aFreeBesideAnotherCaptureFreesNobodyElsesBlock() {
         GraphCapture capture = captureWithABlock();
-        try (GraphCapture _ = memory.capture(DEVICE, other, CaptureMode.THREAD_LOCAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, other, CaptureMode.THREAD_LOCAL)) {
             capture.close();
             memory.free(block, stream);
             long others = memory.allocate(MIB, DEVICE, stream);

@@ -3,8 +3,8 @@ package io.cistern.async;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
-import io.cistern.GraphCapture;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import org.junit.jupiter.api.BeforeEach;
@@ -21,7 +21,7 @@ class GraphResultsTest extends AsyncFixture {
     void launchAndDestroyAGraph() throws InterruptedException {
         memory.setCurrent("async");
         freeBytes = gpu.memory().freeBytes(DEVICE);
-        GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
         GraphMemory graphs = capture.memory();
         result = memory.allocate(BLOCK, DEVICE, stream);
         long graph = capture.end();

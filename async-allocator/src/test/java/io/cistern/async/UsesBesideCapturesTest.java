@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.Allocator;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.TrimResult.Reason;
@@ -62,7 +62,7 @@ class UsesBesideCapturesTest extends AsyncFixture {
 
     @Test
     void theStreamOfTheFreeEndsWhileTheOtherIsCaptured() {
-        try (GraphCapture _ = memory.capture(DEVICE, other, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, other, CaptureMode.GLOBAL)) {
             memory.free(block, stream);
             memory.streamClosing(DEVICE, stream);
         }
@@ -70,7 +70,7 @@ class UsesBesideCapturesTest extends AsyncFixture {
 
     @Test
     void itIsFreedOnTheThreadsOwnStreamWhileTheOtherIsCaptured() {
-        try (GraphCapture _ = memory.capture(DEVICE, other, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, other, CaptureMode.GLOBAL)) {
             memory.free(block, Streams.PER_THREAD_DEFAULT);
         }
     }
@@ -103,7 +103,7 @@ class UsesBesideCapturesTest extends AsyncFixture {
     void trimmingDoesNotWaitBesideACapture() {
         long third = gpu.streams().create(DEVICE);
         memory.free(block, stream);
-        try (GraphCapture _ = memory.capture(DEVICE, third, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, third, CaptureMode.GLOBAL)) {
             TrimResult trimmed = async.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
             assertThat(trimmed.left()).extracting(TrimResult.Left::reason).contains(Reason.USED_BY_OTHER_STREAM);
         }
@@ -113,7 +113,7 @@ class UsesBesideCapturesTest extends AsyncFixture {
     void outOfMemoryIsToldBesideACapture() {
         long third = gpu.streams().create(DEVICE);
         memory.free(block, stream);
-        try (GraphCapture _ = memory.capture(DEVICE, third, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, third, CaptureMode.GLOBAL)) {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                     .isThrownBy(() -> async.allocate(1L << 40, DEVICE, stream))
                     .withMessageContaining("beside a capture");

@@ -23,7 +23,7 @@ import org.openjdk.jmh.annotations.Warmup;
 /// What the objects that programs hold cost over the raw pair, with a provider that does nothing: with `-prof gc`
 /// also in bytes. Nothing of it is the GPU's.
 ///
-/// An arena's allocation is 2 to 10 ns, so iterations are short: none uses up the addresses of one.
+/// An arena's allocation is a few nanoseconds, so iterations are short: none uses up the addresses of one.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -2,7 +2,7 @@ package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.Graphs;
 import java.util.ArrayDeque;
@@ -64,7 +64,7 @@ public final class CaptureCost {
         each.accept("before any capture", time(stream));
         Graphs graphs = open.driver().graphs();
         long graph;
-        try (GraphCapture capture = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture capture = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
             each.accept("captured stream", time(stream));
             each.accept("another stream meanwhile", time(other));
             graph = capture.end();

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.cuda.CudaException;
+import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.LadderChoice;
 
 /// What happens where no free block of a shard fits.
@@ -13,7 +14,7 @@ import io.cistern.spi.LadderChoice;
 ///
 /// **Threads.** Any.
 final class CacheMisses {
-    /// Growth by a page costs some 30 µs; to empty other threads' lanes costs a few, and their next blocks.
+    /// Growth by a page costs driver calls; to empty other threads' lanes costs less, but also their next blocks.
     private static final long WORTH_EMPTYING = 512L << 10;
 
     private final DeviceCache cache;
@@ -47,6 +48,7 @@ final class CacheMisses {
         if (asked > Sizes.LARGEST) {
             throw new DeviceOutOfMemoryException(asked, cache.device, "more than any device has");
         }
+        StackRoom.requireMuch();
         long size = cache.rounded(asked);
         shard.missed();
         cache.exchange.pagesAreMissing();

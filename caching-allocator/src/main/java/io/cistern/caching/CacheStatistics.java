@@ -25,7 +25,7 @@ import java.util.function.Function;
 /// `large_pool`, STREAM a handle in hexadecimal, or `ended` for what streams left that are no more |
 ///
 /// PyTorch's `reserved_bytes_by_private_pools` is missing: a [pool][io.cistern.MemoryPool] and the
-/// [memory of graphs][io.cistern.GraphMemory] are allocators of their own, with caches of their own, so that no
+/// [memory of graphs][io.cistern.graph.GraphMemory] are allocators of their own, with caches of their own, so that no
 /// figure here contains theirs, and no pair of numbers names them. Each tells its own.
 ///
 /// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.StreamMemory;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;

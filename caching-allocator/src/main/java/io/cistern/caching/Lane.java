@@ -15,8 +15,8 @@ final class Lane extends LastFreed {
     /// Larger blocks always go to their shard, of any device.
     static final long LARGEST_KEPT = 64L << 20;
 
-    /// Against a miss, which is 1: a hit saves some 80 ns and a miss costs some 60, so a lane pays from about
-    /// one hit in three on.
+    /// Against a miss, which is 1: a hit saves a little more than a miss costs, so a lane pays from about one hit in
+    /// three on.
     private static final int HIT = 2;
 
     private static final int MOST_USEFUL = 512;

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.internal.names.StackRoom;
 import org.jspecify.annotations.Nullable;
 
 /// What happens when a lane has no block, or no room: blocks move between the lanes of a device and its
@@ -18,8 +19,8 @@ import org.jspecify.annotations.Nullable;
 /// Virtual threads use what shared lanes have, and go to the shards themselves for the rest, block by block.
 final class LaneExchange {
     /// Unless told otherwise, a lane holds up to 96 KiB while the cache asks for pages, since blocks in lanes
-    /// keep pages from others. Five recorded programs reserve the same within 0.3 % with 64 to 256 KiB; with 1
-    /// MiB, up to 4 % more, and one took six passes to come to rest instead of three.
+    /// keep pages from others. Recorded programs reserve as much with 64 to 256 KiB; with 1 MiB more, and one took
+    /// twice as many passes to come to rest.
     private static final long SMALLEST_BOUND = 96L << 10;
 
     /// Once it asks for none, up to so much, which serves 64 live blocks of mixed sizes. It is given back before
@@ -78,6 +79,7 @@ final class LaneExchange {
 
     /// Allocates for the owner of a lane.
     long allocate(Lane lane, long byteSize, long stream) {
+        StackRoom.require();
         boolean small = SizeClasses.has(byteSize);
         StreamShard shard = cache.shard(Fences.key(stream), byteSize);
         if (!small) {
@@ -205,7 +207,7 @@ final class LaneExchange {
     }
 
     /// Whether the cache did not ask for pages lately. While it does, larger blocks are wanted whole: with cuts,
-    /// one recorded program reserved 0.7 % more.
+    /// one recorded program reserved more.
     private boolean isQuiet() {
         return bound > SMALLEST_BOUND;
     }
@@ -260,6 +262,7 @@ final class LaneExchange {
 
     /// Frees for the owner of a lane.
     void free(Lane lane, long address, long byteSize, long stream) {
+        StackRoom.require();
         Region region = cache.region(address);
         LaneBins bins = binsFor(lane, address, byteSize, stream, region.shard);
         if (bins == null || !lane.enter()) {
@@ -314,6 +317,7 @@ final class LaneExchange {
 
     /// Allocates for a virtual thread.
     long allocateShared(long byteSize, long stream) {
+        StackRoom.require();
         long key = Fences.key(stream);
         long address = SizeClasses.has(byteSize) ? takeShared(byteSize, key) : 0;
         return address != 0 ? address : cache.allocate(cache.shard(key, byteSize), byteSize);
@@ -337,6 +341,7 @@ final class LaneExchange {
 
     /// Frees for a virtual thread.
     void freeShared(long address, long byteSize, long stream) {
+        StackRoom.require();
         Region region = cache.region(address);
         long key = Fences.key(stream);
         boolean belongs = region.shard.small && belongsInLane(address, region.shard, byteSize, key);

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Finds the calling thread's lane of a device: in a table, by the low bits of the thread's id and the
 /// device, which costs one read and two comparisons. Each lane has two entries where it may stand, so that threads
-/// whose ids agree mostly find theirs there; who finds both taken goes through a thread-local, some 40 ns a pair.
-/// The table is the allocator's own, because each read more on the way to a block is a nanosecond or two.
+/// whose ids agree mostly find theirs there; who finds both taken goes through a thread-local.
+/// The table is the allocator's own, which is a read less on the way to a block.
 abstract class LaneTable {
     /// Large enough that busy threads rarely meet, small enough to stay in the cache.
     private static final int TABLE_SIZE = 1024;

@@ -21,7 +21,7 @@ abstract class LastFreed extends LaneEntry {
     private static final long NOTHING = -1;
 
     /// How often in a row a program has to ask for just the large block that it freed. Without, two of five
-    /// recorded programs reserved 1.3 and 2.3 % more.
+    /// recorded programs reserved more.
     private static final int PROOF = 4;
 
     /// The stream that the owner used last, and its bins. Written by the owner, inside.
@@ -62,8 +62,8 @@ abstract class LastFreed extends LaneEntry {
         return address;
     }
 
-    /// Lets the next small block stand here, because small requests miss: so one block more is kept, and five
-    /// recorded programs reserve up to 1 % less.
+    /// Lets the next small block stand here, because small requests miss: so one block more is kept, and
+    /// recorded programs reserve less.
     final void tryNext() {
         inPairs = true;
     }

@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
 /// Guarded by the lock of the [PageTable], which is not held across driver calls; mappings that are about to end are
 /// claimed.
 final class LentMappings {
-    /// vit_streams has 4.5 lent mappings a page, with `fit=tight` 7.5; other recorded programs less than 1.
+    /// More than recorded programs have, by default and with `fit=tight`.
     private static final int MOST_A_PAGE = 16;
 
-    /// Asking how far a stream is costs a driver call, to unmap costs 14 µs: so not one by one, and not many at once.
+    /// Asking how far a stream is costs a driver call, to unmap another: so not one by one, and not many at once.
     private static final int SPARE = 16;
 
     private final PageTable table;

@@ -25,22 +25,22 @@ final class Purchases {
     /// Less than half of what PyTorch takes from the driver for the first block of more than 1 MiB.
     private static final long SMALL_SHARE_BYTES = 8L << 20;
 
-    /// A 128th of the peak. With a 64th, vit_streams reserves 1 % more.
+    /// A 128th of the peak. With a 64th, vit_streams reserves more.
     private static final int SMALL_SHARE_SHIFT = 7;
 
-    /// Of the peak. With 0.025, llama_generate reserves 1 % more; with 0.01, it makes driver calls again in its third
+    /// Of the peak. With 0.025, llama_generate reserves more; with 0.01, it makes driver calls again in its third
     /// and fourth pass.
     private static final double MOST_SMALL_SLACK = 0.015;
 
-    /// An eighth. With a half, vit_streams reserves 1 % more; with a 32nd, gnn_sample makes a fifth more calls.
+    /// An eighth. With a half, vit_streams reserves more; with a 32nd, gnn_sample makes more calls.
     private static final int MUCH_SHIFT = 3;
 
-    /// Half as much again as a lane may hold. With it, 64 live blocks of mixed sizes up to 1 MiB find 99 % of
-    /// their successors in the lane instead of 87 %; five recorded programs reserve as much as without.
+    /// Half as much again as a lane may hold. With it, 64 live blocks of mixed sizes up to 1 MiB find
+    /// nearly all successors in the lane; recorded programs reserve as much as without.
     static final long LANE_SHARE_BYTES = 48L << 20;
 
-    /// A 1024th of the device: 140 MiB of an H200. Recorded programs are past that within milliseconds: four of
-    /// five make the same calls as without, gnn_sample 109 more at first, and reserves 0.4 % less.
+    /// A 1024th of the device: 140 MiB of an H200. Recorded programs are soon past that: four of five make
+    /// the same calls as without, gnn_sample more at first, and reserves less.
     private static final int LITTLE_SHIFT = 10;
 
     private final double slack;

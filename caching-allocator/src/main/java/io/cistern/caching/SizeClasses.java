@@ -9,9 +9,8 @@ package io.cistern.caching;
 /// a class is     512 B          1 KiB       2 KiB       …   64 KiB      wide
 /// ```
 ///
-/// Eight: on five recorded programs the rounding then adds 0.005 % to the peak (16 steps: 0.002 %, 32:
-/// 0.0006 %), far below one page; of a single block it adds less than an eighth. With 64 live blocks of any
-/// size up to 1 MiB, 9 % of the requests find no block of their class; with 32 steps it were 16 %.
+/// Eight: on recorded programs the rounding then adds far less than one page to the peak; of a single block it
+/// adds less than an eighth. With more steps more requests find no block of their class.
 final class SizeClasses {
     private static final int STEP_SHIFT = 3;
     private static final int STEPS = 1 << STEP_SHIFT;

@@ -12,8 +12,8 @@ final class Sizes {
     static final long SMALL_LIMIT = 1L << 20;
 
     /// Blocks above that and up to this size lie apart from larger ones, where [that pays][SizeRange]: the usual
-    /// size of a page, of which they would be a part. With limits from 5 to 16 MiB, a recorded program of five
-    /// streams reserves 2.6 to 3.4 % more than it needs in tight pages, and 5.6 % without.
+    /// size of a page, of which they would be a part. With any limit from 5 to 16 MiB, a recorded program of
+    /// five streams reserves less in tight pages than without.
     static final long MIDDLE_LIMIT = 8L << 20;
 
     /// The smallest page: the granularity of physical memory on every GPU so far.

@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 ///         copy        │ batch 0 │ batch 1 │ batch 2
 /// ```
 ///
-/// Mapping and unmapping costs the host some 30 µs a page of whatever size, copying one of 2 MiB the link 38 µs: so
-/// one hides behind the other. A failure takes back what was done; each page knows how far it got
+/// Mapping and unmapping costs the host hardly more time a page of whatever size than copying the smallest does the
+/// link: so one hides behind the other. A failure takes back what was done; each page knows how far it got
 /// ([Page#hasMemory], [Page#isMapped], [Sleeper#isWhole]), so that what the driver would not take back is found
 /// again by the next try.
 ///

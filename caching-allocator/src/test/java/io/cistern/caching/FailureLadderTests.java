@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.MemoryPool;
 import io.cistern.diagnostics.OutOfMemoryReport;
@@ -84,7 +84,7 @@ final class FailureLadderTests extends LadderFixture {
     void memoryOfGraphsThatAreGoneIsGivenBack() throws InterruptedException {
         assertOnly(LadderStep.GRAPHS, memory -> {
             memory.setCurrent("caching");
-            GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+            GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
             memory.free(memory.allocate(MOST, DEVICE, stream), stream);
             GraphMemory own = capture.memory();
             gpu.graphs().destroy(DEVICE, capture.end());

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
@@ -52,7 +52,7 @@ final class GraphMemoryTests extends PoolFixture {
     }
 
     private GraphCapture capture() {
-        return memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+        return GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
     }
 
     private long executable(GraphCapture capture) {
@@ -91,7 +91,7 @@ final class GraphMemoryTests extends PoolFixture {
         gpu.streams().synchronize(DEVICE, stream);
         assertThat(usual.reservedBytes(DEVICE).orElseThrow()).isGreaterThanOrEqualTo(800 * MIB);
         long idle = gpu.streams().create(DEVICE);
-        GraphCapture capture = memory.capture(DEVICE, idle, CaptureMode.GLOBAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, idle, CaptureMode.GLOBAL);
         long block = memory.allocate(800 * MIB, DEVICE, idle);
         memory.free(block, idle);
         launchAndWait(executable(capture));
@@ -151,7 +151,7 @@ final class GraphMemoryTests extends PoolFixture {
     void aGraphOutlivesTheStreamThatWasCaptured() {
         memory.setCurrent("caching");
         long shortLived = gpu.streams().create(DEVICE);
-        GraphCapture capture = memory.capture(DEVICE, shortLived, CaptureMode.GLOBAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, shortLived, CaptureMode.GLOBAL);
         long scratch = memory.allocate(4 * MIB, DEVICE, shortLived);
         gpu.copies().fillBytes(DEVICE, scratch, (byte) 1, 4 * MIB, shortLived);
         memory.free(scratch, shortLived);
@@ -176,7 +176,7 @@ final class GraphMemoryTests extends PoolFixture {
         gpu.streams().destroy(DEVICE, other);
         assertThat(gpu.streams().create(DEVICE)).isEqualTo(other);
 
-        GraphCapture second = memory.capture(DEVICE, stream, CaptureMode.GLOBAL, shared);
+        GraphCapture second = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL, shared);
         follow(other, stream);
         long own = memory.allocate(4 * MIB, DEVICE, other);
         long block = allocate(MIB);

@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
@@ -29,7 +29,7 @@ class GraphRefusalTests extends PoolFixture {
 
     private void endCaptureWhileRefused(String spec) {
         memory.setCurrent(spec);
-        GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
         free(allocate(8 * MIB), allocate(MIB));
         refuseWaits(Integer.MAX_VALUE);
         capture.close();

@@ -115,9 +115,7 @@ class PoolLendingTests extends PoolFixture {
                 .lendsToOthers(true)
                 .limitBytes(40 * MIB)
                 .open();
-        free(
-                lending.allocate(20 * MIB, DEVICE, stream),
-                lending.allocate(20 * MIB, DEVICE, stream));
+        free(lending.allocate(20 * MIB, DEVICE, stream), lending.allocate(20 * MIB, DEVICE, stream));
         free(lending.allocate(40 * MIB, DEVICE, stream)); // in a segment of its own: the pool holds 80 MiB now
         long borrowed = allocate(30 * MIB);
         assertOutOfMemory(20 * MIB);

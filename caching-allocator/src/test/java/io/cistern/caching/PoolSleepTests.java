@@ -7,7 +7,7 @@ import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.CopyMode;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
@@ -385,7 +385,7 @@ final class PoolSleepTests extends PoolFixture {
             long executable;
             long graph;
             try (Scope _ = pool.enter();
-                    GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+                    GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
                 long scratch = allocate(5 << 20);
                 gpu.copies().onDevice(DEVICE, scratch, source.buffer.address(), 5 << 20, stream);
                 gpu.copies().onDevice(DEVICE, target.address(), scratch, 5 << 20, stream);
@@ -413,7 +413,7 @@ final class PoolSleepTests extends PoolFixture {
     void nothingSleepsWhileAStreamOfItsDeviceIsCaptured() {
         try (MemoryPool pool = builder().open()) {
             List<Block> blocks = mixed(pool);
-            try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+            try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
                 assertThatThrownBy(() -> pool.sleep(SleepMode.KEEP))
                         .isInstanceOf(IllegalStateException.class)
                         .hasMessageContaining("is captured");
@@ -433,7 +433,7 @@ final class PoolSleepTests extends PoolFixture {
             sleeping.sleep(SleepMode.KEEP);
             filled(empty, 1 << 20).buffer.close();
             empty.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
-            try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+            try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
                 assertThat(sleeping.sleep(SleepMode.KEEP).left()).isEmpty();
                 assertThat(empty.sleep(SleepMode.KEEP).left()).isEmpty();
             }

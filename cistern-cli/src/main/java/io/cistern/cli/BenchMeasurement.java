@@ -24,10 +24,10 @@ import java.util.stream.Stream;
 final class BenchMeasurement {
     /// Up to [#WARM_UP_NANOS].
     private static final int WARM_UP_ROUNDS = 24;
-    /// Pairs that often miss are as fast as they get after a second: beside JMH, less was seen to tell twice
-    /// their time.
+    /// Pairs that often miss are as fast as they get after a second: beside JMH, less was seen to tell far
+    /// more.
     private static final long WARM_UP_NANOS = 1_200_000_000;
-    /// On a busy machine the compilers may be seconds behind, and a pair takes three times as long: so many warm-ups at
+    /// On a busy machine the compilers may be far behind, and pairs are slow: so many warm-ups at
     /// most, until they have had nothing to do for half of one.
     private static final int MOST_WARM_UPS = 5;
     /// A percentile of 99.9 has 200 pairs above it then, one of 99.99 has 20.

@@ -45,8 +45,8 @@ public final class CallCounts {
         counts[call.ordinal()].increment();
     }
 
-    /// Counters for one thread at a time, which count without the atomic instruction that [#count] needs (6 ns on
-    /// the development machine); part of every sum, also once nobody has them any more.
+    /// Counters for one thread at a time, which count without the atomic instruction that [#count] needs; part of every
+    /// sum, also once nobody has them any more.
     public Local local() {
         Local local = new Local();
         synchronized (lent) {

@@ -4,14 +4,14 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 
-/// How copies between host memory and the buffers of one device memory are made. Set before the first copy; what is not
-/// set here is what the settings say when the first buffer is copied.
+/// How copies between host memory and the buffers of one device memory are made. What is not set here is what the
+/// settings say when the options are first needed.
 ///
 /// ```java
 /// CopyOptions.of(memory).reportPageableCopies(true);
 /// ```
 ///
-/// **Threads.** Any. Copies that have begun keep what held then.
+/// **Threads.** Any thread may call any method at any time; a copy goes by what is set when it begins.
 public final class CopyOptions {
     private volatile boolean reportPageableCopies;
     private volatile boolean copyArraysDirectly;

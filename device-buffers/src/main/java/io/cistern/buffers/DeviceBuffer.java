@@ -22,7 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// A buffer that is dropped without [#close] is a leak: nothing frees it behind the program's back, since work
-/// on any stream may still use the memory. At [io.cistern.diagnostics.LeakLevel#SITES] and [io.cistern.diagnostics.LeakLevel#ALL] it is reported, with the
+/// on any stream may still use the memory. At [io.cistern.diagnostics.LeakLevel#SITES] and
+/// [io.cistern.diagnostics.LeakLevel#ALL] it is reported, with the
 /// place that made it, when the garbage collector finds it.
 ///
 /// **Reachability.** So an address stays good until the buffer is closed, whether the buffer is reachable or not:

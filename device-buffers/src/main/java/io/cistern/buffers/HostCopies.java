@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
 /// memory in pieces ([StagedCopy]), or to the device through the driver's own
 /// ([CopyOptions#copyArraysDirectly]).
 final class HostCopies {
-    /// Larger arrays are staged in any case, which is as fast for them (0.94 to 1.28 of C's speed): so no safepoint
+    /// Larger arrays are staged in any case, which is about as fast for them: so no safepoint
     /// waits for more than 8 MiB.
     private static final long DIRECT_BELOW_BYTES = 8 << 20;
 

@@ -1,6 +1,6 @@
 package io.cistern.buffers;
 
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;

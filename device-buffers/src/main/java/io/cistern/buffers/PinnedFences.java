@@ -2,10 +2,12 @@ package io.cistern.buffers;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
-import io.cistern.internal.context.EventOrder;
+import io.cistern.internal.order.EventOrder;
 
-/// The marks behind the last uses of [pinned memory][PinnedMemory]. Where the driver gives none, all work of the device
-/// is waited for; where it refuses that too, the block keeps a fence without an event, and both are tried again later.
+/// The marks behind the last uses of [pinned memory][PinnedMemory]. Where the driver gives none, all work of the
+/// device
+/// is waited for; where it refuses that too, the block keeps a fence without an event, and both are tried again
+/// later.
 ///
 /// Guarded by the lock of the pinned memory.
 final class PinnedFences {

@@ -1,7 +1,7 @@
 package io.cistern.buffers;
 
 import io.cistern.DeviceMemory;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 /// recorded at the free and looked at when memory of its size is wanted. Nobody waits on the host.
 ///
 /// **Graphs.** A block that a captured stream uses is used by each launch of the graph: it stays until the graph and
-/// its executables are gone, whenever it is freed ([GraphMemory]).
+/// its executables are gone, whenever it is freed ([GraphBlocks]).
 ///
 /// **The way of a pair.** One idle block of each size stands in front, and is exchanged without a lock. Behind it
 /// everything is under one lock, which is held across the driver's calls that record and ask fences, but not across
@@ -172,7 +172,8 @@ public final class PinnedMemory implements HostMemory {
         return made;
     }
 
-    /// Pins in the context of a device that is used already, so that no other one gets a context for it; one that died
+    /// Pins in the context of a device that is used already, so that no other one gets a context for it; one that
+    /// died
     /// serves nobody. All devices reach it.
     private PinnedBlock pin(int sizeClass) {
         CudaException dead = null;
@@ -224,7 +225,7 @@ public final class PinnedMemory implements HostMemory {
             return;
         }
         Router.refuseThreadStream(device, stream);
-        Optional<GraphMemory> graph = memory.graphMemory(device, stream);
+        Optional<GraphMemory> graph = GraphMemory.ofCapture(memory, device, stream);
         if (graph.isPresent() && isKept(block, graph.get(), device)) {
             return;
         }
@@ -368,7 +369,7 @@ public final class PinnedMemory implements HostMemory {
     /// @return bytes given back
     /// @throws CudaException if the driver refuses to unpin some of it: that stays, the rest is unpinned
     public long trim() {
-        memory.collectGraphs();
+        GraphMemory.collect(memory);
         return unpinIdle();
     }
 

@@ -4,7 +4,8 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/// What [PinnedMemory] counts; without an atomic instruction for a block that comes from the front and goes back there.
+/// What [PinnedMemory] counts; without an atomic instruction for a block that comes from the front and goes back
+/// there.
 ///
 /// How often a block was handed out and came back stands in the block. How many of a size are in use at once need not
 /// be counted: right after one was taken there is none of its size in front, so all that are awake are in use. As in

@@ -7,33 +7,32 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// A copy between the heap and a device, through pieces of pinned memory in turns: while one is on its way, another is
+/// A copy between the heap and a device, through pieces of pinned memory in turns: while one is on its way, another
+/// is
 /// filled or emptied. To the device it returns when the last byte has left the heap, to the host when it is there.
 ///
 /// Part `i` goes through piece `i mod turns`, once the device is done with part `i - turns`.
 final class StagedCopy implements AutoCloseable {
-    /// Small enough to stay in the processor's cache, and for the first piece to be on its way soon. Speed beside
-    /// C's copy of 1 MiB on an H200: 0.75 and 1.44 to and from an array, with pieces of 128 KiB 0.67 and 1.33, of
-    /// 1 MiB 0.63 and 1.31.
+    /// Small enough to stay in the processor's cache, and for the first piece to be on its way soon; smaller
+    /// and larger pieces are slower for 1 MiB.
     private static final long SMALL_PIECE_BYTES = 256 << 10;
 
-    /// For large copies, where the JVM's own copy goes past the cache: 16 MiB 1.40 and 1.18, 256 MiB 1.38 and
-    /// 1.11; with two pieces of 1 MiB 1.08 and 0.93, 1.25 and 0.51.
+    /// For large copies, where the JVM's own copy goes past the cache, if pieces are as large as that.
     private static final long LARGE_PIECE_BYTES = 4 << 20;
 
-    /// A little more than 2 MiB, as which the JVM's own copy does not go past the cache: 3 and 4 MiB to the device
-    /// have 1.00 and 0.99 in one large piece, 0.70 and 0.71 in small ones; 2 MiB as much either way.
+    /// A little more than 2 MiB, as which the JVM's own copy does not go past the cache: from 3 MiB on one large
+    /// piece is faster than small ones, 2 MiB take as long either way.
     private static final long LARGE_FROM_BYTES = 5 << 19;
 
     /// Pieces begin at whole pages of the host, as far as the array does.
     private static final long PAGE_BYTES = 4 << 10;
 
-    /// To the device C's `memcpy` is faster than the JVM's copy: 1 MiB 0.86 → 0.89, 0.95 → 0.99 when waited for. 16 and
-    /// 256 MiB gain 0.02 to 0.03 through these pieces, and lose up to a third through large ones. The sizes between
-    /// were not measured; 2 MiB is what a core's own cache has in processors with PCIe 5.
+    /// To the device C's `memcpy` is faster than the JVM's copy. Large copies hardly gain through these pieces,
+    /// and lose through large ones. The sizes between were not measured; 2 MiB is what a core's own cache has
+    /// in processors with PCIe 5.
     private static final long MEMCPY_UP_TO_BYTES = 2 << 20;
 
-    /// With four, 1 MiB takes a tenth longer to the device; with two, 16 MiB a sixth longer to the host.
+    /// With four, small copies take longer to the device; with two, large ones to the host.
     private static final int SMALL_TURNS = 2;
 
     private static final int LARGE_TURNS = 4;

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.DeviceMemory;
-import io.cistern.GraphCapture;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
@@ -65,7 +65,7 @@ final class PinnedCaptureTests {
     }
 
     private void capture(Runnable work) {
-        try (GraphCapture capture = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
             work.run();
             ofGraph = capture.memory();
             graph = capture.end();
@@ -203,7 +203,7 @@ final class PinnedCaptureTests {
 
     @Test
     void aCaptureThatIsGivenUpKeepsNothing() {
-        try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
                 PinnedBuffer source = filledWith(7)) {
             device.copyFrom(source, stream, CopyMode.NON_BLOCKING);
         }
@@ -213,7 +213,7 @@ final class PinnedCaptureTests {
     @Test
     void besideACaptureOtherStreamsUseItAsEver() {
         long other = gpu.streams().create(DEVICE);
-        try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
             try (PinnedBuffer source = filledWith(7)) {
                 device.copyFrom(source, other, CopyMode.NON_BLOCKING);
             }
@@ -224,7 +224,7 @@ final class PinnedCaptureTests {
 
     @Test
     void nothingIsCopiedIfTheDriverWillNotTellOfTheCapture() {
-        try (GraphCapture _ = memory.capture(DEVICE, stream, CaptureMode.GLOBAL);
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
                 PinnedBuffer source = filledWith(7)) {
             gpu.faults().failOn(DriverCall.STREAM_GET_CAPTURE_INFO, 0, 1, CudaResult.UNKNOWN);
             assertThatExceptionOfType(CudaException.class)

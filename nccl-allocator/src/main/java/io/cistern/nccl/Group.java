@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **A group may be a call of microseconds**, and programs make the same one over and over. So a thread keeps its
 /// group, and stores a reference only where it differs from what stood there: to store young objects in old ones costs
-/// some 100 ns each with G1, whose refinement threads are told (two H200: 0.25 µs of 0.65 over C). So the communicators
+/// time with G1, whose refinement threads are told. So the communicators
 /// of its last group, closed or not, stay reachable from the thread.
 final class Group {
     private static final ThreadLocal<Group> OF_THREAD = ThreadLocal.withInitial(Group::new);

@@ -21,9 +21,8 @@ import io.cistern.spi.SegmentSource;
 /// | `source` | a source of ranges; `nccl` | where the segment comes from |
 /// | `upstream` | an allocator; `caching:source=nccl` | where larger blocks come from |
 public final class SymmetricProvider implements AllocatorProvider {
-    /// Between two H200 without multicast, an all-reduce of 32 MiB took 130 µs in a window and 138 in plain memory, one
-    /// of 64 MiB 276 and 251, one of 256 MiB 1059 and 895: windows win while latency counts, plain memory once
-    /// bandwidth does. Measured by powers of two: docs/measurements, `nccl`.
+    /// Between two H200 without multicast, an all-reduce of up to 32 MiB was faster in a window, a larger one in plain
+    /// memory: windows win while latency counts, plain memory once bandwidth does. By powers of two: docs/nccl.md.
     static final long CROSSOVER_BYTES = 32L << 20;
 
     private static final long USUAL_BYTES = 512L << 20;

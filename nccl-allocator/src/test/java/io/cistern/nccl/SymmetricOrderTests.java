@@ -3,7 +3,7 @@ package io.cistern.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
 import io.cistern.cuda.CaptureMode;
@@ -66,7 +66,7 @@ class SymmetricOrderTests {
     @Test
     void aCaptureIsServedFromElsewhereIfItsStreamUsedTheSegmentLast() {
         memory.free(pool.allocate(MIB, 0, stream), stream);
-        try (GraphCapture _ = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
             long block = pool.allocate(MIB, 0, stream);
             assertThat(liesOnTheSegment(block)).isFalse();
             memory.free(block, stream);
@@ -79,7 +79,7 @@ class SymmetricOrderTests {
     @Test
     void besideACaptureOthersGoPastWhatItsStreamUsedLast() {
         long behind = useFirstMibLast();
-        try (GraphCapture _ = memory.capture(0, stream, CaptureMode.GLOBAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
             long block = pool.allocate(MIB, 0, other);
             assertThat(block).isEqualTo(base() + 2 * MIB);
             memory.free(block, other);

@@ -5,7 +5,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// The SHA-256 of a plug-in's contents, worked out when it is first asked for: the first digest of a process takes
-/// Java 10 ms, and a program that starts without a list of allowed ones asks for none.
+/// Java long, and a program that starts without a list of allowed ones asks for none.
 ///
 /// Any thread may ask.
 final class Digest {

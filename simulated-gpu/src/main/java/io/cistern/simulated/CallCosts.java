@@ -44,7 +44,7 @@ public record CallCosts(
     /// - `cuMemAllocAsync` 273 ns, `cuMemFreeAsync` 367 ns, a pair 640 ns; each new page of a pool 33 µs, each
     ///   page given back 43 µs (charged by the pool, see [#poolPageNanos] and [#poolPageReleaseNanos]);
     /// - events: create 134 ns, record 220–231, query 147–185, wait 146; streams: create 1.6 µs, query 190 ns;
-    /// - launches 2.9 µs, host functions 1.9 µs, fills 1.2–4 µs, copies 2–5 µs, `cuMemGetInfo` 4–4.6 µs;
+    /// - launches 2.9 µs, host functions 1.9 µs, fills 3.1 µs, copies 2–5 µs, `cuMemGetInfo` 4–4.6 µs;
     /// - device: a fill of 64 MiB 19.8 µs (about 4 TB/s), a copy on the device 37 µs (1.9 TB/s), from pinned
     ///   memory 1.22 ms (55 GB/s); 2 µs and more for each piece of work.
     public static CallCosts h200() {
@@ -54,7 +54,7 @@ public record CallCosts(
         order(calls);
         put(calls, 3_500, DriverCall.MEMCPY_DTOD_ASYNC, DriverCall.MEMCPY_PEER_ASYNC, DriverCall.MEMCPY_BATCH_ASYNC);
         put(calls, 2_000, DriverCall.MEMCPY_HTOD_ASYNC, DriverCall.MEMCPY_DTOH_ASYNC, DriverCall.MEMCPY_2D_ASYNC);
-        put(calls, 1_300, DriverCall.MEMSET_D8_ASYNC, DriverCall.MEMSET_D32_ASYNC);
+        put(calls, 3_100, DriverCall.MEMSET_D8_ASYNC, DriverCall.MEMSET_D32_ASYNC);
         put(calls, 2_900, DriverCall.LAUNCH_KERNEL);
         put(calls, 1_920, DriverCall.LAUNCH_HOST_FUNC);
         return new CallCosts(calls, 4000, 1900, 55, 380, 2000);
@@ -131,12 +131,12 @@ public record CallCosts(
         return calls.isEmpty() ? 0 : 26_000 + byteSize / (1 << 20) * 250;
     }
 
-    /// Backing one page of a pool: 34.7 µs for one more page of 32 MiB, 244 µs for eight at once.
+    /// Backing one page of a pool.
     long poolPageNanos() {
         return calls.isEmpty() ? 0 : 33_000;
     }
 
-    /// Giving one page of a pool back: 43.5 µs by trim, 44.5 µs by a synchronisation.
+    /// Giving one page of a pool back, by trim or by a synchronisation.
     long poolPageReleaseNanos() {
         return calls.isEmpty() ? 0 : 43_000;
     }

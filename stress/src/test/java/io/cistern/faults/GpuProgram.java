@@ -2,7 +2,7 @@ package io.cistern.faults;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.GraphMemory;
+import io.cistern.graph.GraphMemory;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;

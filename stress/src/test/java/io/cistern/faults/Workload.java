@@ -2,7 +2,7 @@ package io.cistern.faults;
 
 import io.cistern.Allocator;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
@@ -134,7 +134,7 @@ enum Workload {
         void run(GpuProgram program) throws Exception {
             long before = program.allocate(1 << 20, 0);
             long graph;
-            try (GraphCapture capture = program.memory.capture(0, program.streams[0], CaptureMode.RELAXED)) {
+            try (GraphCapture capture = GraphCapture.begin(program.memory, 0, program.streams[0], CaptureMode.RELAXED)) {
                 program.graphs.add(capture.memory());
                 long inside = program.allocate(1 << 20, 0);
                 program.allocate(3000, 0);

@@ -1,8 +1,6 @@
 package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -92,24 +90,19 @@ public final class Budget {
     ///
     /// @return whether that was anything
     boolean recall() {
-        List<Lease> open = new ArrayList<>();
+        boolean any = false;
         for (Route route : routes) {
-            route.lanes.claimLeases(route, open);
+            any |= route.lanes.claimLeases(route);
         }
-        return surrender(open) > 0;
-    }
-
-    /// Takes the credit of leases that were claimed, when no owner is between its check and its write any more.
-    static long surrender(List<Lease> claimed) {
-        if (claimed.isEmpty()) {
-            return 0;
+        if (!any) {
+            return false;
         }
         ProcessFence.everywhere();
         long recalled = 0;
-        for (Lease lease : claimed) {
-            recalled += lease.surrender();
+        for (Route route : routes) {
+            recalled += route.lanes.surrenderLeases(route);
         }
-        return recalled;
+        return recalled > 0;
     }
 
     /// Name, limit and use, for messages.

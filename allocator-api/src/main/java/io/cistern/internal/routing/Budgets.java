@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.internal.names.StackRoom;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -64,6 +65,7 @@ public final class Budgets {
     ///
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if they don't fit; nothing is taken then
     void take(Route route, long byteSize) {
+        StackRoom.require();
         long stamp = ORDER.readLock();
         boolean taken;
         try {
@@ -134,22 +136,53 @@ public final class Budgets {
     }
 
     /// Lets blocks of a route be charged here.
-    void attach(Route route) {
-        for (Budget budget : budgets) {
-            budget.charge(route);
+    ///
+    /// @param former where it is charged already, which stays as it is after an error
+    void attach(Route route, @Nullable Budgets former) {
+        boolean attached = false;
+        try {
+            for (Budget budget : budgets) {
+                budget.charge(route);
+            }
+            attached = true;
+        } finally {
+            if (!attached) {
+                unchargeUnlessIn(former, route);
+            }
         }
     }
 
-    /// Takes back what lanes leased for a route that has no live blocks and no allocation under way.
-    void detach(Route route) {
-        List<Lease> claimed = new ArrayList<>();
-        long stamp = ORDER.writeLock();
-        try {
-            route.lanes.claimLeases(route, claimed);
-            Budget.surrender(claimed);
-            for (Budget budget : budgets) {
+    /// Ends that; what lanes leased was [recalled][#recall].
+    ///
+    /// @param next where it is charged from now on
+    void detach(Route route, @Nullable Budgets next) {
+        unchargeUnlessIn(next, route);
+    }
+
+    private void unchargeUnlessIn(@Nullable Budgets others, Route route) {
+        for (Budget budget : budgets) {
+            if (others == null || !others.contains(budget)) {
                 budget.uncharge(route);
             }
+        }
+    }
+
+    private boolean contains(Budget budget) {
+        for (Budget each : budgets) {
+            if (each == budget) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Takes back what lanes leased for a route that has no live blocks and no allocation under way. So no owner of a
+    /// lease is between its check and its write, and no fence is needed.
+    static void recall(Route route) {
+        long stamp = ORDER.writeLock();
+        try {
+            route.lanes.claimLeases(route);
+            route.lanes.surrenderLeases(route);
         } finally {
             ORDER.unlockWrite(stamp);
         }

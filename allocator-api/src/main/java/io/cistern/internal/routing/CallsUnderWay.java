@@ -3,39 +3,61 @@ package io.cistern.internal.routing;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
-/// Finds out whether a thread that is about to close an allocator is in a call of that allocator, whose end it would
-/// then wait for.
+/// The calls of allocators that one thread is in while it is about to close one: whoever closes an allocator waits
+/// for
+/// the calls of it that are under way.
 ///
-/// An allocation on a platform thread stands in the thread's own lane. A free leaves no trace before it has ended, and
+/// An allocation on a platform thread stands in the thread's own lane. A free leaves no trace before it has ended,
+/// and
 /// an allocation on a virtual thread none that tells which thread it is: to leave one would make each of them slower.
-/// So
-/// these are looked for on the stack, by the methods of the allocator's class.
+/// So these are looked for on the stack, by the methods of the allocator's class.
+///
+/// **Threads.** Made by the thread itself, which stays in these calls; then any.
 final class CallsUnderWay {
     private static final Set<String> FREES = Set.of("free");
     private static final Set<String> ALL = Set.of("free", "allocate", "tryAllocate");
 
-    private CallsUnderWay() {}
+    private final Lanes lanes;
+    private final @Nullable Lane own;
 
-    /// Whether the calling thread is in a call of an allocator; true also if it is in one of another allocator of the
-    /// same class which has frees or allocations under way that only the stack tells of.
+    /// Of the methods on the stack that may be calls of which the lane does not tell.
+    private final Set<Class<?>> onStack;
+
+    private CallsUnderWay(Lanes lanes, @Nullable Lane own, Set<Class<?>> onStack) {
+        this.lanes = lanes;
+        this.own = own;
+        this.onStack = onStack;
+    }
+
+    /// Those of the calling thread.
+    static CallsUnderWay ofCaller(Lanes lanes) {
+        Lane own = lanes.own();
+        Set<String> methods = own == null ? ALL : FREES;
+        Set<Class<?>> onStack = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE)
+                .walk(frames -> frames.filter(frame -> methods.contains(frame.getMethodName()))
+                        .map(StackWalker.StackFrame::getDeclaringClass)
+                        .filter(DeviceAllocator.class::isAssignableFrom)
+                        .collect(Collectors.toSet()));
+        return new CallsUnderWay(lanes, own, onStack);
+    }
+
+    /// Whether a call of an allocator is among them; true also if it is one of another allocator of the same class
+    /// which
+    /// has frees or allocations under way that only the stack tells of.
     ///
     /// @param routes to that allocator
-    static boolean includeCaller(Lanes lanes, List<Route> routes) {
-        Lane own = lanes.own();
+    boolean include(List<Route> routes) {
         boolean possible = false;
         for (Route route : routes) {
             if (own != null && own.isAllocating(route)) {
                 return true;
             }
-            possible |= lanes.sum(route).live() != 0 || (own == null && lanes.isAllocatingShared(route));
+            possible |= lanes.live(route) != 0 || (own == null && lanes.isAllocatingShared(route));
         }
-        return possible && isOnStack(routes.getFirst().maker, own == null ? ALL : FREES);
-    }
-
-    private static boolean isOnStack(DeviceAllocator maker, Set<String> methods) {
-        return StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE)
-                .walk(frames -> frames.anyMatch(frame -> methods.contains(frame.getMethodName())
-                        && frame.getDeclaringClass().isInstance(maker)));
+        DeviceAllocator maker = routes.getFirst().maker;
+        return possible && onStack.stream().anyMatch(type -> type.isInstance(maker));
     }
 }

@@ -6,8 +6,8 @@ import java.util.Objects;
 public final class Devices {
     private Devices() {}
 
-    /// Checks an ordinal, on the way of each allocation. With comparisons of its own, a pair took 28 to 38 ns
-    /// instead of 24 to 28, by chance of the compiler.
+    /// Checks an ordinal, on the way of each allocation. With comparisons of its own, compilers made slower
+    /// code of some pairs, by chance.
     ///
     /// @return the ordinal
     /// @throws IndexOutOfBoundsException if there is no such device

@@ -118,6 +118,12 @@ public final class Lane extends LinePadding {
         }
     }
 
+    /// Blocks of a route that are counted alive here; for any thread.
+    long live(Route route) {
+        Tally tally = find(route);
+        return tally != null ? tally.live() : 0;
+    }
+
     /// What is leased of a route's budgets; for any thread.
     @Nullable
     Lease lease(Route route) {

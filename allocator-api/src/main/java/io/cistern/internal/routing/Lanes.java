@@ -3,7 +3,6 @@ package io.cistern.internal.routing;
 import io.cistern.cuda.process.ProcessFence;
 import java.lang.ref.WeakReference;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -12,7 +11,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// A platform thread owns a lane. It is found in a table by the low bits of the thread's id, which costs one
 /// read and one comparison. Each lane has two entries where it may stand, so that threads whose ids agree mostly find
-/// theirs there; who finds both taken goes through a thread-local. When a thread ends, its lane waits with its counters
+/// theirs there; who finds both taken goes through a thread-local. When a thread ends, its lane waits with its
+/// counters
 /// for the next new thread, so there are never more lanes than
 /// threads were alive at once. Virtual threads share a fixed number of lanes: each tries the one its id points
 /// to and moves on when it is held.
@@ -29,7 +29,8 @@ final class Lanes {
     /// Read and written without order: a thread takes only a lane that bears its own id, which it wrote itself.
     final @Nullable Lane[] table = new Lane[TABLE_SIZE];
 
-    /// Weak, since a lane leads to its device memory and so to this key: else what is closed would stay for as long as
+    /// Weak, since a lane leads to its device memory and so to this key: else what is closed would stay for as long
+    /// as
     /// the threads that used it. [#owned] holds the lanes meanwhile.
     private final ThreadLocal<WeakReference<Lane>> mine =
             ThreadLocal.withInitial(() -> new WeakReference<>(adoptOrMake()));
@@ -78,7 +79,8 @@ final class Lanes {
         return lane;
     }
 
-    /// Whether no thread that runs finds its lane there: one that has a lane of an ended thread now finds it elsewhere.
+    /// Whether no thread that runs finds its lane there: one that has a lane of an ended thread now finds it
+    /// elsewhere.
     private boolean isFree(int at) {
         Lane there = table[at];
         return there == null || there.isOrphan() || (entry(there.ownerId) | SECOND) != (at | SECOND);
@@ -160,15 +162,28 @@ final class Lanes {
         return credit;
     }
 
-    /// Claims the leases of a route, and adds those that were open to a list; under the exclusive lock of
-    /// [Budgets].
-    void claimLeases(Route route, List<Lease> open) {
+    /// Claims the leases of a route; under the exclusive lock of [Budgets].
+    ///
+    /// @return whether they may have bytes to surrender
+    boolean claimLeases(Route route) {
+        boolean any = false;
         for (Lane lane : owned) {
             Lease lease = lane.lease(route);
-            if (lease != null && lease.claim()) {
-                open.add(lease);
-            }
+            any |= lease != null && lease.claim();
         }
+        return any;
+    }
+
+    /// Takes the credit of leases that were all claimed, when no owner is between its check and its write any more.
+    ///
+    /// @return bytes given back to the budgets
+    long surrenderLeases(Route route) {
+        long surrendered = 0;
+        for (Lane lane : owned) {
+            Lease lease = lane.lease(route);
+            surrendered += lease != null ? lease.surrender() : 0;
+        }
+        return surrendered;
     }
 
     /// How many lanes there are; never fewer later.
@@ -179,6 +194,18 @@ final class Lanes {
     /// One of them.
     Lane lane(int number) {
         return number < SHARED_LANES ? shared[number] : owned[number - SHARED_LANES];
+    }
+
+    /// Blocks of a route that are counted alive.
+    long live(Route route) {
+        long live = 0;
+        for (Lane lane : owned) {
+            live += lane.live(route);
+        }
+        for (Lane lane : shared) {
+            live += lane.live(route);
+        }
+        return live;
     }
 
     TallySum sum(Route route) {

@@ -1,6 +1,7 @@
 package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
+import io.cistern.internal.names.StackRoom;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
@@ -15,7 +16,11 @@ import java.lang.invoke.VarHandle;
 /// A claimed lease stays claimed, and its owner goes to the budgets for every block, until there is plenty
 /// again. Where there is no such fence, leases stay claimed for ever.
 ///
-/// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0.
+/// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by
+/// writes
+/// to fields; bytes that should have gone back to the budgets are owed to them, until somebody recalls the lease.
+///
+/// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0, unless a recall failed.
 ///
 /// **Threads.** The lane's owner, or who holds the exclusive lock of [Budgets]. The owner opens the lease and
 /// takes for it under the shared lock, so that it never does while leases are being recalled.
@@ -26,16 +31,21 @@ final class Lease extends LinePadding {
 
     private final Route route;
 
-    @SuppressWarnings("unused") // through ACTIVE
-    private int active;
+    private volatile int active;
 
     private int claimed = 1;
     private long credit;
     private long maxCredit;
 
+    /// Bytes that an error kept from being given back: all that there ever were. Written by the owner alone.
+    volatile long owed;
+
     // Keeps what comes behind on the heap, and the field above that is only read, out of these cache lines.
     @SuppressWarnings("unused")
     private long p1, p2, p3, p4, p5, p6, p7, p8;
+
+    /// Those of the bytes owed that were given back since; under the exclusive lock of [Budgets].
+    private volatile long repaid;
 
     Lease(Route route) {
         this.route = route;
@@ -51,41 +61,62 @@ final class Lease extends LinePadding {
     }
 
     /// Gives the bytes of a block back after it was freed, or could not be allocated.
+    ///
+    /// @throws StackOverflowError before anything was given back: then the caller adds them to what is [owed][#owed]
     void giveBack(long byteSize) {
         long beyond = keep(byteSize);
         if (beyond != 0) {
-            budgets().giveBack(beyond);
+            try {
+                StackRoom.require();
+                budgets().giveBack(beyond);
+            } catch (StackOverflowError _) {
+                owed += beyond;
+            }
         }
     }
 
     private boolean spend(long byteSize) {
-        ACTIVE.setOpaque(this, 1);
-        VarHandle.acquireFence();
-        boolean enough = (int) CLAIMED.getOpaque(this) == 0 && credit >= byteSize;
-        if (enough) {
-            CREDIT.setOpaque(this, credit - byteSize);
+        boolean spent = false;
+        try {
+            ACTIVE.setOpaque(this, 1);
+            VarHandle.acquireFence();
+            if ((int) CLAIMED.getOpaque(this) == 0 && credit >= byteSize) {
+                CREDIT.setOpaque(this, credit - byteSize);
+                spent = true;
+            }
+            ACTIVE.setRelease(this, 0);
+        } catch (Throwable full) {
+            active = 0;
+            owed += spent ? byteSize : 0;
+            throw full;
         }
-        ACTIVE.setRelease(this, 0);
-        return enough;
+        return spent;
     }
 
     /// @return the bytes that could not be kept
     private long keep(long byteSize) {
-        ACTIVE.setOpaque(this, 1);
-        VarHandle.acquireFence();
         long beyond = byteSize;
-        if ((int) CLAIMED.getOpaque(this) == 0) {
-            long more = credit + byteSize;
-            // Half remains, so that a thread that only frees does not come here each time.
-            long kept = more <= maxCredit ? more : maxCredit / 2;
-            CREDIT.setOpaque(this, kept);
-            beyond = more - kept;
+        try {
+            ACTIVE.setOpaque(this, 1);
+            VarHandle.acquireFence();
+            if ((int) CLAIMED.getOpaque(this) == 0) {
+                long more = credit + byteSize;
+                // Half remains, so that a thread that only frees does not come here each time.
+                long kept = more <= maxCredit ? more : maxCredit / 2;
+                CREDIT.setOpaque(this, kept);
+                beyond = more - kept;
+            }
+            ACTIVE.setRelease(this, 0);
+        } catch (Throwable full) {
+            active = 0;
+            owed += beyond;
+            beyond = 0;
         }
-        ACTIVE.setRelease(this, 0);
         return beyond;
     }
 
     private void lease(long byteSize) {
+        StackRoom.require();
         Budgets budgets = budgets();
         long stamp = Budgets.ORDER.readLock();
         boolean taken;
@@ -114,16 +145,16 @@ final class Lease extends LinePadding {
 
     /// Claims the lease.
     ///
-    /// @return false if it was claimed already
+    /// @return whether it may have bytes for [#surrender]
     boolean claim() {
         if (claimed != 0) {
-            return false;
+            return credit() != 0;
         }
         CLAIMED.setVolatile(this, 1);
         return true;
     }
 
-    /// Takes the credit of a lease that was claimed before the last fence.
+    /// Takes the credit of a lease that was claimed before the last fence, and what is owed.
     ///
     /// @return bytes given back to the budgets
     long surrender() {
@@ -136,15 +167,17 @@ final class Lease extends LinePadding {
                 Lanes.pause();
             }
         }
-        long surrendered = credit;
+        long everOwed = owed;
+        long surrendered = credit + everOwed - repaid;
         CREDIT.setOpaque(this, 0L);
+        repaid = everOwed;
         budgets().giveBack(surrendered);
         return surrendered;
     }
 
     /// What is not spent; for any thread.
     long credit() {
-        return (long) CREDIT.getOpaque(this);
+        return (long) CREDIT.getOpaque(this) + owed - repaid;
     }
 
     private Budgets budgets() {

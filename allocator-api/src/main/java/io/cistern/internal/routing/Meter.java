@@ -12,7 +12,8 @@ import java.util.concurrent.atomic.AtomicLong;
 ///
 /// **The peak** is what makes ceilings narrow or wide. Bytes leased below a peak that was reached can't raise it, so
 /// lanes lease freely up to a limit a little above the highest that all requested together at a known moment. Beyond
-/// that, the lane that wants more has all ceilings lowered to what is requested ([Recall]), which gives the next known
+/// that, the lane that wants more has all ceilings lowered to what is requested ([Recall]), which gives the next
+/// known
 /// moment. So the peak is at most that little too high, and there are as many recalls as steps from the first byte to
 /// the peak: some hundred.
 ///
@@ -60,6 +61,9 @@ final class Meter {
 
     /// What those counted that have. Guarded by this.
     private final TallySum drained = new TallySum();
+
+    /// Where those of one route are summed up. Guarded by this.
+    private final TallySum counted = new TallySum();
 
     /// Replaced by a reset.
     private volatile PeakSince peak = new PeakSince();
@@ -201,7 +205,8 @@ final class Meter {
         if (!routes.remove(route)) {
             return false;
         }
-        TallySum counted = route.lanes.sum(route);
+        counted.clear();
+        route.lanes.addTo(counted, route);
         drained.add(counted);
         drained.ceilings = 0;
         drained.unused = 0;

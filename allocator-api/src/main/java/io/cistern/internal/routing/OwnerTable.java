@@ -54,8 +54,8 @@ abstract class OwnerTable {
 
     private static final int FINE_SHIFT = 8;
     private static final int COARSE_SHIFT = 16;
-    /// So many that a core's own cache holds the beginnings of all chunks and the directory for 10⁶ small blocks:
-    /// with 7 bits freeing any of them takes a quarter longer, with 10 as long.
+    /// So many that a core's own cache holds the beginnings of all chunks and the directory for a million small
+    /// blocks; with fewer, freeing any of them takes longer.
     private static final int SLOT_BITS = 9;
     private static final int SLOTS = 1 << SLOT_BITS;
 
@@ -79,7 +79,7 @@ abstract class OwnerTable {
 
     static final int LIVE = 1;
     static final int DRAINING = 2;
-    private static final int FREEING = 3;
+    static final int FREEING = 3;
 
     /// Added to live or draining: other streams use the block too.
     static final int USED = 4;

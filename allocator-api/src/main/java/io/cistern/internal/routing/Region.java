@@ -16,13 +16,13 @@ public final class Region {
     private final @Nullable Region outer;
 
     /// The limit that the choice is charged to, if any; it must stay reachable as long as the routes are used.
-    private final @Nullable Object limit;
+    private final @Nullable LimitHandle limit;
 
     private final @Nullable Route[] own;
     private final long stream;
     private final @Nullable Route @Nullable [] flat;
 
-    private Region(@Nullable Region outer, @Nullable Route[] own, long stream, @Nullable Object limit) {
+    private Region(@Nullable Region outer, @Nullable Route[] own, long stream, @Nullable LimitHandle limit) {
         this.limit = limit;
         this.outer = outer;
         this.own = own;
@@ -42,7 +42,7 @@ public final class Region {
     /// @param routes by device; null where the choice does not apply
     /// @param stream the one stream that it is for; empty for all
     public static Region of(
-            @Nullable Region outer, @Nullable Route[] routes, OptionalLong stream, @Nullable Object limit) {
+            @Nullable Region outer, @Nullable Route[] routes, OptionalLong stream, @Nullable LimitHandle limit) {
         return new Region(outer, routes, stream.orElse(ANY_STREAM), limit);
     }
 
@@ -69,7 +69,7 @@ public final class Region {
     }
 
     /// The limit of the choice that serves a device and stream; null if it has none, or there is none.
-    public @Nullable Object limit(int device, long forStream) {
+    public @Nullable LimitHandle limit(int device, long forStream) {
         Region serving = serving(device, forStream);
         return serving != null ? serving.limit : null;
     }

@@ -77,8 +77,16 @@ public final class Route {
         this.meter = meter;
         this.lanes = lanes;
         this.whenDrained = whenDrained;
-        meter.counts(this);
         charge(budgets);
+        boolean counted = false;
+        try {
+            meter.counts(this);
+            counted = true;
+        } finally {
+            if (!counted) {
+                charge(null);
+            }
+        }
     }
 
     /// The device.
@@ -180,14 +188,22 @@ public final class Route {
     }
 
     void drained() {
-        if (budgets != null) {
-            budgets.detach(this);
-        }
-        retire.accept(this);
         try {
-            whenDrained.run();
+            leaveBudgets(null);
+            retire.accept(this);
         } finally {
-            forget();
+            try {
+                whenDrained.run();
+            } finally {
+                forget();
+            }
+        }
+    }
+
+    private void leaveBudgets(@Nullable Budgets next) {
+        if (budgets != null) {
+            Budgets.recall(this);
+            budgets.detach(this, next);
         }
     }
 
@@ -226,13 +242,11 @@ public final class Route {
 
     /// Charges later blocks to other budgets; while the route is at rest.
     void charge(@Nullable Budgets others) {
-        if (budgets != null) {
-            budgets.detach(this);
-        }
-        budgets = others;
         if (others != null) {
-            others.attach(this);
+            others.attach(this, budgets);
         }
+        leaveBudgets(others);
+        budgets = others;
     }
 
     /// What its allocator gives back when it is asked to.

@@ -7,6 +7,7 @@ import io.cistern.errors.UnknownAddressException;
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.FailureNote;
+import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.Lends;
 import org.jspecify.annotations.Nullable;
@@ -20,11 +21,17 @@ import org.jspecify.annotations.Nullable;
 /// its maker → count. The record goes first, since the address may come back from the allocator at once, on
 /// another thread.
 ///
+/// **Errors.** A StackOverflowError may come at any call. So what has to be counted is counted by writes to fields
+/// where
+/// a call failed; where that can't be, room on the stack is [looked for][StackRoom] before anything changes.
+///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A
 /// virtual thread enters a shared lane to count, one compare-and-set more.
 public final class Router extends Routes {
     /// What [#allocate] returns when the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
+
+    private static final long UNKNOWN = Long.MIN_VALUE;
 
     /// That of the lanes, one read nearer.
     private final @Nullable Lane[] laneTable = lanes.table;
@@ -58,27 +65,55 @@ public final class Router extends Routes {
             return route.entrance == null ? refused(route, byteSize, stream) : allocateThrough(route, byteSize, stream);
         }
         Tally tally = lane.of(route);
-        tally.begins();
-        DeviceAllocator entrance = route.entrance;
-        if (entrance == null) {
-            tally.failed();
-            return refused(route, byteSize, stream);
-        }
         Lease lease = tally.lease;
-        if (lease != null) {
-            take(lease, tally, byteSize);
-        }
+        long attempts = tally.attempts;
+        boolean taken = false;
+        DeviceAllocator entrance;
         long address = 0;
         try {
-            address = entrance.allocate(byteSize, route.device, stream);
-            if (!Returned.isLegal(address) || !insert(address, byteSize, tally.index)) {
-                throw Returned.illegal(route, address, byteSize, stream);
+            tally.begins();
+            entrance = route.entrance;
+            if (entrance != null) {
+                if (lease != null) {
+                    lease.take(byteSize);
+                    taken = true;
+                }
+                address = entrance.allocate(byteSize, route.device, stream);
+                if (!Returned.isLegal(address) || !insert(address, byteSize, tally.index)) {
+                    throw Returned.illegal(route, address, byteSize, stream);
+                }
             }
         } catch (Throwable failure) {
-            Returned.giveBackUnrecorded(route, address, byteSize, stream, failure);
-            throw undone(route, tally, byteSize, failure);
+            try {
+                Returned.giveBackUnrecorded(route, address, byteSize, stream, failure);
+            } finally {
+                if (taken) {
+                    lease.owed += byteSize;
+                }
+                if (tally.attempts != attempts) {
+                    tally.failures++;
+                }
+            }
+            throw explained(route, byteSize, failure);
         }
-        if (tally.allocated(byteSize)) {
+        if (entrance == null) {
+            tally.failures++;
+            return refused(route, byteSize, stream);
+        }
+        return counted(tally, byteSize, address);
+    }
+
+    private static long counted(Tally tally, long byteSize, long address) {
+        long requested = tally.requested;
+        boolean beyond;
+        try {
+            beyond = tally.allocated(byteSize);
+        } catch (Throwable full) {
+            tally.requested = requested + byteSize;
+            tally.allocations++;
+            throw full;
+        }
+        if (beyond) {
             tally.raise(byteSize);
         }
         return address;
@@ -99,38 +134,18 @@ public final class Router extends Routes {
     ///
     /// @return the address, or [#REFUSED] if the route is closed
     public long allocateThrough(Route route, long byteSize, long stream) {
-        return allocateSlowly(route, route.maker, byteSize, stream);
+        return allocateSlowly(route, route.maker, byteSize, stream, 0);
     }
 
     /// Enters a block into the books of a route that its allocator handed out before, in the course of its free:
     /// it is not given back then.
     public void adopt(Route route, long address, long byteSize) {
-        allocateSlowly(route, new AdoptedBlock(route.maker, address), byteSize, 0);
+        allocateSlowly(route, route.maker, byteSize, 0, address);
     }
 
     /// Sets what happens while streams are captured, before the first of them is.
     public void captures(CaptureRoutes routes) {
         captures = routes;
-    }
-
-    private static void take(Lease lease, Tally tally, long byteSize) {
-        boolean taken = false;
-        try {
-            lease.take(byteSize);
-            taken = true;
-        } finally {
-            if (!taken) {
-                tally.failed();
-            }
-        }
-    }
-
-    private RuntimeException undone(Route route, Tally tally, long byteSize, Throwable failure) {
-        if (tally.lease != null) {
-            tally.lease.giveBack(byteSize);
-        }
-        tally.failed();
-        return explained(route, byteSize, failure);
     }
 
     /// The calling thread's lane; null for a virtual thread.
@@ -168,7 +183,7 @@ public final class Router extends Routes {
             return 0;
         }
         try {
-            return Math.max(0, allocateSlowly(route, new IdleMemory(route.maker, lends), byteSize, stream));
+            return Math.max(0, allocateSlowly(route, new IdleMemory(route.maker, lends), byteSize, stream, 0));
         } catch (DeviceOutOfMemoryException | MemoryAsleepException none) {
             return 0;
         }
@@ -177,7 +192,9 @@ public final class Router extends Routes {
     /// The way of virtual threads and of what is lent.
     ///
     /// @param from the route's allocator, or a view of it
-    private long allocateSlowly(Route route, DeviceAllocator from, long byteSize, long stream) {
+    /// @param adopted a block that it has handed out before, or 0
+    private long allocateSlowly(Route route, DeviceAllocator from, long byteSize, long stream, long adopted) {
+        StackRoom.require();
         Lane own = lanes.own();
         if (own == null) {
             refuseThreadStream(route.device, stream);
@@ -192,10 +209,10 @@ public final class Router extends Routes {
         boolean beyond = false;
         try {
             if (route.isOpen()) {
-                if (!(from instanceof AdoptedBlock)) { // that is part of a free
+                if (adopted == 0) { // else that is part of a free
                     route.requireAwake(0);
                 }
-                address = allocateWithin(route.budgets, from, route, byteSize, stream);
+                address = allocateWithin(route.budgets, from, route, byteSize, stream, adopted);
             }
         } finally {
             if (own == null) {
@@ -217,13 +234,13 @@ public final class Router extends Routes {
     }
 
     private long allocateWithin(
-            @Nullable Budgets budgets, DeviceAllocator from, Route route, long byteSize, long stream) {
+            @Nullable Budgets budgets, DeviceAllocator from, Route route, long byteSize, long stream, long adopted) {
         if (budgets != null) {
             budgets.take(route, byteSize);
         }
         long address = 0;
         try {
-            address = from.allocate(byteSize, route.device, stream);
+            address = adopted != 0 ? adopted : from.allocate(byteSize, route.device, stream);
             if (!Returned.isLegal(address) || !insert(address, byteSize, route.index)) {
                 throw Returned.illegal(route, address, byteSize, stream);
             }
@@ -279,29 +296,48 @@ public final class Router extends Routes {
         Lane lane = lane();
         if (lane == null) {
             refuseThreadStream(route.device, stream);
-            return freeSlowly(chunk, at, address, stream, take(chunk, at, address));
+            return freeSlowly(chunk, at, address, stream, NONE);
         }
         Tally tally = lane.of(route);
         DeviceAllocator exit = route.exit;
-        long taken = take(chunk, at, address);
+        long byteSize = byteSizeOf(owner);
+        long taken;
+        try {
+            taken = take(chunk, at, address);
+        } catch (Throwable full) {
+            if (chunk[at] == (address | FREEING)) {
+                chunk[at] = address | LIVE;
+            }
+            throw full;
+        }
         if (taken != owner) {
             return freeSlowly(chunk, at, address, stream, taken);
         }
+        Lease lease = tally.lease;
+        long requested = UNKNOWN;
         try {
-            exit.free(address, byteSizeOf(owner), route.device, stream);
-        } finally {
+            exit.free(address, byteSize, route.device, stream);
             // Before it is counted: a route without live blocks may be charged to other budgets.
-            Lease lease = tally.lease;
             if (lease != null) {
-                lease.giveBack(byteSizeOf(owner));
+                lease.giveBack(byteSize);
+                lease = null;
             }
-            tally.freed(byteSizeOf(owner));
+            requested = tally.requested;
+            tally.freed(byteSize);
+        } catch (Throwable failure) {
+            if (lease != null) {
+                lease.owed += byteSize;
+            }
+            tally.requested = (requested != UNKNOWN ? requested : tally.requested) - byteSize;
+            tally.frees++;
+            throw failure;
         }
         return true;
     }
 
     /// The way of virtual threads, of closing routes, of blocks that other streams used, and of lost races.
     private boolean freeSlowly(long[] chunk, int at, long address, long stream, long taken) {
+        StackRoom.require();
         int state = LIVE;
         long owner = taken;
         while (owner == NONE) {

@@ -1,7 +1,6 @@
 package io.cistern.internal.routing;
 
 import io.cistern.spi.DeviceAllocator;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -23,6 +22,8 @@ abstract class Routes extends OwnerTable {
 
     final Lanes lanes = new Lanes();
 
+    private final ClosingThreads closingThreads = new ClosingThreads();
+
     /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
     Route[] routes = new Route[16];
 
@@ -35,8 +36,11 @@ abstract class Routes extends OwnerTable {
     /// What happens while streams are captured; there before the first of them is.
     volatile @Nullable CaptureRoutes captures;
 
-    /// Indices of routes that have drained, the one longest ago first.
-    private final ArrayDeque<Integer> idle = new ArrayDeque<>();
+    /// Indices of routes that have drained, the one longest ago first: a ring with room for all.
+    private int[] idle = new int[routes.length];
+
+    private int firstIdle;
+    private int idleCount;
 
     /// Opens a route.
     ///
@@ -92,8 +96,15 @@ abstract class Routes extends OwnerTable {
             Meter meter,
             @Nullable Budgets budgets,
             Runnable whenDrained) {
-        int index = takeIndex();
+        boolean again = reusesIndex();
+        int index = again ? idle[firstIdle] : nextIndex();
         Route route = new Route(index, device, name, allocator, meter, budgets, lanes, this::retire, whenDrained);
+        if (again) {
+            firstIdle = (firstIdle + 1) & (idle.length - 1);
+            idleCount--;
+        } else {
+            indices++;
+        }
         routes[index] = route;
         if (captures != null) {
             captures.opened(route);
@@ -101,23 +112,36 @@ abstract class Routes extends OwnerTable {
         return route;
     }
 
-    private int takeIndex() {
-        if (idle.size() > RESTING || (indices == MAX_ROUTES && !idle.isEmpty())) {
-            return idle.removeFirst();
-        }
+    private boolean reusesIndex() {
+        return idleCount > RESTING || (indices == MAX_ROUTES && idleCount > 0);
+    }
+
+    private int nextIndex() {
         if (indices == MAX_ROUTES) {
             throw new IllegalStateException("more than " + MAX_ROUTES
                     + " allocators, one for each device and limit, are open or have live blocks in one DeviceMemory");
         }
         if (indices == routes.length) {
-            routes = Arrays.copyOf(routes, 2 * indices);
+            Route[] more = Arrays.copyOf(routes, 2 * indices);
+            idle = idleWithRoomFor(more.length);
+            firstIdle = 0;
+            routes = more;
         }
-        return indices++;
+        return indices;
+    }
+
+    /// So that no route needs room in order to retire.
+    private int[] idleWithRoomFor(int all) {
+        int[] more = new int[all];
+        for (int i = 0; i < idleCount; i++) {
+            more[i] = idle[(firstIdle + i) & (idle.length - 1)];
+        }
+        return more;
     }
 
     /// Takes the index of a route that has drained. A free that was counted down may not have counted itself yet.
     private void retire(Route route) {
-        while (lanes.sum(route).live() != 0) {
+        while (lanes.live(route) != 0) {
             Lanes.pause();
         }
         if (route.meter.retire(route)) {
@@ -125,7 +149,7 @@ abstract class Routes extends OwnerTable {
         }
         synchronized (this) {
             route.retired = true;
-            idle.addLast(route.index);
+            idle[(firstIdle + idleCount++) & (idle.length - 1)] = route.index;
         }
     }
 
@@ -145,22 +169,39 @@ abstract class Routes extends OwnerTable {
     /// block has its record. 3. The records are marked, if there are any: that looks at the whole owner table,
     /// so an idle route is spared it. A free that finds a mark counts. 4. Frees that took a record before it
     /// was marked have ended: as many blocks are counted alive as are marked. Then nobody is inside the
-    /// allocator but frees that count. The calling thread must not be [inside][#isInside] it.
+    /// allocator but frees that count. The calling thread must not be [inside][#isInside] it, nor may it come to be:
+    /// see
+    /// [#beginClosing].
     public void close(Route route) {
         route.refuse();
         lanes.awaitAllocations(route);
-        long marked = lanes.sum(route).live() == 0 ? 0 : drain(route.index);
-        while (lanes.sum(route).live() > route.draining(marked)) {
+        long marked = lanes.live(route) == 0 ? 0 : drain(route.index);
+        while (lanes.live(route) > route.draining(marked)) {
             Lanes.pause();
         }
         route.expectDraining(marked);
     }
 
-    /// Whether the calling thread is in a call of an allocator, so that it can't wait for those under way.
+    /// Whether the calling thread is in a call of an allocator, or waited for by a thread that is, so that it can't
+    /// wait
+    /// for those under way.
     ///
     /// @param ways routes to that allocator: all of those which may have blocks
     public boolean isInside(List<Route> ways) {
-        return CallsUnderWay.includeCaller(lanes, ways);
+        return closingThreads.waitsForItself(closing(ways));
+    }
+
+    private ClosingThreads.Closing closing(List<Route> ways) {
+        return new ClosingThreads.Closing(CallsUnderWay.ofCaller(lanes), ways);
+    }
+
+    /// Enters the calling thread as one that is going to [close][#close] an allocator.
+    ///
+    /// @param ways as for [#isInside]
+    /// @return ends that; null if it [can't][#isInside]
+    public @Nullable Runnable beginClosing(List<Route> ways) {
+        ClosingThreads.Closing closing = closing(ways);
+        return closingThreads.begin(closing) ? () -> closingThreads.end(closing) : null;
     }
 
     /// Refuses allocations through a route and all beside it, until [#wake], and waits for those under way.
@@ -191,11 +232,11 @@ abstract class Routes extends OwnerTable {
     ///
     /// @return false if it has live blocks
     public boolean recharge(Route route, Budgets budgets) {
-        if (lanes.sum(route).live() != 0) {
+        if (lanes.live(route) != 0) {
             return false;
         }
         lanes.awaitAllocations(route);
-        if (lanes.sum(route).live() != 0) {
+        if (lanes.live(route) != 0) {
             return false;
         }
         route.charge(budgets);

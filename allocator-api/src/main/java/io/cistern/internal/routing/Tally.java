@@ -10,15 +10,22 @@ import org.jspecify.annotations.Nullable;
 /// **Invariants**, summed over all lanes of a route at rest: attempts = allocations + failures; allocations −
 /// frees = live blocks; requested = bytes of the live blocks; for each lane requested ≤ ceiling.
 ///
-/// **Requested** is what this lane allocated less what it freed, so it may be negative. **Ceiling** is how far the lane
-/// may go without a look at the route's [Meter], which keeps the common allocation free of shared writes, and **floor**
+/// **Requested** is what this lane allocated less what it freed, so it may be negative. **Ceiling** is how far the
+/// lane
+/// may go without a look at the route's [Meter], which keeps the common allocation free of shared writes, and
+/// **floor**
 /// how far down before it lowers its ceiling. **Most** is the highest that the lane was at since it last went beyond
 /// its ceiling or lowered it.
 ///
 /// **Threads.** One thread at a time counts; readers see each counter whole and in time. The ceiling is changed by
 /// compare-and-set: raised by any thread, lowered by the one that counts, or by the [Meter], which first claims it.
-/// Whoever claims it lets a fence pass over every thread ([ProcessFence#everywhere]) before it reads what is requested;
+/// Whoever claims it lets a fence pass over every thread ([ProcessFence#everywhere]) before it reads what is
+/// requested;
 /// so an allocation at the same moment is either seen there, or sees here that the ceiling is claimed.
+///
+/// **Errors.** A StackOverflowError may come at any call. A method that throws one has not counted; the one that
+/// counts
+/// then does so by writes to the fields, which need no stack.
 final class Tally extends LinePadding {
     /// In place of a ceiling that the [Meter] has claimed: every allocation is beyond it.
     static final long CLAIMED = Long.MIN_VALUE / 2;
@@ -44,12 +51,12 @@ final class Tally extends LinePadding {
     final @Nullable Lease lease;
 
     private final Meter meter;
-    private long attempts;
-    private long failures;
-    private long allocations;
-    private long frees;
+    long attempts;
+    long failures;
+    long allocations;
+    long frees;
     private long totalBytes;
-    private long requested;
+    long requested;
     private long most;
 
     @SuppressWarnings("unused") // through CEILING
@@ -75,7 +82,7 @@ final class Tally extends LinePadding {
     /// Says that an allocation begins; [#allocated] or [#failed] says that it ended.
     ///
     /// The store must come before the reads that follow, of the route's entrance above all, so that whoever
-    /// closes the route either sees the attempt or is seen. A full fence would cost 6 ns; instead, the one who
+    /// closes the route either sees the attempt or is seen. A full fence would be dear; instead, the one who
     /// closes calls [ProcessFence#everywhere], and here only the compiler is told to keep the order.
     void begins() {
         ATTEMPTS.setOpaque(this, attempts + 1);
@@ -206,6 +213,12 @@ final class Tally extends LinePadding {
         claimed = CLAIMED;
         FLOOR.setOpaque(this, next); // so that the next free looks what the lane may keep now
         CEILING.setVolatile(this, next);
+    }
+
+    /// Blocks that are counted alive, frees first as in [#addTo]; for any thread.
+    long live() {
+        long freed = (long) FREES.getAcquire(this);
+        return (long) ALLOCATIONS.getOpaque(this) - freed;
     }
 
     /// Adds these counters to a sum; for any thread.

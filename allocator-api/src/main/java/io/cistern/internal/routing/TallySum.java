@@ -13,9 +13,13 @@ final class TallySum {
     /// The most that one lane stayed below its ceiling.
     long unused;
 
-    /// Blocks that are counted alive.
-    long live() {
-        return allocations - frees;
+    void clear() {
+        allocations = 0;
+        frees = 0;
+        totalBytes = 0;
+        requestedBytes = 0;
+        ceilings = 0;
+        unused = 0;
     }
 
     /// Adds another sum, of other tallies.

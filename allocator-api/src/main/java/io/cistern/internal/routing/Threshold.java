@@ -1,6 +1,5 @@
 package io.cistern.internal.routing;
 
-import io.cistern.MemoryMeasure;
 import org.jspecify.annotations.Nullable;
 
 /// A number of bytes that the sum of some meters may rise above, which is told once each time.
@@ -14,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any; nothing here waits but for the few instructions under the lock.
 public final class Threshold {
     final int device;
-    private final MemoryMeasure measure;
+    private final boolean ofReserved;
     private final long byteSize;
     private final @Nullable Route only;
     private final Runnable whenAbove;
@@ -24,11 +23,12 @@ public final class Threshold {
 
     private volatile boolean above;
 
+    /// @param ofReserved whether reserved bytes count, else requested ones
     /// @param only a route of the allocator that counts alone; null for all of the device
     /// @param whenAbove told of each crossing, under locks: it must not wait
-    public Threshold(int device, MemoryMeasure measure, long byteSize, @Nullable Route only, Runnable whenAbove) {
+    public Threshold(int device, boolean ofReserved, long byteSize, @Nullable Route only, Runnable whenAbove) {
         this.device = device;
-        this.measure = measure;
+        this.ofReserved = ofReserved;
         this.byteSize = byteSize;
         this.only = only;
         this.whenAbove = whenAbove;
@@ -42,7 +42,7 @@ public final class Threshold {
     public long bytes() {
         long sum = 0;
         for (Meter meter : meters) {
-            sum += measure == MemoryMeasure.REQUESTED ? meter.sum().requestedBytes : meter.reserved();
+            sum += ofReserved ? meter.reserved() : meter.sum().requestedBytes;
         }
         return sum;
     }
@@ -51,7 +51,7 @@ public final class Threshold {
     private long mostBytes() {
         long sum = 0;
         for (Meter meter : meters) {
-            sum += measure == MemoryMeasure.REQUESTED ? meter.leased() : meter.mostReserved();
+            sum += ofReserved ? meter.mostReserved() : meter.leased();
         }
         return sum;
     }

@@ -8,7 +8,7 @@ import io.cistern.buffers.CopyMode;
 import io.cistern.buffers.CopyOptions;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.DriverCall;
 import io.cistern.testkit.DiscoveredCatalog;
@@ -117,7 +117,7 @@ abstract class DirectCopyPart extends BufferFixture {
     @Test
     void noneIsCopiedInACapture() {
         DeviceBuffer buffer = bufferOf(MemorySegment.ofArray(filled(100, 1)));
-        try (GraphCapture _ = direct.capture(DEVICE, stream.handle(), CaptureMode.THREAD_LOCAL)) {
+        try (GraphCapture _ = GraphCapture.begin(direct, DEVICE, stream.handle(), CaptureMode.THREAD_LOCAL)) {
             MemorySegment array = MemorySegment.ofArray(filled(100, 2));
             assertThatIllegalStateException()
                     .isThrownBy(() -> buffer.copyFrom(array, stream.handle(), CopyMode.NON_BLOCKING))

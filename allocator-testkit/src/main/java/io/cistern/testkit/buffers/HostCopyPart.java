@@ -11,7 +11,7 @@ import io.cistern.buffers.CopyBatch;
 import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
-import io.cistern.GraphCapture;
+import io.cistern.graph.GraphCapture;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.DriverCall;
@@ -184,7 +184,7 @@ abstract class HostCopyPart extends BufferFixture {
     @Test
     void anArrayIsNotCopiedInACapture() {
         DeviceBuffer buffer = bufferOf(filled(100, 1));
-        try (GraphCapture _ = memory.capture(DEVICE, stream.handle(), CaptureMode.THREAD_LOCAL)) {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream.handle(), CaptureMode.THREAD_LOCAL)) {
             MemorySegment array = MemorySegment.ofArray(filled(100, 2));
             assertThatIllegalStateException()
                     .isThrownBy(() -> buffer.copyFrom(array, stream.handle(), CopyMode.NON_BLOCKING))

@@ -4,7 +4,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/// Makes the blocks of figures in README.md and docs/*.md anew from the raw output. `benchmarks/figures` runs it.
+/// Makes the blocks of figures in README.md, ARCHITECTURE.md and docs/*.md anew from the raw output.
+/// `benchmarks/figures` runs it.
 public final class MakeFigures {
     private MakeFigures() {}
 
@@ -22,6 +23,10 @@ public final class MakeFigures {
                 System.out.println(root.relativize(page));
             }
             UnsourcedFigures.in(made).forEach(line -> System.out.println(root.relativize(page) + ":" + line));
+        }
+        for (Path notebook : Pages.notebooks(root)) {
+            UnsourcedFigures.partsWithoutSource(Files.readString(notebook))
+                    .forEach(part -> System.out.println(root.relativize(notebook) + ": no source: " + part));
         }
     }
 }

@@ -12,8 +12,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/// The pages that users read, README.md and docs/*.md. Measured figures stand only in blocks that are made from raw
-/// output:
+/// The pages that users read, README.md, ARCHITECTURE.md and docs/*.md. Measured figures stand only in blocks that are
+/// made from raw output:
 ///
 /// ```
 /// <!-- figures: NAME -->
@@ -45,11 +45,22 @@ final class Pages {
     private Pages() {}
 
     static List<Path> all(Path root) throws IOException {
-        List<Path> pages = new ArrayList<>(List.of(root.resolve("README.md")));
-        try (Stream<Path> docs = Files.list(root.resolve("docs"))) {
-            docs.filter(page -> page.toString().endsWith(".md")).sorted().forEach(pages::add);
-        }
+        List<Path> pages = new ArrayList<>(List.of(root.resolve("README.md"), root.resolve("ARCHITECTURE.md")));
+        pages.addAll(in(root.resolve("docs")));
         return pages;
+    }
+
+    /// What developers wrote down on their way. Nobody makes its figures anew; each part names where they are from.
+    static List<Path> notebooks(Path root) throws IOException {
+        return in(root.resolve("docs/notebook"));
+    }
+
+    private static List<Path> in(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.filter(page -> page.toString().endsWith(".md"))
+                    .sorted()
+                    .toList();
+        }
     }
 
     /// The page with its blocks made anew.

@@ -6,6 +6,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /// The raw output under `docs/measurements`, for one page. A run is a folder there, or an archive in a folder without
@@ -17,8 +18,8 @@ import java.util.regex.Pattern;
 record RawOutput(Path measurements, String link) {
     /// What was measured on the simulated GPU; `dates.csv` there tells when.
     static final String SIMULATED = "simulated";
-    /// Other folders begin with their day, or month.
-    private static final Pattern DATE = Pattern.compile("^(\\d{4}-\\d\\d(?:-\\d\\d)?)-.*");
+    /// Other folders begin with their day, or month where nobody recorded the day.
+    private static final Pattern DATE = Pattern.compile("^(\\d{4}-\\d\\d)(-\\d\\d)?-.*");
 
     List<Rows.Row> json(String run, String file) {
         return Rows.json(file, lines(run, file));
@@ -49,7 +50,15 @@ record RawOutput(Path measurements, String link) {
                 ? "The simulated GPU, "
                         + Select.only(csv(SIMULATED, "dates.csv"), "file", files[0])
                                 .text("date")
-                : "An H200, " + DATE.matcher(folder).replaceAll("$1");
+                : "An H200, " + date(folder);
         return "%s ([raw](%s%s)%s, `%s`)".formatted(machine, link, folder, archive, String.join("`, `", files));
+    }
+
+    private static String date(String folder) {
+        Matcher date = DATE.matcher(folder);
+        if (!date.matches()) {
+            throw new IllegalStateException(folder);
+        }
+        return date.group(1) + (date.group(2) == null ? ", day not recorded" : date.group(2));
     }
 }

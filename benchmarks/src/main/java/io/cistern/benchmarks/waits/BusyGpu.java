@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.Queue;
 import java.util.stream.IntStream;
 
-/// A host that gives fills to the streams of a GPU, and how long both take: what the simulated GPU leaves out.
+/// A host that gives fills to the streams of a GPU that share its memory's speed, and how long both take.
 ///
 /// 1. A fill takes its latency, beside those of other streams, and then its bytes at the memory's speed, which the
 /// streams that are writing share equally.
@@ -14,7 +14,7 @@ import java.util.stream.IntStream;
 ///
 /// The figures are an H200's. Latency and speed: what traces of one stream took, where nothing overlaps. Room: how much
 /// was left to do when the host had done its part of those. The host's share of a fill: what traces of small blocks
-/// took, 2.4 to 3.2 µs; the model has what fits vit_streams without waits.
+/// took; the model has what fits vit_streams without waits.
 final class BusyGpu {
     private static final double BYTES_PER_NANO = 4200;
     private static final double FILL_NANOS = 2400;

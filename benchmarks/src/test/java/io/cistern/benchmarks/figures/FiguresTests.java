@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -14,6 +15,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /// Every figure that users read is what its raw output says. `benchmarks/figures` makes the pages anew.
 final class FiguresTests {
     private static final Path ROOT = root();
+    private static final Pattern LINK = Pattern.compile("\\]\\(([^)]+)\\)");
 
     private static Path root() {
         Path at = Path.of("").toAbsolutePath();
@@ -47,6 +49,43 @@ final class FiguresTests {
         assertThat(Pages.blocks(Files.readString(page)))
                 .allSatisfy(block -> assertThat(block)
                         .containsPattern("(?:H200|development machine|simulated GPU), 20\\d\\d-\\d\\d(?:-\\d\\d)?"));
+    }
+
+    static List<Path> notebooks() throws IOException {
+        return Pages.notebooks(ROOT);
+    }
+
+    @ParameterizedTest
+    @MethodSource("notebooks")
+    void figuresOfANotebookNameMachineDateAndRawOutput(Path notebook) throws IOException {
+        String text = Files.readString(notebook);
+        assertThat(UnsourcedFigures.partsWithoutSource(text))
+                .as(notebook.toString())
+                .isEmpty();
+        assertThat(UnsourcedFigures.sources(text))
+                .allSatisfy(source -> assertThat(LINK.matcher(source).results())
+                        .allSatisfy(link -> assertThat(notebook.getParent().resolve(link.group(1)))
+                                .exists()));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "## A\nA pair takes 32 ns.\n",
+                "## A\n32 ns\n\n## B\nSource: an H200, 2026-11-23 (raw output not kept).\n\n32 ns",
+                "## A\nSource: an H200, 2026-11-23.\n\n32 ns",
+                "## A\nSource: (raw output not kept).\n\n32 ns"
+            })
+    void aPartOfANotebookWithoutASourceIsFound(String notebook) {
+        assertThat(UnsourcedFigures.partsWithoutSource(notebook)).containsExactly("## A");
+    }
+
+    @Test
+    void aPartOfANotebookWithASourcePasses() {
+        assertThat(
+                        UnsourcedFigures.partsWithoutSource(
+                                "# N\n## A\nSource: the development\nmachine, 2026-11-23 (raw output not kept).\n\n32 ns\n## B\nnone"))
+                .isEmpty();
     }
 
     @ParameterizedTest

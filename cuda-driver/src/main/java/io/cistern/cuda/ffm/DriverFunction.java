@@ -78,7 +78,7 @@ final class DriverFunction {
     private static final Map<DriverCall, MemorySegment> FIRST = new ConcurrentHashMap<>();
 
     /// Those of a pair. The compiler knows of constants that they live for ever, and looks at nothing before a call,
-    /// as it must for a field (1 to 2 ns a pair). A process hardly ever has two libraries.
+    /// as it must for a field. A process hardly ever has two libraries.
     private static final class Pair {
         static final MemorySegment ALLOCATE =
                 FIRST.getOrDefault(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, MemorySegment.NULL);

@@ -21,7 +21,7 @@ public final class ProcessFence {
 
     private static final boolean SUPPORTED = SystemCall.isLinux() && SystemCall.isNumbered();
 
-    /// Asked of the system at the first fence: to link a process's first native function takes some 50 ms, which the
+    /// Asked of the system at the first fence: to link a process's first native function takes long, which the
     /// start of a program can do without.
     private static final class Membarrier {
         static final boolean WORKS = succeeds(REGISTER_PRIVATE_EXPEDITED) && succeeds(PRIVATE_EXPEDITED);
@@ -41,8 +41,16 @@ public final class ProcessFence {
         if (!SUPPORTED) {
             throw new IllegalStateException("no process-wide fence on this system");
         }
-        if (!Membarrier.WORKS || !succeeds(PRIVATE_EXPEDITED)) {
+        if (!membarrier()) {
             stopAll();
+        }
+    }
+
+    private static boolean membarrier() {
+        try {
+            return Membarrier.WORKS && succeeds(PRIVATE_EXPEDITED);
+        } catch (LinkageError unusable) {
+            return false; // an initialiser that once lacked Java heap fails for ever
         }
     }
 

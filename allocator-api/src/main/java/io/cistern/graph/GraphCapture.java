@@ -1,0 +1,157 @@
+package io.cistern.graph;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CaptureStatus;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Graphs;
+import io.cistern.internal.capture.Captures;
+import io.cistern.internal.capture.StreamCapture;
+import io.cistern.internal.routing.Devices;
+
+/// A capture of a stream into a CUDA graph, announced to all allocators. What the stream, and those that join it,
+/// allocate meanwhile comes from [GraphBlocks] that lives as long as the graph.
+///
+/// ```java
+/// try (GraphCapture capture = GraphCapture.begin(memory, device, stream, CaptureMode.GLOBAL)) {
+///     long scratch = memory.allocate(bytes, device, stream);
+///     launch(scratch, stream);
+///     memory.free(scratch, stream);
+///     graph = capture.end();
+/// }
+/// ```
+///
+/// Other threads allocate freely meanwhile, with all that an allocator does when memory runs out but for waiting for
+/// streams that are captured. On the captured streams a block that was freed is handed out again once the graph
+/// orders the two uses. Sending a region to a pool is something else: a [io.cistern.Scope] captures nothing, and a
+/// pool's
+/// blocks serve a capture inside the scope like any allocator's.
+///
+/// **Threads.** By one thread at a time; in other modes than [CaptureMode#RELAXED] by the OS thread that began, so a
+/// virtual thread must not block in between.
+public final class GraphCapture implements AutoCloseable {
+    private final Captures captures;
+    private final Graphs graphs;
+    private final StreamCapture capture;
+    private boolean ended;
+
+    private GraphCapture(Captures captures, Graphs graphs, StreamCapture capture) {
+        this.captures = captures;
+        this.graphs = graphs;
+        this.capture = capture;
+    }
+
+    /// Begins to capture a stream into a graph, with memory of its own.
+    ///
+    /// @param stream not the legacy default stream
+    /// @throws CudaException as [Graphs#beginCapture]
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public static GraphCapture begin(DeviceMemory memory, int device, long stream, CaptureMode mode) {
+        return begin(memory, device, stream, mode, GraphMemory.of(memory));
+    }
+
+    /// Begins to capture a stream into a graph that shares the memory of others: see [GraphMemory].
+    ///
+    /// @param stream not the legacy default stream
+    /// @throws CudaException as [Graphs#beginCapture]
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalStateException if the other graphs are gone
+    public static GraphCapture begin(
+            DeviceMemory memory, int device, long stream, CaptureMode mode, GraphMemory shared) {
+        Captures captures = GraphMemory.captures(memory);
+        Graphs graphs = memory.driver().graphs();
+        StreamCapture capture = captures.begin(checked(memory, device), stream, shared.blocks());
+        try {
+            graphs.beginCapture(device, stream, mode);
+        } catch (Throwable failure) {
+            captures.end(capture, 0);
+            throw failure;
+        }
+        return new GraphCapture(captures, graphs, capture);
+    }
+
+    /// Announces a capture that other code begins, right before or right after it does and before anything is
+    /// allocated on the stream. Not announcing it breaks the contract: the stream would be given memory that others
+    /// use between two launches.
+    ///
+    /// @return the memory of the graph to come
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public static GraphMemory announce(DeviceMemory memory, int device, long stream) {
+        GraphMemory own = GraphMemory.of(memory);
+        announce(memory, device, stream, own);
+        return own;
+    }
+
+    /// Announces a capture that other code begins, for a graph that shares the memory of others.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalStateException if the other graphs are gone
+    public static void announce(DeviceMemory memory, int device, long stream, GraphMemory shared) {
+        GraphMemory.captures(memory).begin(checked(memory, device), stream, shared.blocks());
+    }
+
+    /// Announces that an [announced][#announce] capture has ended.
+    ///
+    /// @param stream where it began
+    /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if the capture failed or
+    ///     its graph is destroyed already
+    /// @throws IllegalStateException if no capture of that stream was announced
+    public static void announceEnd(DeviceMemory memory, int device, long stream, long graph) {
+        Captures captures = GraphMemory.captures(memory);
+        captures.end(captures.announced(device, stream), graph);
+    }
+
+    private static int checked(DeviceMemory memory, int device) {
+        return Devices.check(device, memory.environment().deviceCount());
+    }
+
+    /// The memory of the graph, to be shared with a later capture.
+    public GraphMemory memory() {
+        return new GraphMemory(capture.memory());
+    }
+
+    /// Ends the capture.
+    ///
+    /// @return the graph, the caller's to destroy; its memory is kept until it and its executables are gone
+    /// @throws CudaException as [Graphs#endCapture], or if the driver won't tell of the graph's end; then there
+    ///     is no graph, and the memory goes back
+    /// @throws IllegalStateException if it has ended
+    public long end() {
+        if (ended) {
+            throw new IllegalStateException("the capture has ended already");
+        }
+        long graph;
+        try {
+            graph = graphs.endCapture(capture.device(), capture.origin());
+        } catch (CudaException failure) {
+            if (graphs.captureStatus(capture.device(), capture.origin()) == CaptureStatus.NONE) {
+                ended = true;
+                captures.end(capture, 0);
+            }
+            throw failure;
+        }
+        ended = true;
+        captures.endWithNew(capture, graph);
+        return graph;
+    }
+
+    /// Gives the capture up, unless it has [ended][#end]: nothing is left of it but blocks that are
+    /// alive, which no work may use and which are to be freed.
+    @Override
+    public void close() {
+        if (!ended) {
+            abandon();
+        }
+    }
+
+    private void abandon() {
+        ended = true;
+        try {
+            capture.memory().giveUp(capture.device(), graphs.endCapture(capture.device(), capture.origin()));
+        } catch (CudaException invalidated) {
+            // There is no graph then.
+        } finally {
+            captures.end(capture, 0);
+        }
+    }
+}

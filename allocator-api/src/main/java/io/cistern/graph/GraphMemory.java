@@ -1,0 +1,91 @@
+package io.cistern.graph;
+
+import io.cistern.DeviceMemory;
+import io.cistern.internal.capture.Captures;
+import io.cistern.internal.capture.GraphBlocks;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/// The memory of one or more graphs: what streams allocated while they were captured, and what they freed then. It
+/// lives as long as the last of its graphs and their executables; then, as soon as no capture is under way, it goes
+/// back. Blocks of it that are alive then stay valid until they are freed.
+///
+/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve the next
+/// one, so **launch such graphs in the order of their captures and never side by side**; their results are
+/// overwritten by the next launch of another one.
+///
+/// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept with the
+/// graph too, since the graph may use it. So is pinned memory that captured work uses, whenever it is closed.
+///
+/// Two objects for the memory of the same graphs are equal.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class GraphMemory {
+    private final GraphBlocks blocks;
+
+    GraphMemory(GraphBlocks blocks) {
+        this.blocks = blocks;
+    }
+
+    /// Makes memory for graphs that are to be captured.
+    public static GraphMemory of(DeviceMemory memory) {
+        return new GraphMemory(captures(memory).newMemory());
+    }
+
+    /// Returns the memory of the graph that a stream is being captured into; empty if it is not captured.
+    ///
+    /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that nobody announced
+    /// @throws io.cistern.cuda.CudaException if the driver won't tell
+    public static Optional<GraphMemory> ofCapture(DeviceMemory memory, int device, long stream) {
+        return Optional.ofNullable(captures(memory).memoryOf(device, stream)).map(GraphMemory::new);
+    }
+
+    /// Gives back the memory of graphs that are gone, unless a capture is under way. It happens by itself when a
+    /// capture
+    /// begins or ends, at a trim, and when memory runs out.
+    ///
+    /// @return whether there was any
+    public static boolean collect(DeviceMemory memory) {
+        return captures(memory).collect();
+    }
+
+    static Captures captures(DeviceMemory memory) {
+        return memory.attached(Captures.class).orElseThrow();
+    }
+
+    GraphBlocks blocks() {
+        return blocks;
+    }
+
+    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell; kept blocks of
+    /// others are in theirs.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public long reservedBytes(int device) {
+        return blocks.reservedBytes(device);
+    }
+
+    /// Whether its graphs are gone and nothing can be captured into it any more.
+    public boolean isGone() {
+        return blocks.isGone();
+    }
+
+    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws is
+    /// run again at the next occasion; one that equals another that waits is not added.
+    ///
+    /// @return false if they are gone already, and the action does not run
+    public boolean whenGone(Runnable action) {
+        return blocks.whenGone(action);
+    }
+
+    /// Whether it is the memory of the same graphs.
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof GraphMemory that && that.blocks == blocks;
+    }
+
+    @Override
+    public int hashCode() {
+        return System.identityHashCode(blocks);
+    }
+}

@@ -1,0 +1,485 @@
+package io.cistern.internal.capture;
+
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.registry.Registry;
+import io.cistern.spi.TrimMode;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnusableStreamException;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Graphs;
+import io.cistern.internal.order.CaptureOrder;
+import io.cistern.internal.order.EventOrder;
+import io.cistern.internal.order.EventStreams;
+import io.cistern.internal.names.Failures;
+import io.cistern.internal.routing.CaptureRoutes;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.spi.DeviceAllocator;
+import java.lang.System.Logger.Level;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// The captures of one [DeviceMemory] that are under way, and the memory of graphs that are gone.
+///
+/// 1. While any stream of a device is captured, all routes of the device are suspended, so that each allocation comes
+/// here and the stream is asked which capture it is in. At other times the path of an allocation knows nothing of
+/// captures. Frees go past a [CaptureExit] meanwhile.
+/// 2. A stream in a capture is served from that capture's [GraphBlocks], all others as ever; driver calls are
+/// [sheltered][Graphs#shelter], so that neither disturbs the other.
+/// 3. The driver tells when a graph and its executables are gone, on a thread of its own that may call nothing. The
+/// memory goes back at the next occasion: a capture that begins or ends, a trim, or memory running out; not while
+/// anything is captured, since that needs a fence over the whole context.
+///
+/// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread at a time
+/// gives memory back, which may wait for the GPU: nobody waits for that thread, which does what others ask for
+/// meanwhile.
+/// A capture may begin beside it; what the driver refuses then is done after the capture.
+public final class Captures implements CaptureRoutes {
+    private final Registry registry;
+    private final StreamAnnouncer announcer;
+    private final Router router;
+    private final CudaDriver driver;
+    private final Graphs graphs;
+    private final EventStreams eventStreams;
+    private final EventOrder order;
+    private final List<StreamCapture> underWay = new CopyOnWriteArrayList<>();
+    private final Queue<GraphBlocks> gone = new ConcurrentLinkedQueue<>();
+    private final Queue<Runnable> later = new ConcurrentLinkedQueue<>();
+
+    /// Held by the thread that gives memory back.
+    private final ReentrantLock collecting = new ReentrantLock();
+
+    /// How often threads have asked for it.
+    private final AtomicLong collections = new AtomicLong();
+
+    /// Streams without work, by device. Guarded by itself.
+    private final Map<Integer, Long> readyStreams = new HashMap<>();
+
+    /// @param announcer announces the ends of streams that are made here
+    public Captures(Registry registry, EventStreams eventStreams, StreamAnnouncer announcer) {
+        this.registry = registry;
+        this.announcer = announcer;
+        this.router = registry.router();
+        this.driver = registry.driver();
+        this.graphs = driver.graphs();
+        this.eventStreams = eventStreams;
+        this.order = new EventOrder(driver, 0);
+        router.captures(this);
+    }
+
+    Registry registry() {
+        return registry;
+    }
+
+    Router router() {
+        return router;
+    }
+
+    /// Memory for graphs that are to come.
+    public GraphBlocks newMemory() {
+        return new GraphBlocks(this, new CaptureOrder(driver, order, this::isUnderWay));
+    }
+
+    private boolean isUnderWay(long captureId) {
+        return underWay.stream().anyMatch(capture -> capture.mayBe(captureId));
+    }
+
+    /// A capture begins, or has just begun.
+    public StreamCapture begin(int device, long stream, GraphBlocks into) {
+        collect();
+        return announce(device, stream, into);
+    }
+
+    private synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
+        into.use();
+        StreamCapture capture = new StreamCapture(graphs, device, stream, into);
+        graphs.shelter(device);
+        underWay.add(capture);
+        router.forEachRoute(device, this::suspend);
+        return capture;
+    }
+
+    /// The capture that was announced for a stream.
+    ///
+    /// @throws IllegalStateException if none was
+    public StreamCapture announced(int device, long stream) {
+        return underWay.stream()
+                .filter(capture -> capture.device == device && capture.origin == stream)
+                .findFirst()
+                .orElseThrow(() -> new IllegalStateException("no capture of stream 0x" + Long.toHexString(stream)
+                        + " on device " + device + " was announced"));
+    }
+
+    /// A capture has ended.
+    ///
+    /// @param graph what came of it, or 0
+    /// @throws CudaException if the driver won't tell of the graph's end: its memory is kept for good
+    public void end(StreamCapture capture, long graph) {
+        isOver(capture);
+        try {
+            if (graph != 0) {
+                graphs.retain(capture.device, graph, capture.memory::release);
+            } else {
+                capture.memory.release();
+            }
+        } finally {
+            collect();
+        }
+    }
+
+    /// As [#end], of a graph that nobody has yet: it is given up where the driver won't tell of its end.
+    public void endWithNew(StreamCapture capture, long graph) {
+        isOver(capture);
+        try {
+            graphs.retain(capture.device, graph, capture.memory::release);
+        } catch (CudaException refused) {
+            capture.memory.giveUp(capture.device, graph);
+            capture.memory.release();
+            throw refused;
+        } finally {
+            collect();
+        }
+    }
+
+    private synchronized void isOver(StreamCapture capture) {
+        if (!underWay.remove(capture)) {
+            throw new IllegalStateException("the capture has ended already");
+        }
+        graphs.unshelter(capture.device);
+        if (!isOn(capture.device)) {
+            router.forEachRoute(capture.device, Route::resume);
+        }
+    }
+
+    /// @param what can't be done else
+    /// @throws IllegalStateException if a stream of the device is captured
+    public void requireNone(int device, String what) {
+        if (isOn(device)) {
+            throw new IllegalStateException(
+                    what + " while a stream of device " + device + " is captured: end the capture first");
+        }
+    }
+
+    /// Whether a stream of the device is captured.
+    public boolean isOn(int device) {
+        for (StreamCapture capture : underWay) {
+            if (capture.device == device) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Whether a route leads to memory that all captures under way on its device share, so that it does not
+    /// matter in which of them a stream is.
+    private boolean isOfAll(Route route) {
+        for (StreamCapture capture : underWay) {
+            if (capture.device == route.device() && !capture.memory.owns(route)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void suspend(Route route) {
+        route.suspend(new CaptureExit(route, route.usualExit()));
+    }
+
+    @Override
+    public void opened(Route route) {
+        if (isOn(route.device())) {
+            suspend(route);
+        }
+    }
+
+    @Override
+    public boolean isCaptured(int device, long stream) {
+        try {
+            return isOn(device) && StreamCapture.idOf(graphs, device, stream) != 0;
+        } catch (CudaException untold) {
+            return true;
+        }
+    }
+
+    /// The memory of the graph that a stream is captured into, or null.
+    ///
+    /// @throws UnusableStreamException if it is in a capture that nobody announced
+    /// @throws CudaException if the driver won't tell
+    public @Nullable GraphBlocks memoryOf(int device, long stream) {
+        StreamCapture capture = isOn(device) ? find(device, stream) : null;
+        return capture == null ? null : capture.memory;
+    }
+
+    /// Whether it is certain that a stream is captured into a graph with some memory.
+    boolean isInto(GraphBlocks memory, int device, long stream) {
+        try {
+            return memoryOf(device, stream) == memory;
+        } catch (UnusableStreamException | CudaException untold) {
+            return false;
+        }
+    }
+
+    @Override
+    public boolean freeCaptured(Route route, long address, long byteSize, long stream) {
+        StreamCapture capture;
+        try {
+            capture = find(route.device(), stream);
+        } catch (UnusableStreamException unannounced) {
+            keep(route, address, byteSize); // that graph may use it
+            throw unannounced;
+        } catch (CudaException untold) {
+            keep(route, address, byteSize);
+            return true;
+        }
+        if (capture == null) {
+            return false;
+        }
+        if (!capture.memory.owns(route)) {
+            return capture.memory.keep(route, address, byteSize);
+        }
+        route.usualExit().free(address, byteSize, route.device(), stream);
+        return true;
+    }
+
+    @Override
+    public void keep(Route route, long address, long byteSize) {
+        for (StreamCapture capture : underWay) {
+            if (capture.device == route.device() && capture.memory.keep(route, address, byteSize)) {
+                return;
+            }
+        }
+        GraphBlocks ofNoGraph = newMemory();
+        ofNoGraph.use();
+        ofNoGraph.keep(route, address, byteSize);
+        ofNoGraph.release();
+        collect();
+    }
+
+    @Override
+    public long allocate(Route route, long byteSize, long stream) {
+        StreamCapture capture = find(route.device(), stream);
+        if (capture == null) {
+            return router.allocateThrough(route, byteSize, stream);
+        }
+        try {
+            return capture.memory.allocate(route, byteSize, stream);
+        } catch (DeviceOutOfMemoryException first) {
+            if (giveBackIdle(route.device()) == 0) {
+                throw first;
+            }
+            return capture.memory.allocate(route, byteSize, stream);
+        }
+    }
+
+    /// The capture that a stream is in, or null.
+    ///
+    /// @throws UnusableStreamException if it is in one that nobody announced
+    /// @throws CudaException if the driver won't tell
+    private @Nullable StreamCapture find(int device, long stream) {
+        long id = StreamCapture.idOf(graphs, device, stream);
+        if (id == 0) {
+            return null;
+        }
+        for (StreamCapture capture : underWay) {
+            if (capture.id() == id) {
+                return capture;
+            }
+        }
+        if (StreamCapture.idOf(graphs, device, stream) != id) { // it has ended since
+            return find(device, stream);
+        }
+        throw new UnusableStreamException(
+                device, stream, "it is captured into a graph, which was not announced: call GraphCapture.announce first");
+    }
+
+    /// Has the usual allocators give back what is idle, without waiting.
+    private long giveBackIdle(int device) {
+        long returned = 0;
+        for (OpenAllocator allocator : registry.all()) {
+            returned += allocator.trim(device, 0, TrimMode.WITHOUT_WAITING).returnedBytes();
+        }
+        return returned;
+    }
+
+    /// A live block is used on another stream than that of its free.
+    public void usedElsewhere(long address) {
+        for (StreamCapture capture : underWay) {
+            capture.memory.usedElsewhere(address);
+        }
+    }
+
+    /// The graphs of some memory are gone. Calls no driver.
+    void gone(GraphBlocks ended) {
+        gone.add(ended);
+    }
+
+    /// Does something that a capture forbids, now or when none is under way.
+    public void whenNoneIsUnderWay(Runnable action) {
+        if (underWay.isEmpty()) {
+            action.run();
+            return;
+        }
+        later.add(action);
+        if (underWay.isEmpty()) { // the last one has ended meanwhile, and may not have seen it
+            collect();
+        }
+    }
+
+    /// Gives the memory of graphs back that are gone, and does what had to wait for the end of captures, in a call
+    /// that
+    /// is about something else: what fails is logged. If another thread does that now, it is left to that one.
+    ///
+    /// @return whether there was any
+    public boolean collect() {
+        if (collecting.isHeldByCurrentThread()) {
+            return false; // in the course of it, which goes on until nothing is left
+        }
+        boolean any = false;
+        collections.incrementAndGet();
+        // Ends: each turn but the first is for another thread that found the lock taken.
+        while (collecting.tryLock()) {
+            long seen;
+            try {
+                seen = collections.get();
+                any |= collect(Captures::orLog);
+            } finally {
+                collecting.unlock();
+            }
+            if (collections.get() == seen) {
+                break;
+            }
+        }
+        return any;
+    }
+
+    private boolean collect(Consumer<Runnable> doing) {
+        boolean any = false;
+        while (underWay.isEmpty()) {
+            Runnable action = later.poll();
+            GraphBlocks ended = action == null ? gone.peek() : null;
+            if (action != null) {
+                doing.accept(action);
+            } else if (ended == null || !closes(ended)) {
+                return any;
+            }
+            any = true;
+        }
+        return any;
+    }
+
+    private static void orLog(Runnable action) {
+        try {
+            action.run();
+        } catch (Throwable failure) {
+            System.getLogger(Captures.class.getName())
+                    .log(Level.WARNING, "what had to wait for the end of a capture failed", failure);
+        }
+    }
+
+    /// Gives some memory back, or what the driver allows: the rest at the next occasion.
+    private boolean closes(GraphBlocks ended) {
+        try {
+            ended.close(this::streamBehindAll);
+            gone.poll(); // only now: what fails in between is not forgotten
+            return true;
+        } catch (CudaException refused) {
+            gone.add(ended); // others come first
+            gone.poll();
+            return false;
+        }
+    }
+
+    /// A stream that is past all work of its device's context when it is past its present end. Where the driver
+    /// refuses
+    /// to order one, the host waits.
+    private long streamBehindAll(int device) {
+        try {
+            long fence = order.recordAll(device);
+            try {
+                return eventStreams.after(device, fence, order);
+            } finally {
+                order.release(device, fence);
+            }
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) {
+                driver.devices().synchronize(device);
+            }
+            return 0;
+        }
+    }
+
+    /// A stream without work, for blocks that are to be ready at once.
+    long readyStream(int device) {
+        synchronized (readyStreams) {
+            return readyStreams.computeIfAbsent(device, driver.streams()::create);
+        }
+    }
+
+    /// Ends what was made here; announced captures that never ended are given up.
+    public void close() {
+        Failures failures = new Failures();
+        underWay.forEach(capture -> failures.gather(() -> {
+            isOver(capture);
+            capture.memory.release();
+        }));
+        collecting.lock(); // what another thread gives back is back when this returns
+        try {
+            failures.gather(() -> collect(failures::gather));
+            failures.gather(() -> collect(failures::gather)); // what the driver refused: nobody tries it later
+        } finally {
+            collecting.unlock();
+        }
+        synchronized (readyStreams) {
+            readyStreams.forEach((device, stream) -> {
+                failures.gather(() -> announcer.streamClosing(device, stream));
+                failures.gather(() -> destroy(device, stream));
+            });
+            readyStreams.clear();
+        }
+        failures.gather(order::close);
+        failures.rethrow();
+    }
+
+    private void destroy(int device, long stream) {
+        try {
+            driver.streams().destroy(device, stream);
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext()) { // else it went with its context
+                throw refusal;
+            }
+        }
+    }
+
+    /// Where the frees of a route go while streams of its device are captured: a block from outside that is freed
+    /// on a captured stream is kept for the graph.
+    private final class CaptureExit implements DeviceAllocator {
+        private final Route route;
+        private final DeviceAllocator usual;
+
+        CaptureExit(Route route, DeviceAllocator usual) {
+            this.route = route;
+            this.usual = usual;
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return usual.allocate(byteSize, device, stream);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            if (isOfAll(route) || !freeCaptured(route, address, byteSize, stream)) {
+                usual.free(address, byteSize, device, stream);
+            }
+        }
+    }
+}

@@ -1,0 +1,345 @@
+package io.cistern.internal.capture;
+
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.cuda.CudaException;
+import io.cistern.internal.order.CaptureOrder;
+import io.cistern.internal.routing.KeepsFreedBlocks;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.GraphAllocator;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.IntToLongFunction;
+import org.jspecify.annotations.Nullable;
+
+/// The memory of one or more graphs: what streams allocated while they were captured, and what they freed then.
+/// It lives as long as the last of its graphs and their executables; then, as soon as no capture is under way, it
+/// goes back. Blocks of it that are alive then stay valid until they are freed.
+///
+/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve the next
+/// one, so **launch such graphs in the order of their captures and never side by side**; their results are
+/// overwritten by the next launch of another one.
+///
+/// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept with
+/// the graph too, since the graph may use it. So is pinned memory that captured work uses, whenever it is closed.
+///
+/// **Threads.** Any.
+public final class GraphBlocks {
+    private final Captures captures;
+    private final CaptureOrder order;
+
+    /// By the usual allocator, the private one.
+    private final Map<OpenAllocator, OpenAllocator> pools = new LinkedHashMap<>();
+
+    /// The private ones again, for readers without the lock.
+    private volatile OpenAllocator[] own = {};
+
+    /// Where a usual route's requests went last.
+    private volatile @Nullable Served last;
+
+    private record Served(Route usual, Route pool) {}
+
+    /// The ways of usual allocators' blocks that are kept here.
+    private final Map<Source, Route> keeping = new HashMap<>();
+
+    /// The blocks that nobody but a graph uses.
+    private final Set<Kept> kept = new LinkedHashSet<>();
+
+    /// Kept blocks that were allocated here and freed in a capture, which may serve its stream again.
+    private final Map<Reusable, Deque<Long>> reusable = new HashMap<>();
+
+    /// Live blocks that several streams use: without an order between those, they serve nobody again.
+    private final Set<Long> usedElsewhere = new HashSet<>();
+
+    /// What is to be done when the graphs are gone.
+    private final Set<Runnable> whenGone = new LinkedHashSet<>();
+
+    /// Graphs that were given up while blocks were alive, whose addresses they keep from others.
+    private final List<GivenUp> givenUp = new ArrayList<>();
+
+    /// Captures under way, and graphs that are not gone.
+    private int uses;
+
+    private boolean gone;
+
+    /// @param then where its blocks go in the end: the usual allocator, or other graphs' memory that had them before
+    private record Source(OpenAllocator usual, int device, DeviceAllocator then) {}
+
+    private record Kept(Route route, long address) {}
+
+    private record GivenUp(int device, long graph) {}
+
+    private record Reusable(Route route, long stream, long byteSize) {}
+
+    GraphBlocks(Captures captures, CaptureOrder order) {
+        this.captures = captures;
+        this.order = order;
+    }
+
+    /// Bytes that are reserved for these graphs alone, as far as the allocators can tell; kept blocks of others
+    /// are in theirs.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public synchronized long reservedBytes(int device) {
+        return pools.values().stream()
+                .mapToLong(pool -> pool.reservedBytes(device).orElse(0))
+                .sum();
+    }
+
+    /// Whether its graphs are gone and nothing can be captured into it any more.
+    public synchronized boolean isGone() {
+        return gone;
+    }
+
+    synchronized void use() {
+        if (gone) {
+            throw new IllegalStateException("the graphs of this memory are gone; capture into new memory");
+        }
+        uses++;
+    }
+
+    /// A capture came to nothing, or a graph is gone. Calls no driver.
+    synchronized void release() {
+        if (uses == 1) {
+            captures.gone(this); // first: it needs Java heap
+            gone = true;
+        }
+        uses--;
+    }
+
+    /// Serves a captured stream.
+    ///
+    /// @param usual where it would be served without the capture
+    long allocate(Route usual, long byteSize, long stream) {
+        Served served = last;
+        if (served != null && served.usual == usual) {
+            return allocateThrough(served.pool, byteSize, stream);
+        }
+        OpenAllocator allocator = captures.registry().ownerOf(usual);
+        if (!allocator.servesGraphs()) {
+            return allocateKept(allocator, usual.device(), byteSize, stream);
+        }
+        Route pool = poolOf(allocator).route(usual.device());
+        last = new Served(usual, pool);
+        return allocateThrough(pool, byteSize, stream);
+    }
+
+    private long allocateThrough(Route pool, long byteSize, long stream) {
+        order.asksFor(stream);
+        try {
+            return captures.router().allocateThrough(pool, byteSize, stream);
+        } finally {
+            order.asksNoMore();
+        }
+    }
+
+    private synchronized OpenAllocator poolOf(OpenAllocator usual) {
+        OpenAllocator pool =
+                pools.computeIfAbsent(usual, each -> captures.registry().openForGraphs(each, order, this::drained));
+        own = pools.values().toArray(OpenAllocator[]::new);
+        return pool;
+    }
+
+    /// Serves a captured stream with a block of the usual allocator, which is idle when the graph is launched,
+    /// since it is ready on another stream without work.
+    private long allocateKept(OpenAllocator usual, int device, long byteSize, long stream) {
+        Route route;
+        synchronized (this) {
+            route = keepingRoute(usual, device, usual.backend());
+            Deque<Long> free = reusable.get(new Reusable(route, stream, byteSize));
+            if (free != null && !free.isEmpty()) {
+                long again = free.pop();
+                kept.remove(new Kept(route, again));
+                return again;
+            }
+        }
+        long ready = captures.readyStream(device);
+        long address = captures.router().allocateThrough(route, byteSize, ready);
+        try {
+            captures.registry().driver().streams().synchronize(device, ready);
+        } catch (RuntimeException | Error refusal) {
+            if (address != Router.REFUSED) {
+                captures.router().free(address, ready); // the caller never hears of it
+            }
+            throw refusal;
+        }
+        return address;
+    }
+
+    private Route keepingRoute(OpenAllocator usual, int device, DeviceAllocator then) {
+        return keeping.computeIfAbsent(new Source(usual, device, then), _ -> {
+            Route route = usual.openBeside(device);
+            route.freeThrough(new Exit(route, then));
+            return route;
+        });
+    }
+
+    /// Destroys a graph that nobody will launch: once no block is alive, since with an allocator whose blocks are
+    /// nodes of the graph, their addresses would be others' then.
+    public void giveUp(int device, long graph) {
+        synchronized (this) {
+            if (pools.values().stream().anyMatch(OpenAllocator::hasLiveBlocks)) {
+                givenUp.add(new GivenUp(device, graph));
+                return;
+            }
+        }
+        destroy(new GivenUp(device, graph));
+    }
+
+    /// A private allocator has given its memory back.
+    private void drained() {
+        List<GivenUp> ended;
+        synchronized (this) {
+            if (!pools.values().stream().allMatch(OpenAllocator::isDrained)) {
+                return;
+            }
+            ended = List.copyOf(givenUp);
+            givenUp.clear();
+        }
+        ended.forEach(this::destroy);
+    }
+
+    private void destroy(GivenUp graph) {
+        try {
+            captures.registry().driver().graphs().destroy(graph.device, graph.graph);
+        } catch (CudaException refused) {
+            // It went with its context, or it stays: whoever frees can't do anything about it.
+        }
+    }
+
+    /// Whether blocks of a route are freed here as everywhere.
+    boolean owns(Route route) {
+        for (OpenAllocator pool : own) {
+            if (pool.leads(route)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Keeps a block of another allocator that is freed on a captured stream.
+    ///
+    /// @return false if the graphs are gone: the capture has ended since
+    synchronized boolean keep(Route route, long address, long byteSize) {
+        if (gone) {
+            return false;
+        }
+        DeviceAllocator exit = route.usualExit();
+        DeviceAllocator then = exit instanceof Exit had && had.memory() == this ? had.then : exit;
+        Route own = keepingRoute(captures.registry().ownerOf(route), route.device(), then);
+        captures.router().adopt(own, address, byteSize);
+        return kept.add(new Kept(own, address));
+    }
+
+    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws is
+    /// run again at the next occasion; one that equals another that waits is not added.
+    ///
+    /// @return false if they are gone already, and the action does not run
+    public synchronized boolean whenGone(Runnable action) {
+        if (!gone) {
+            whenGone.add(action);
+        }
+        return !gone;
+    }
+
+    /// A live block is used on another stream than that of its free.
+    synchronized void usedElsewhere(long address) {
+        usedElsewhere.add(address);
+    }
+
+    private synchronized boolean isKept(Route route, long address) {
+        return kept.contains(new Kept(route, address));
+    }
+
+    /// A block that is kept here is freed.
+    private synchronized void freed(
+            Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
+        if (gone) {
+            then.free(address, byteSize, device, stream);
+            return;
+        }
+        captures.router().adopt(route, address, byteSize);
+        kept.add(new Kept(route, address));
+        if (!usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
+            reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
+                    .push(address);
+        }
+    }
+
+    /// Gives everything back; its graphs are gone. After a refusal the next call goes on with the rest.
+    ///
+    /// @param streamBehindAll a stream of a device behind all work that may use it
+    /// @throws CudaException if the driver refuses
+    void close(IntToLongFunction streamBehindAll) {
+        List<Kept> blocks;
+        List<Runnable> actions;
+        synchronized (this) {
+            blocks = List.copyOf(kept);
+            actions = List.copyOf(whenGone);
+            reusable.clear();
+        }
+        actions.forEach(this::run);
+        for (Kept block : blocks) {
+            free(block, streamBehindAll.applyAsLong(block.route.device()));
+        }
+        keeping.values().forEach(captures.router()::close);
+        keeping.clear();
+        for (OpenAllocator pool : pools.values()) {
+            pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
+            pool.close();
+        }
+    }
+
+    private void run(Runnable action) {
+        action.run();
+        synchronized (this) {
+            whenGone.remove(action);
+        }
+    }
+
+    private void free(Kept block, long stream) {
+        synchronized (this) {
+            kept.remove(block);
+        }
+        captures.router().free(block.address, stream);
+    }
+
+    /// Where blocks go that are kept here.
+    private final class Exit implements DeviceAllocator, KeepsFreedBlocks {
+        private final Route route;
+        private final DeviceAllocator then;
+
+        Exit(Route route, DeviceAllocator then) {
+            this.route = route;
+            this.then = then;
+        }
+
+        GraphBlocks memory() {
+            return GraphBlocks.this;
+        }
+
+        @Override
+        public boolean isKept(Route of, long address) {
+            return GraphBlocks.this.isKept(route, address);
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return route.maker().allocate(byteSize, device, stream);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            freed(route, then, address, byteSize, device, stream);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+package io.cistern.internal.capture;
+
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.Graphs;
+
+/// A capture that was announced.
+public final class StreamCapture {
+    final int device;
+    final long origin;
+    final GraphBlocks memory;
+    private final Graphs graphs;
+
+    /// 0 until the capture has begun.
+    private volatile long id;
+
+    StreamCapture(Graphs graphs, int device, long origin, GraphBlocks memory) {
+        this.graphs = graphs;
+        this.device = device;
+        this.origin = origin;
+        this.memory = memory;
+    }
+
+    /// The device.
+    public int device() {
+        return device;
+    }
+
+    /// The stream where it began.
+    public long origin() {
+        return origin;
+    }
+
+    /// What the captured streams allocate from.
+    public GraphBlocks memory() {
+        return memory;
+    }
+
+    /// The driver's number of the capture; 0 if it has not begun yet.
+    ///
+    /// @throws CudaException if the driver won't tell
+    long id() {
+        if (id == 0) {
+            id = idOf(graphs, device, origin);
+        }
+        return id;
+    }
+
+    /// Whether the capture has a number, or the driver won't tell its own.
+    boolean mayBe(long captureId) {
+        try {
+            return id() == captureId;
+        } catch (CudaException untold) {
+            return true;
+        }
+    }
+
+    /// The driver's number of the capture that a stream is in; 0 if it is in none.
+    ///
+    /// @throws CudaException if the driver won't tell
+    static long idOf(Graphs graphs, int device, long stream) {
+        try {
+            return graphs.captureId(device, stream);
+        } catch (CudaException untold) {
+            // The legacy default stream beside a captured one that waits for it.
+            boolean legacyDefault = untold.result() == CudaResult.STREAM_CAPTURE_IMPLICIT;
+            if (legacyDefault || untold.result().endsContext()) {
+                return 0;
+            }
+            throw untold;
+        }
+    }
+}

@@ -1,0 +1,160 @@
+package io.cistern.internal.order;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Graphs;
+import io.cistern.spi.StreamOrder;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongPredicate;
+
+/// Order between streams for the memory of graphs.
+///
+/// A fence on a captured stream is a *point*: the nodes that the stream's next node would follow. It has passed for
+/// another captured stream as soon as all of them come before that stream's next node: this is seen from the shape of
+/// the graph, and so from then on in each launch. It has passed for everybody once the capture is over, since graphs
+/// that share memory are launched in the order of their captures. Fences on other streams are ordinary ones.
+///
+/// **Threads.** Any. Who allocates says on which stream, for the calls that its thread makes meanwhile.
+public final class CaptureOrder implements StreamOrder {
+    /// Points are below, fences of others above.
+    private static final long FIRST_POINT = -(1L << 40);
+
+    /// Nodes looked at for one answer: in a graph with more between the two, the block waits for the capture's
+    /// end.
+    private static final int MOST_NODES = 2048;
+
+    private final Graphs graphs;
+    private final StreamOrder others;
+    private final LongPredicate isUnderWay;
+    private final Map<Long, Point> points = new ConcurrentHashMap<>();
+    private final AtomicLong last = new AtomicLong(FIRST_POINT);
+
+    /// One number, the stream, or 0: which is never captured. Set to 0 rather than removed, which costs more.
+    @SuppressWarnings("ThreadLocalUsage") // a thread may allocate for several graphs
+    private final ThreadLocal<long[]> asking = ThreadLocal.withInitial(() -> new long[1]);
+
+    private record Point(long captureId, List<Long> nodes) {}
+
+    /// @param others order between streams that are not captured
+    /// @param isUnderWay tells whether the capture with an id goes on
+    public CaptureOrder(CudaDriver driver, StreamOrder others, LongPredicate isUnderWay) {
+        this.graphs = driver.graphs();
+        this.others = others;
+        this.isUnderWay = isUnderWay;
+    }
+
+    /// The calling thread allocates on a captured stream, until [#asksNoMore].
+    public void asksFor(long stream) {
+        asking.get()[0] = stream;
+    }
+
+    /// The calling thread has allocated.
+    public void asksNoMore() {
+        asking.get()[0] = 0;
+    }
+
+    @Override
+    public long record(int device, long stream) {
+        long id = captureId(device, stream);
+        if (id == 0) {
+            return others.record(device, stream);
+        }
+        long fence = last.decrementAndGet();
+        points.put(fence, new Point(id, graphs.captureDependencies(device, stream)));
+        return fence;
+    }
+
+    private long captureId(int device, long stream) {
+        try {
+            return graphs.captureId(device, stream);
+        } catch (CudaException notCaptured) {
+            return 0;
+        }
+    }
+
+    @Override
+    public long recordAll(int device) {
+        return others.recordAll(device);
+    }
+
+    @Override
+    public boolean passed(int device, long fence) {
+        if (fence >= FIRST_POINT) {
+            return others.passed(device, fence);
+        }
+        Point point = points.get(fence);
+        return point == null || !isUnderWay.test(point.captureId) || comesBeforeAsker(device, point);
+    }
+
+    private boolean comesBeforeAsker(int device, Point point) {
+        long stream = asking.get()[0];
+        return stream != 0
+                && captureId(device, stream) == point.captureId
+                && areBefore(device, point.nodes, graphs.captureDependencies(device, stream));
+    }
+
+    /// Whether some nodes are among others, or before them.
+    private boolean areBefore(int device, List<Long> wanted, List<Long> ends) {
+        Set<Long> missing = new HashSet<>(wanted);
+        Set<Long> seen = new HashSet<>(ends);
+        Deque<Long> open = new ArrayDeque<>(ends);
+        while (!missing.isEmpty() && !open.isEmpty() && seen.size() <= MOST_NODES) {
+            long node = open.removeFirst();
+            if (missing.remove(node)) {
+                continue; // what is before it is none of those wanted: they were ends of one stream
+            }
+            graphs.dependencies(device, node).stream().filter(seen::add).forEach(open::addLast);
+        }
+        return missing.isEmpty();
+    }
+
+    @Override
+    public boolean awaitable(int device, long fence) {
+        return fence >= FIRST_POINT ? others.awaitable(device, fence) : passed(device, fence);
+    }
+
+    @Override
+    public void await(int device, long stream, long fence) {
+        if (fence >= FIRST_POINT) {
+            others.await(device, stream, fence);
+        } else {
+            requirePassed(device, fence);
+        }
+    }
+
+    @Override
+    public void synchronize(int device, long fence) {
+        if (fence >= FIRST_POINT) {
+            others.synchronize(device, fence);
+        } else {
+            requirePassed(device, fence);
+        }
+    }
+
+    private void requirePassed(int device, long fence) {
+        if (!passed(device, fence)) {
+            throw new CudaException(
+                    DriverCall.EVENT_SYNCHRONIZE,
+                    CudaResult.STREAM_CAPTURE_UNSUPPORTED.code(),
+                    "device=" + device + ", a point in a capture under way");
+        }
+    }
+
+    @Override
+    public void release(int device, long fence) {
+        if (fence >= FIRST_POINT) {
+            others.release(device, fence);
+        } else {
+            points.remove(fence);
+        }
+    }
+}

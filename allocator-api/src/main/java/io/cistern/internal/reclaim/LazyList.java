@@ -1,0 +1,39 @@
+package io.cistern.internal.reclaim;
+
+import java.util.AbstractList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// A list that is made when it is first read, once: by the reader, or by somebody whom the reader then waits
+/// for.
+///
+/// **Threads.** Any.
+abstract class LazyList<T> extends AbstractList<T> {
+    private @Nullable List<T> made;
+
+    abstract List<T> make();
+
+    /// Makes it, if nobody has; nothing is in it if it can't be made.
+    final synchronized List<T> list() {
+        List<T> known = made;
+        if (known == null) {
+            try {
+                known = make();
+            } catch (RuntimeException unavailable) {
+                known = List.of();
+            }
+            made = known;
+        }
+        return known;
+    }
+
+    @Override
+    public final T get(int index) {
+        return list().get(index);
+    }
+
+    @Override
+    public final int size() {
+        return list().size();
+    }
+}

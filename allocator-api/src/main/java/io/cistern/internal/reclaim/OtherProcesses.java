@@ -1,0 +1,75 @@
+package io.cistern.internal.reclaim;
+
+import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.DeviceProcesses;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/// Asks the system which other processes hold memory of a device. That takes tens of milliseconds (the
+/// management library is loaded and initialised), so it is asked on a thread of its own when a report is made,
+/// and who reads the answer waits for it.
+///
+/// No lambdas here nor in [OutOfMemoryReporter]: out of memory comes once in many programs, and linking half a dozen
+/// costs more than all else of a report.
+///
+/// **Threads.** Any.
+final class OtherProcesses {
+    /// An answer is told again for so long: who fails over and over is no news to the system.
+    private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final CudaDriver driver;
+    private final @Nullable Answer[] answers;
+
+    OtherProcesses(CudaDriver driver, int deviceCount) {
+        this.driver = driver;
+        this.answers = new Answer[deviceCount];
+    }
+
+    /// Asks, or tells what the system said a moment ago.
+    synchronized List<ProcessMemory> ask(int device) {
+        Answer recent = answers[device];
+        if (recent != null && System.nanoTime() - recent.askedNanos < FRESH_NANOS) {
+            return recent;
+        }
+        Answer answer = new Answer(driver, device);
+        answers[device] = answer;
+        try {
+            Thread asking = new Thread(answer, "cistern-processes");
+            asking.setDaemon(true);
+            asking.start();
+        } catch (OutOfMemoryError noThread) {
+            // Then the one who reads the answer asks.
+        }
+        return answer;
+    }
+
+    private static final class Answer extends LazyList<ProcessMemory> implements Runnable {
+        private final CudaDriver driver;
+        private final int device;
+        private final long askedNanos = System.nanoTime();
+
+        Answer(CudaDriver driver, int device) {
+            this.driver = driver;
+            this.device = device;
+        }
+
+        @Override
+        public void run() {
+            list();
+        }
+
+        @Override
+        List<ProcessMemory> make() {
+            List<ProcessMemory> all = new ArrayList<>();
+            for (DeviceProcesses.Holding each : DeviceProcesses.others(driver, device)) {
+                OptionalLong bytes = each.byteSize() < 0 ? OptionalLong.empty() : OptionalLong.of(each.byteSize());
+                all.add(new ProcessMemory(each.processId(), bytes));
+            }
+            return List.copyOf(all);
+        }
+    }
+}

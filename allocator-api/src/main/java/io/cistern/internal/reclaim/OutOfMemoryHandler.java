@@ -1,0 +1,118 @@
+package io.cistern.internal.reclaim;
+
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.capture.Captures;
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.registry.PoolLenders;
+import io.cistern.internal.registry.Registry;
+import io.cistern.internal.routing.LimitHandle;
+import io.cistern.internal.routing.Route;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/// What the framework tries when an allocator has no memory for a request, after the allocator's own search: graphs
+/// that are gone → callbacks → pools that lend → trim → synchronise → other allocators' idle memory → spilling →
+/// frees of other threads, for a while. After each that gave something the allocator is asked again.
+///
+/// **No livelock.** One thread a device at a time takes memory from others ([ReclaimTurn]). A thread asks the
+/// allocator
+/// again whenever any thread's step gave something on the device since it asked last. Each step is taken once. Only a
+/// thread that waits for frees repeats them, and only when there were some; after each attempt in vain it waits twice
+/// as long, so that running threads get time to free.
+///
+/// **No deadlock.** Nothing is locked while listeners, allocators or the driver are called, since each of them may
+/// wait
+/// for another thread that needs memory. A turn to take memory never covers a wait for work. One thread a device
+/// waits
+/// for the work that other allocators' idle memory was used by; the others wait for that thread, with a bound.
+///
+/// A request that a limit refused gets only the steps after which less is charged to it. A request whose allocator
+/// closes meanwhile begins anew with the one that serves it now.
+///
+/// **Threads.** Any.
+public final class OutOfMemoryHandler {
+    final Registry registry;
+    final Captures captures;
+    final PoolLenders lenders;
+    final OutOfMemoryReporter reports;
+    final Set<LadderStep> steps;
+    final Duration longestWait;
+    final List<MemoryReleaser> listeners = new CopyOnWriteArrayList<>();
+    final List<MemoryReleaser> stores = new CopyOnWriteArrayList<>();
+
+    /// By device.
+    final List<ReclaimAttempt.Shared> shared;
+
+    /// The calling thread's innermost climb.
+    @SuppressWarnings("ThreadLocalUsage") // a listener of one device memory may allocate from another
+    private final ThreadLocal<@Nullable ReclaimAttempt> climbing = new ThreadLocal<>();
+
+    /// @param longestWait how long to wait for frees of other threads
+    public OutOfMemoryHandler(Registry registry, Captures captures, PoolLenders lenders, Duration longestWait) {
+        this.registry = registry;
+        this.captures = captures;
+        this.lenders = lenders;
+        this.reports = new OutOfMemoryReporter(registry, lenders);
+        this.steps = registry.reclaimSteps();
+        this.longestWait = longestWait;
+        this.shared = Stream.generate(ReclaimAttempt.Shared::new)
+                .limit(registry.environment().deviceCount())
+                .toList();
+    }
+
+    /// Asks a listener in a step from now on.
+    ///
+    /// @return ends that
+    /// @throws IllegalArgumentException if it is no step that asks listeners
+    public Runnable add(LadderStep step, MemoryReleaser listener) {
+        List<MemoryReleaser> asked = switch (step) {
+            case CALLBACKS -> listeners;
+            case SPILL -> stores;
+            default -> throw new IllegalArgumentException("step " + step + " asks no listeners");
+        };
+        asked.add(listener);
+        return () -> asked.remove(listener);
+    }
+
+    /// Whether the calling thread is looking for memory for a request to an allocator: in a listener, for example.
+    public boolean isReclaimingFor(OpenAllocator allocator) {
+        for (ReclaimAttempt climb = climbing.get(); climb != null; climb = climb.outer) {
+            if (allocator.leads(climb.route())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// A request that a route could not serve.
+    ///
+    /// @param limit that of the scope which chose the route, or null
+    /// @param next the route of the request instead of one that is closed; throws if there is none
+    public record Request(
+            Route refusing, @Nullable LimitHandle limit, long byteSize, long stream, UnaryOperator<Route> next) {}
+
+    /// Serves a request.
+    ///
+    /// @throws DeviceOutOfMemoryException if nothing helps
+    /// @throws IllegalStateException if the allocator is closed and no other one serves the request
+    public long serve(Request request, DeviceOutOfMemoryException failure) {
+        ReclaimAttempt outer = climbing.get();
+        ReclaimAttempt climb = new ReclaimAttempt(this, outer, request, failure);
+        climbing.set(climb);
+        try {
+            return climb.run();
+        } finally {
+            if (outer != null) {
+                climbing.set(outer);
+            } else {
+                climbing.remove();
+            }
+        }
+    }
+}

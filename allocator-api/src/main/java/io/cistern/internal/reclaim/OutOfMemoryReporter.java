@@ -1,0 +1,137 @@
+package io.cistern.internal.reclaim;
+
+import io.cistern.diagnostics.OutOfMemoryReport;
+import io.cistern.diagnostics.TriedStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.diagnostics.OutOfMemoryReport.AllocatorMemory;
+import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
+import io.cistern.cuda.LinearMemory.MemoryInfo;
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.registry.PoolLenders;
+import io.cistern.internal.registry.Registry;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.RouteStatistics;
+import io.cistern.spi.DescribesMemory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/// Collects what is known when memory has run out. Never throws and allocates no device memory: what can't be found
+/// out is missing in the report.
+final class OutOfMemoryReporter {
+    private final Registry registry;
+    private final PoolLenders lenders;
+    private final OtherProcesses system;
+
+    OutOfMemoryReporter(Registry registry, PoolLenders lenders) {
+        this.registry = registry;
+        this.lenders = lenders;
+        this.system =
+                new OtherProcesses(registry.driver(), registry.environment().deviceCount());
+    }
+
+    OutOfMemoryReport report(Route refusing, long stream, DeviceOutOfMemoryException failure, List<TriedStep> tried) {
+        int device = refusing.device();
+        List<AllocatorMemory> allocators = List.of();
+        OptionalLong free = OptionalLong.empty();
+        OptionalLong total = OptionalLong.empty();
+        try {
+            allocators = allocators(refusing, device);
+            MemoryInfo info = registry.driver().memory().info(device);
+            free = OptionalLong.of(info.freeBytes());
+            total = OptionalLong.of(info.totalBytes());
+        } catch (RuntimeException unavailable) {
+            // What is not known by now is missing.
+        }
+        List<ProcessMemory> processes = system.ask(device); // last, since its thread wants a processor too
+        return new OutOfMemoryReport(
+                failure.byteSize(),
+                device,
+                stream,
+                free,
+                total,
+                allocators,
+                tried,
+                processes,
+                new Advice(failure, allocators, whyInPieces(refusing), total, processes));
+    }
+
+    private List<String> whyInPieces(Route refusing) {
+        for (OpenAllocator allocator : registry.all()) {
+            if (allocator.leads(refusing)) {
+                return allocator
+                        .extension(DescribesMemory.class)
+                        .map(DescribesMemory::whyInPieces)
+                        .orElse(List.of());
+            }
+        }
+        return List.of();
+    }
+
+    private List<AllocatorMemory> allocators(Route refusing, int device) {
+        List<AllocatorMemory> all = new ArrayList<>();
+        for (OpenAllocator allocator : registry.all()) {
+            AllocatorMemory described = describe(allocator, device);
+            all.add(allocator.leads(refusing) ? 0 : all.size(), described);
+        }
+        return all;
+    }
+
+    private AllocatorMemory describe(OpenAllocator allocator, int device) {
+        RouteStatistics counted = allocator.statistics(device);
+        DescribesMemory describes = allocator.extension(DescribesMemory.class).orElse(null);
+        return new AllocatorMemory(
+                allocator.toString(),
+                lenders.tagOf(allocator),
+                allocator.reservedBytes(device),
+                counted.requestedBytes(),
+                allocator.liveBlocks(device),
+                describes == null ? List.of() : describes.describe(device));
+    }
+
+    /// Only what applies.
+    private static final class Advice extends LazyList<String> {
+        private final DeviceOutOfMemoryException failure;
+        private final List<AllocatorMemory> allocators;
+        private final List<String> whyInPieces;
+        private final OptionalLong total;
+        private final List<ProcessMemory> processes;
+
+        Advice(
+                DeviceOutOfMemoryException failure,
+                List<AllocatorMemory> allocators,
+                List<String> whyInPieces,
+                OptionalLong total,
+                List<ProcessMemory> processes) {
+            this.failure = failure;
+            this.allocators = allocators;
+            this.whyInPieces = whyInPieces;
+            this.total = total;
+            this.processes = processes;
+        }
+
+        @Override
+        List<String> make() {
+            List<String> advice = new ArrayList<>();
+            if (failure.isByLimit()) {
+                advice.add("a limit refused it, not the device: raise the limit, or free what is charged to it");
+                return advice;
+            }
+            if (total.isPresent() && failure.byteSize() > total.getAsLong()) {
+                advice.add("the device has less than that in all: split the request");
+                return advice;
+            }
+            for (ProcessMemory each : processes) {
+                if (each.byteSize().orElse(0) >= failure.byteSize()) {
+                    advice.add("process " + each.processId() + " holds enough for it");
+                }
+            }
+            AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();
+            if (asked != null && asked.reservedBytes().orElse(0) - asked.requestedBytes() >= failure.byteSize()) {
+                advice.add(asked.name() + " has enough idle memory, in pieces that are too small"
+                        + (whyInPieces.isEmpty() ? "" : ": " + String.join("; ", whyInPieces)));
+            }
+            return advice;
+        }
+    }
+}

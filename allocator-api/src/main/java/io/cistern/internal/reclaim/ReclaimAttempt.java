@@ -1,0 +1,373 @@
+package io.cistern.internal.reclaim;
+
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.TriedStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.registry.Registry;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.spi.Reclaims;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/// One request's way through the steps of a [OutOfMemoryHandler].
+///
+/// **Threads.** The request's alone; what it has in common with others is in [Shared].
+final class ReclaimAttempt {
+    /// How often an allocator is asked to give back after waiting: what waits on the stream of the request, what is
+    /// idle on others, and all the rest.
+    private static final int MOST_ROUNDS = 3;
+
+    /// So long a thread waits for the turns of others while nobody gets on: longer than the work that is enqueued on
+    /// a
+    /// device takes as a rule. Then it takes what it can have without a turn and without waiting.
+    private static final long PATIENCE_NANOS = 10_000_000_000L;
+
+    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver
+    /// take.
+    private static final long PAUSE_NANOS = 100_000;
+
+    /// At last: still short for people.
+    private static final long LONGEST_PAUSE_NANOS = 10_000_000;
+
+    /// What the threads that climb on one device share.
+    ///
+    /// @param taking to take idle memory from others
+    /// @param waiting to wait for the work of others
+    /// @param given how often a step gave something
+    record Shared(ReclaimTurn taking, ReclaimTurn waiting, AtomicLong given) {
+        Shared() {
+            this(new ReclaimTurn(), new ReclaimTurn(), new AtomicLong());
+        }
+    }
+
+    /// That of the same thread in the course of which this one began.
+    final @Nullable ReclaimAttempt outer;
+
+    private final OutOfMemoryHandler ladder;
+    private final Registry registry;
+    private final CudaDriver driver;
+    private final Set<LadderStep> steps;
+    private final OutOfMemoryHandler.Request request;
+    private final Shared shared;
+    private final List<TriedStep> tried;
+    private Route route;
+    private DeviceOutOfMemoryException last;
+
+    /// What had been given when the route was asked last.
+    private long asked;
+
+    /// By allocators when they were asked to give back.
+    private final List<RuntimeException> thrown = new ArrayList<>();
+
+    /// Whether what is tried is tried again.
+    private boolean waits;
+
+    private boolean asksListeners;
+
+    ReclaimAttempt(OutOfMemoryHandler ladder, @Nullable ReclaimAttempt outer, OutOfMemoryHandler.Request request, DeviceOutOfMemoryException first) {
+        this.ladder = ladder;
+        this.outer = outer;
+        this.request = request;
+        this.registry = ladder.registry;
+        this.driver = registry.driver();
+        this.steps = ladder.steps;
+        this.route = request.refusing();
+        this.shared = ladder.shared.get(route.device());
+        this.asked = shared.given.get();
+        this.tried = new ArrayList<>(first.steps());
+        this.last = first;
+    }
+
+    /// Where memory is wanted from.
+    Route route() {
+        return route;
+    }
+
+    /// Serves the request. Begins anew after each swap meanwhile.
+    ///
+    /// @throws DeviceOutOfMemoryException if nothing helps
+    long run() {
+        Route from;
+        do {
+            long address = route.isOpen() ? 0 : again();
+            from = route;
+            address = address != 0 ? address : takeSteps();
+            if (address != 0) {
+                return address;
+            }
+        } while (!from.isOpen());
+        throw refused();
+    }
+
+    private long takeSteps() {
+        long address = after(LadderStep.GRAPHS, this::collectGraphs);
+        address = address != 0 ? address : after(LadderStep.CALLBACKS, () -> ask(ladder.listeners));
+        address = address != 0 ? address : takeIdle();
+        address = address != 0 ? address : spill();
+        address = address != 0 ? address : waitForFrees();
+        return address != 0 ? address : askIfGiven();
+    }
+
+    private DeviceOutOfMemoryException refused() {
+        if (!last.isByLimit()) {
+            route.reclaims().ifPresent(this::tellFailed);
+        }
+        thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
+        return last.with(ladder.reports.report(route, request.stream(), last, tried));
+    }
+
+    private long takeIdle() {
+        long address = lend();
+        if (address != 0 || last.isByLimit()) {
+            return address;
+        }
+        address = takeOwnIdle();
+        return address != 0 ? address : takeFromOthers();
+    }
+
+    private long takeOwnIdle() {
+        long[] given = {1};
+        int rounds = route.reclaims().isPresent() ? MOST_ROUNDS : 1; // a trim gives all at once
+        long address = alone(LadderStep.TRIM, () -> giveBackOwn(LadderStep.TRIM));
+        for (int round = 0; address == 0 && given[0] > 0 && round < rounds; round++) {
+            given[0] = 0;
+            address = after(LadderStep.SYNCHRONIZE, () -> given[0] = giveBackOwn(LadderStep.SYNCHRONIZE));
+        }
+        return address;
+    }
+
+    /// What others gave up after their work may have gone to a third one, whose turn it was.
+    private long takeFromOthers() {
+        long address = alone(LadderStep.OTHER_ALLOCATORS, () -> trim(false, false));
+        if (address != 0 || !steps.contains(LadderStep.SYNCHRONIZE)) {
+            return address;
+        }
+        long before = shared.given.get();
+        address = waitForOthers();
+        boolean gave = shared.given.get() != before;
+        return address == 0 && gave ? alone(LadderStep.OTHER_ALLOCATORS, () -> trim(false, false)) : address;
+    }
+
+    /// Takes what others give up after their work. If another thread waits for that too long, this one does not: it
+    /// may be the one that has to let the work go on. It takes what has become idle meanwhile.
+    private long waitForOthers() {
+        boolean mine = shared.waiting.begin(PATIENCE_NANOS);
+        try {
+            return after(LadderStep.OTHER_ALLOCATORS, () -> trim(mine, false));
+        } finally {
+            if (mine) {
+                shared.waiting.end();
+            }
+        }
+    }
+
+    /// What was spilled was freed behind copies that may not be done.
+    private long spill() {
+        long[] given = {0};
+        long address = after(LadderStep.SPILL, () -> given[0] = ask(ladder.stores));
+        return address == 0 && given[0] > 0 ? takeOwnIdle() : address;
+    }
+
+    /// As [#after], in turn.
+    private long alone(LadderStep step, LongSupplier taking) {
+        boolean mine = shared.taking.begin(PATIENCE_NANOS);
+        try {
+            return after(step, taking);
+        } finally {
+            if (mine) {
+                shared.taking.end();
+            }
+        }
+    }
+
+    /// Takes a step, and asks again if it gave something; before it, if another thread's did.
+    private long after(LadderStep step, LongSupplier taking) {
+        if (!steps.contains(step)) {
+            return 0;
+        }
+        long address = askIfGiven();
+        if (address != 0) {
+            return address;
+        }
+        long begun = driver.nanoTime();
+        long given = taking.getAsLong();
+        note(step, given, begun);
+        if (given > 0) {
+            shared.given.incrementAndGet();
+        }
+        return askIfGiven();
+    }
+
+    /// What a step gave in several goes is told as one.
+    private void note(LadderStep step, long given, long begun) {
+        if (waits) {
+            return;
+        }
+        TriedStep now = new TriedStep(step, given, driver.nanoTime() - begun);
+        boolean again = !tried.isEmpty() && tried.getLast().step() == step;
+        tried.add(again ? tried.removeLast().plus(now) : now);
+    }
+
+    private long askIfGiven() {
+        return shared.given.get() == asked ? 0 : again();
+    }
+
+    /// Asks the route again; if it is closed, the next one. Ends, since each turn needs one more swap.
+    ///
+    /// @return 0 if it still has none
+    private long again() {
+        asked = shared.given.get();
+        try {
+            long address = allocate();
+            while (address == Router.REFUSED) {
+                route = request.next().apply(route);
+                address = allocate();
+            }
+            return address;
+        } catch (DeviceOutOfMemoryException stillNot) {
+            last = stillNot;
+            return 0;
+        }
+    }
+
+    private long allocate() {
+        return registry.router().allocate(route, request.byteSize(), request.stream());
+    }
+
+    private long collectGraphs() {
+        long before = freeBytes();
+        return ladder.captures.collect() ? Math.max(1, freeBytes() - before) : 0;
+    }
+
+    private long freeBytes() {
+        return driver.memory().freeBytes(route.device());
+    }
+
+    private long ask(List<MemoryReleaser> listeners) {
+        if (isInListener()) {
+            return 0;
+        }
+        asksListeners = true;
+        try {
+            return listeners.stream()
+                    .mapToLong(listener -> listener.free(route.device(), request.byteSize()))
+                    .sum();
+        } finally {
+            asksListeners = false;
+        }
+    }
+
+    private boolean isInListener() {
+        for (ReclaimAttempt climb = outer; climb != null; climb = climb.outer) {
+            if (climb.asksListeners) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private long lend() {
+        if (!steps.contains(LadderStep.LENDING)) {
+            return 0;
+        }
+        long begun = driver.nanoTime();
+        long address = ladder.lenders.lend(route, request.limit(), request.byteSize(), request.stream());
+        note(LadderStep.LENDING, address == 0 ? 0 : request.byteSize(), begun);
+        return address;
+    }
+
+    private long giveBackOwn(LadderStep step) {
+        Reclaims own = route.reclaims().orElse(null);
+        return own != null
+                ? unlessBroken(() -> own.reclaim(step, last, request.stream()))
+                : trim(step == LadderStep.SYNCHRONIZE, true);
+    }
+
+    /// What an allocator gave back; nothing if it throws.
+    ///
+    /// @throws CudaException if the context is dead
+    private long unlessBroken(LongSupplier givingBack) {
+        try {
+            return givingBack.getAsLong();
+        } catch (RuntimeException broken) {
+            if (broken instanceof CudaException failure && failure.result().endsContext()) {
+                throw broken;
+            }
+            if (!waits) {
+                thrown.add(broken);
+            }
+            return 0;
+        }
+    }
+
+    private void tellFailed(Reclaims own) {
+        try {
+            own.failed(last);
+        } catch (RuntimeException broken) {
+            thrown.add(broken);
+        }
+    }
+
+    /// Trims the route's allocator, or all others.
+    private long trim(boolean wait, boolean own) {
+        boolean waitsForWork = wait && !driver.graphs().isSheltered(route.device());
+        TrimMode mode = waitsForWork ? TrimMode.SYNCHRONIZE : TrimMode.WITHOUT_WAITING;
+        long returned = 0;
+        for (OpenAllocator allocator : registry.all()) {
+            if (allocator.leads(route) == own) {
+                returned += unlessBroken(
+                        () -> allocator.trim(route.device(), 0, mode).returnedBytes());
+            }
+        }
+        return returned;
+    }
+
+    private long waitForFrees() {
+        if (!steps.contains(LadderStep.FREES) || ladder.longestWait.isZero()) {
+            return 0;
+        }
+        long begun = driver.nanoTime();
+        waits = true;
+        long address = lookForFrees(System.nanoTime() + ladder.longestWait.toNanos());
+        waits = false;
+        note(LadderStep.FREES, address == 0 ? 0 : request.byteSize(), begun);
+        return address;
+    }
+
+    private long lookForFrees(long deadline) {
+        long address = 0;
+        long pause = PAUSE_NANOS;
+        long seen = frees();
+        while (address == 0
+                && System.nanoTime() - deadline < 0
+                && !Thread.currentThread().isInterrupted()) {
+            LockSupport.parkNanos(pause);
+            long now = frees();
+            if (now == seen) {
+                address = askIfGiven();
+            } else {
+                seen = now;
+                address = again();
+                address = address != 0 ? address : takeIdle();
+                pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS);
+            }
+        }
+        return address;
+    }
+
+    private long frees() {
+        return registry.all().stream()
+                .mapToLong(allocator -> allocator.countedFrees(route.device()))
+                .sum();
+    }
+}

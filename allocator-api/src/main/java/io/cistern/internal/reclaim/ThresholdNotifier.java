@@ -1,0 +1,154 @@
+package io.cistern.internal.reclaim;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.Threshold;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/// Calls those who want to hear of thresholds and of the driver's budget, on one thread, which is there while
+/// anybody does. Whoever sees a crossing may be an allocation half done, hold an allocator's locks, or be a
+/// thread of the driver: it puts a notice onto a queue and wakes the thread, no more.
+///
+/// **Threads.** Any.
+public final class ThresholdNotifier {
+    private final CudaDriver driver;
+    private final Router router;
+    private final Queue<Notice> due = new ConcurrentLinkedQueue<>();
+
+    /// What is registered. Guarded by this.
+    private final List<Notice> registered = new ArrayList<>();
+
+    /// There while anything is. Written under the lock of this.
+    private volatile @Nullable Thread thread;
+
+    /// Notifies of the meters of a router.
+    public ThresholdNotifier(CudaDriver driver, Router router) {
+        this.driver = driver;
+        this.router = router;
+    }
+
+    /// Has a listener hear of each crossing.
+    ///
+    /// @param ofReserved whether reserved bytes count, else requested ones
+    /// @param only a route of the allocator that counts; null for all of the device
+    public Runnable onThreshold(
+            int device, boolean ofReserved, long byteSize, @Nullable Route only, LongConsumer listener) {
+        if (byteSize < 0) {
+            throw new IllegalArgumentException("byteSize is negative: " + byteSize);
+        }
+        Notice notice = new Notice();
+        Threshold threshold = new Threshold(device, ofReserved, byteSize, only, notice::isDue);
+        notice.call = () -> listener.accept(threshold.bytes());
+        notice.stop = () -> router.thresholds.remove(threshold);
+        register(notice);
+        router.thresholds.add(threshold);
+        return () -> end(notice);
+    }
+
+    /// Has a listener hear of each time that the driver says that the process is over its budget.
+    public Runnable onOverBudget(int device, LongConsumer listener) {
+        Notice notice = new Notice();
+        AtomicLong over = new AtomicLong();
+        notice.call = () -> listener.accept(over.get());
+        long registration = driver.devices().onOverBudget(device, bytes -> {
+            over.set(bytes);
+            notice.isDue();
+        });
+        notice.stop = () -> driver.devices().endOverBudget(device, registration);
+        register(notice);
+        return () -> end(notice);
+    }
+
+    private synchronized void register(Notice notice) {
+        registered.add(notice);
+        if (thread == null) {
+            Thread serving =
+                    Thread.ofPlatform().daemon().name("cistern-pressure").unstarted(this::serve);
+            thread = serving;
+            serving.start();
+        }
+    }
+
+    private void end(Notice notice) {
+        synchronized (this) {
+            if (!registered.remove(notice)) {
+                return;
+            }
+            if (registered.isEmpty()) {
+                Thread serving = thread;
+                thread = null;
+                LockSupport.unpark(serving);
+            }
+        }
+        notice.stop.run();
+    }
+
+    private void serve() {
+        while (Thread.currentThread().equals(thread)) {
+            for (Notice notice = due.poll(); notice != null; notice = due.poll()) {
+                notice.tell();
+            }
+            LockSupport.park(this);
+        }
+    }
+
+    private synchronized boolean isRegistered(Notice notice) {
+        return registered.contains(notice);
+    }
+
+    /// Ends all, whatever the driver says of one.
+    public void close() {
+        List<Notice> all;
+        synchronized (this) {
+            all = List.copyOf(registered);
+        }
+        for (Notice notice : all) {
+            try {
+                end(notice);
+            } catch (CudaException refused) {
+                log().log(Level.WARNING, "a listener for memory pressure stays with the driver", refused);
+            }
+        }
+    }
+
+    private static System.Logger log() {
+        return System.getLogger(ThresholdNotifier.class.getName());
+    }
+
+    /// One listener's.
+    private final class Notice {
+        private final AtomicBoolean due = new AtomicBoolean();
+        private Runnable call = () -> {};
+        private Runnable stop = () -> {};
+
+        /// The listener is to be called.
+        void isDue() {
+            if (due.compareAndSet(false, true)) {
+                ThresholdNotifier.this.due.add(this);
+                LockSupport.unpark(thread);
+            }
+        }
+
+        void tell() {
+            due.set(false);
+            if (isRegistered(this)) {
+                try {
+                    call.run();
+                } catch (Throwable thrown) {
+                    log().log(Level.ERROR, "a listener for memory pressure threw", thrown);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+package io.cistern.internal.registry;
+
+import io.cistern.errors.ConfigurationException;
+import io.cistern.cuda.CisternException;
+import io.cistern.spi.Catalog;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/// The allocators that the configuration names, opened when a device first needs one, and exchanged when somebody
+/// asks for that. Devices with the same spec share an allocator.
+///
+/// **Reload.** Providers and configuration are looked for again; for each device that has what the configuration
+/// named, the new choice is opened; and only when all are open, they become current in an ordinary swap. Nothing
+/// is exchanged where neither the choice nor any plug-in changed.
+///
+/// **Threads.** One at a time: the callers hold a lock.
+final class ConfiguredAllocators {
+    private final Registry registry;
+    private final Map<String, OpenAllocator> bySpec = new LinkedHashMap<>();
+
+    ConfiguredAllocators(Registry registry) {
+        this.registry = registry;
+    }
+
+    /// The one that the configuration names for a device.
+    OpenAllocator get(int device) {
+        Catalog.Choice choice = choice(registry.catalog(), device);
+        bySpec.values().removeIf(OpenAllocator::isClosed);
+        return bySpec.computeIfAbsent(choice.spec().text(), _ -> open(choice));
+    }
+
+    private Catalog.Choice choice(Catalog catalog, int device) {
+        return catalog.choose(registry.environment(), device);
+    }
+
+    /// @throws ConfigurationException if the spec can't be followed, or its plug-in throws something of its own, with
+    ///     who set it
+    /// @throws IllegalStateException if the device memory is closed
+    private OpenAllocator open(Catalog.Choice choice) {
+        registry.requireOpen();
+        try {
+            return registry.open(choice.spec(), null);
+        } catch (ConfigurationException e) {
+            throw new ConfigurationException(choice.reason() + ": " + e.getMessage(), e);
+        } catch (CisternException known) {
+            throw known;
+        } catch (RuntimeException e) {
+            throw new ConfigurationException(choice.reason() + ": " + choice.spec() + " can't be opened: " + e, e);
+        }
+    }
+
+    /// Opens what is named now.
+    ///
+    /// @param former what is current by the former configuration, by device
+    /// @return what shall be current instead, by device; those that stay are not in it
+    /// @throws ConfigurationException if any can't be opened: then none is
+    SortedMap<Integer, OpenAllocator> reload(SortedMap<Integer, OpenAllocator> former) {
+        Catalog before = registry.catalog();
+        Catalog next = before.refreshed();
+        boolean samePlugins = next.entries().equals(before.entries());
+        Map<String, OpenAllocator> opened = new LinkedHashMap<>();
+        SortedMap<Integer, OpenAllocator> changed = new TreeMap<>();
+        registry.use(next);
+        try {
+            former.forEach((device, allocator) -> {
+                Catalog.Choice choice = choice(next, device);
+                String spec = choice.spec().text();
+                if (!samePlugins || !spec.equals(allocator.spec().text())) {
+                    changed.put(device, opened.computeIfAbsent(spec, _ -> open(choice)));
+                }
+            });
+        } catch (Throwable failure) {
+            registry.use(before);
+            opened.values().forEach(OpenAllocator::close);
+            throw failure;
+        }
+        bySpec.putAll(opened);
+        return changed;
+    }
+
+    /// What a reload changed, for people.
+    static List<String> told(SortedMap<Integer, OpenAllocator> former, SortedMap<Integer, OpenAllocator> changed) {
+        List<String> lines = new ArrayList<>();
+        changed.forEach((device, now) -> lines.add("device " + device + ": " + former.get(device) + " -> " + now));
+        return lines;
+    }
+}

@@ -1,0 +1,132 @@
+package io.cistern.internal.registry;
+
+import io.cistern.internal.routing.Devices;
+import io.cistern.internal.routing.Route;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+
+/// Which allocator is current on each device, outside scopes.
+///
+/// A change writes one route a device with a release store. An allocation that read the route before either gets in
+/// before its allocator closes, and is waited for, or is refused and looks again.
+///
+/// **Threads.** Any; changes are made one at a time.
+public final class CurrentAllocators {
+    private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
+
+    /// By device. Null before the first choice.
+    private final @Nullable OpenAllocator[] chosen;
+
+    /// By device. Null before the first choice, and always where no route is to be published.
+    private final @Nullable Route[] routes;
+
+    /// By device, whether the configuration chose and not the program.
+    private final boolean[] byConfiguration;
+
+    private final boolean publishes;
+    private final IntFunction<OpenAllocator> configured;
+
+    /// @param routes what [#route] reads, by device; all null
+    /// @param publishes whether routes are written, or each allocation outside scopes is to ask here
+    /// @param configured gives the open allocator that is current on a device where the program chose none
+    CurrentAllocators(@Nullable Route[] routes, boolean publishes, IntFunction<OpenAllocator> configured) {
+        this.chosen = new OpenAllocator[routes.length];
+        this.byConfiguration = new boolean[routes.length];
+        this.routes = routes;
+        this.publishes = publishes;
+        this.configured = configured;
+    }
+
+    /// The route of the current allocator on a device, in one read; null where there is none yet, or none is
+    /// published.
+    ///
+    /// @param routes those given to the constructor, which the caller holds too, to save the way through here
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public static @Nullable Route route(@Nullable Route[] routes, int device) {
+        try {
+            return (Route) ROUTE.getAcquire(routes, device);
+        } catch (IndexOutOfBoundsException e) {
+            throw Devices.none(device, routes.length);
+        }
+    }
+
+    /// The current allocator on a device, opened now if need be.
+    public synchronized OpenAllocator get(int device) {
+        OpenAllocator present = chosen[Devices.check(device, chosen.length)];
+        return present != null ? present : configure(device, configured.apply(device));
+    }
+
+    /// Makes the configuration's choice current on a device.
+    public synchronized OpenAllocator configure(int device, OpenAllocator choice) {
+        set(device, choice);
+        byConfiguration[device] = true;
+        return choice;
+    }
+
+    /// By device, what is current by the configuration; not where the program chose, or nothing was asked for
+    /// yet.
+    public synchronized SortedMap<Integer, OpenAllocator> configured() {
+        SortedMap<Integer, OpenAllocator> found = new TreeMap<>();
+        for (int device = 0; device < chosen.length; device++) {
+            OpenAllocator present = chosen[device];
+            if (byConfiguration[device] && present != null) {
+                found.put(device, present);
+            }
+        }
+        return found;
+    }
+
+    /// Whether an allocator is current anywhere.
+    public synchronized boolean isCurrent(OpenAllocator allocator) {
+        return Arrays.asList(chosen).contains(allocator);
+    }
+
+    /// Those that are current on any device.
+    public synchronized Set<OpenAllocator> all() {
+        Set<OpenAllocator> all = new LinkedHashSet<>();
+        for (OpenAllocator present : chosen) {
+            if (present != null) {
+                all.add(present);
+            }
+        }
+        return all;
+    }
+
+    public synchronized void set(int device, OpenAllocator next) {
+        chosen[Devices.check(device, chosen.length)] = next;
+        byConfiguration[device] = false;
+        if (publishes) {
+            ROUTE.setRelease(routes, device, next.route(device));
+        }
+    }
+
+    /// Makes an allocator current on all devices.
+    ///
+    /// @return those that were
+    public synchronized Set<OpenAllocator> setAll(OpenAllocator next) {
+        Set<OpenAllocator> former = new LinkedHashSet<>();
+        for (int device = 0; device < chosen.length; device++) {
+            OpenAllocator present = chosen[device];
+            if (present != null && present != next) {
+                former.add(present);
+            }
+            set(device, next);
+        }
+        return former;
+    }
+
+    public synchronized boolean compareAndSet(int device, OpenAllocator expected, OpenAllocator next) {
+        if (get(device) != expected) {
+            return false;
+        }
+        set(device, next);
+        return true;
+    }
+}

@@ -1,0 +1,145 @@
+package io.cistern.internal.registry;
+
+import io.cistern.internal.routing.Budgets;
+import io.cistern.internal.routing.LimitHandle;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.spi.DeviceAllocator;
+import java.lang.ref.ReferenceQueue;
+import java.lang.ref.WeakReference;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.WeakHashMap;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+
+/// The ways to one allocator for scopes with a limit: a set of routes, by device, for each limit in use.
+///
+/// Owner records name routes, and there are not many. So the routes of a limit that nothing refers to any more
+/// serve the next new limit, as soon as their last block is gone: programs may make a limit for each request.
+/// Whoever holds such routes (a scope, a carrier) holds their limit too.
+///
+/// **Threads.** Any.
+final class LimitedRoutes {
+    /// Retired routes that are looked at for one new limit: where most have live blocks, others serve.
+    private static final int MAX_TRIES = 8;
+
+    private final Router router;
+    private final DeviceAllocator maker;
+    private final Route[] unlimited;
+    private final IntFunction<@Nullable Budgets> budgets;
+    private final Runnable whenDrained;
+    private final Map<LimitHandle, Use> inUse = new WeakHashMap<>();
+    private final ReferenceQueue<LimitHandle> forgotten = new ReferenceQueue<>();
+
+    /// Routes whose limit is gone; some of them may still have live blocks. The one looked at longest ago is
+    /// first.
+    private final Deque<Route[]> retired = new ArrayDeque<>();
+
+    private final List<Route> all = new ArrayList<>();
+
+    /// Tells when a limit is gone.
+    private static final class Use extends WeakReference<LimitHandle> {
+        final Route[] routes;
+
+        Use(LimitHandle limit, Route[] routes, ReferenceQueue<LimitHandle> forgotten) {
+            super(limit, forgotten);
+            this.routes = routes;
+        }
+    }
+
+    /// @param maker the allocator
+    /// @param unlimited the allocator's own routes by device
+    /// @param budgets what the allocator's blocks are charged to in any case, by device
+    /// @param whenDrained runs for each route that closed and has no block left
+    LimitedRoutes(
+            Router router,
+            DeviceAllocator maker,
+            Route[] unlimited,
+            IntFunction<@Nullable Budgets> budgets,
+            Runnable whenDrained) {
+        this.router = router;
+        this.maker = maker;
+        this.unlimited = unlimited;
+        this.budgets = budgets;
+        this.whenDrained = whenDrained;
+    }
+
+    /// The routes for a limit.
+    ///
+    /// @param whenOpening runs before each route that has to be opened; if that fails, `whenDrained` runs
+    /// @throws IllegalStateException if there are too many routes
+    synchronized Route[] of(LimitHandle limit, Runnable whenOpening) {
+        Use use = inUse.get(limit);
+        if (use == null) {
+            collectForgotten();
+            Route[] routes = recharged(limit);
+            use = new Use(limit, routes != null ? routes : opened(limit, whenOpening), forgotten);
+            inUse.put(limit, use);
+        }
+        return use.routes;
+    }
+
+    /// All of them.
+    synchronized List<Route> all() {
+        return List.copyOf(all);
+    }
+
+    private void collectForgotten() {
+        for (Object gone = forgotten.poll(); gone != null; gone = forgotten.poll()) {
+            retired.addLast(((Use) gone).routes);
+        }
+    }
+
+    private Route @Nullable [] recharged(LimitHandle limit) {
+        for (int tries = Math.min(retired.size(), MAX_TRIES); tries > 0; tries--) {
+            Route[] routes = retired.removeFirst();
+            if (recharge(routes, limit)) {
+                return routes;
+            }
+            retired.addLast(routes);
+        }
+        return null;
+    }
+
+    private boolean recharge(Route[] routes, LimitHandle limit) {
+        for (int device = 0; device < routes.length; device++) {
+            Budgets charged = charged(device, limit);
+            if (charged == null || !router.recharge(routes[device], charged)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private Route[] opened(LimitHandle limit, Runnable whenOpening) {
+        List<Route> routes = new ArrayList<>();
+        try {
+            for (Route beside : unlimited) {
+                routes.add(opened(beside, limit, whenOpening));
+            }
+        } catch (Throwable failure) {
+            routes.forEach(router::close); // which are of no use without the others
+            throw failure;
+        }
+        all.addAll(routes);
+        return routes.toArray(Route[]::new);
+    }
+
+    private Route opened(Route beside, LimitHandle limit, Runnable whenOpening) {
+        whenOpening.run();
+        try {
+            return router.openBeside(beside, maker, charged(beside.device(), limit), whenDrained);
+        } catch (Throwable failure) {
+            whenDrained.run();
+            throw failure;
+        }
+    }
+
+    private @Nullable Budgets charged(int device, LimitHandle limit) {
+        return Budgets.of(budgets.apply(device), limit.budget());
+    }
+}

@@ -1,0 +1,392 @@
+package io.cistern.internal.registry;
+
+import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.names.Failures;
+import io.cistern.internal.names.StackRoom;
+import io.cistern.internal.routing.Devices;
+import io.cistern.internal.routing.LimitHandle;
+import io.cistern.internal.routing.Region;
+import io.cistern.internal.routing.ReservedBytes;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.RouteStatistics;
+import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.ScopeTarget;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.DetailedStatistics;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.ReportingTrim;
+import io.cistern.spi.ReservedPeak;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/// An allocator that was opened: a plug-in's object with its routes, limit and figures.
+///
+/// **Life.** Open → closing: its routes refuse, and live blocks are counted down → drained: the plug-in's object is
+/// closed. A block that is freed last drains it, on whichever thread that is.
+///
+/// **Invariant**: undrained = open routes, beside routes included, + calls that use the plug-in's object directly.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class OpenAllocator {
+    private final AllocatorSpec spec;
+    private final DeviceAllocator backend;
+    private final Registry registry;
+    private final Router router;
+    private final Leaks leaks;
+    private final Route[] routes;
+    private final Runnable whenDrained;
+    private final AtomicInteger undrained;
+    private final LimitedRoutes limited;
+
+    /// By device, what was counted before the last reset.
+    private final AtomicReferenceArray<RouteStatistics> atReset;
+
+    private final @Nullable LimitHandle limit;
+    private final boolean servesGraphs;
+    private final AtomicBoolean closing = new AtomicBoolean();
+
+    /// @param whenDrained runs when it has closed and its last block is gone, after the backend's close
+    OpenAllocator(
+            AllocatorSpec spec,
+            DeviceAllocator backend,
+            Registry registry,
+            ReservedBytes reserved,
+            @Nullable LimitHandle limit,
+            boolean servesGraphs,
+            Runnable whenDrained) {
+        this.spec = spec;
+        this.backend = backend;
+        this.registry = registry;
+        this.router = registry.router();
+        this.leaks = registry.leaks();
+        this.limit = limit;
+        this.servesGraphs = servesGraphs;
+        this.whenDrained = whenDrained;
+        this.routes = new Route[registry.environment().deviceCount()];
+        this.undrained = new AtomicInteger(routes.length);
+        this.atReset = new AtomicReferenceArray<>(routes.length);
+        try {
+            for (int device = 0; device < routes.length; device++) {
+                routes[device] = router.open(
+                        spec.text(), device, backend, reserved, registry.budgets(device, limit), this::drained);
+                atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
+            }
+        } catch (Throwable failure) {
+            giveUp(failure);
+            throw failure;
+        }
+        this.limited = new LimitedRoutes(
+                router, backend, routes, device -> registry.budgets(device, limit), this::drained);
+    }
+
+    /// Closes what was opened before a failure.
+    private void giveUp(Throwable why) {
+        Failures failures = new Failures();
+        for (Route route : routes) {
+            failures.gather(route != null ? () -> router.close(route) : this::drained);
+        }
+        try {
+            failures.rethrow();
+        } catch (RuntimeException | Error second) {
+            why.addSuppressed(second);
+        }
+    }
+
+    /// The spec it was opened with.
+    public AllocatorSpec spec() {
+        return spec;
+    }
+
+    /// The limit on all its blocks, or null.
+    public @Nullable LimitHandle limit() {
+        return limit;
+    }
+
+    /// Whether its provider opens private allocators for graphs.
+    public boolean servesGraphs() {
+        return servesGraphs;
+    }
+
+    /// Asks for an ability of the plug-in's object.
+    public <T> Optional<T> extension(Class<T> type) {
+        return backend.extension(type);
+    }
+
+    /// The route of a device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Route route(int device) {
+        return routes[checkedDevice(device)];
+    }
+
+    /// The route for blocks that are charged to a scope's limit too; one that refuses, after closing.
+    public Route route(int device, @Nullable LimitHandle scopeLimit) {
+        synchronized (limited) {
+            return scopeLimit == null || isClosed() ? route(device) : openRoutes(scopeLimit)[device];
+        }
+    }
+
+    /// Returns the device.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public int checkedDevice(int device) {
+        return Devices.check(device, routes.length);
+    }
+
+    /// Puts this allocator on top of a region.
+    ///
+    /// @throws IllegalStateException if this allocator is closed
+    public Region region(@Nullable Region outer, ScopeTarget target) {
+        Route[] all = openRoutes(target.limit());
+        if (target.device() == ScopeTarget.EVERY_DEVICE) {
+            return Region.of(outer, all, target.stream(), target.limit());
+        }
+        @Nullable Route[] one = new Route[all.length];
+        one[target.device()] = all[target.device()];
+        return Region.of(outer, one, target.stream(), target.limit());
+    }
+
+    private Route[] openRoutes(@Nullable LimitHandle scopeLimit) {
+        if (scopeLimit == null) {
+            refuseIfClosed();
+            return routes;
+        }
+        synchronized (limited) {
+            refuseIfClosed();
+            return limited.of(scopeLimit, undrained::incrementAndGet);
+        }
+    }
+
+    private void refuseIfClosed() {
+        if (isClosed()) {
+            throw closed();
+        }
+    }
+
+    /// What a call of a closed allocator throws.
+    public IllegalStateException closed() {
+        return new IllegalStateException("allocator " + spec + " is closed");
+    }
+
+    /// Whether a route leads to this allocator.
+    public boolean leads(Route route) {
+        return routes[route.device()].isBeside(route);
+    }
+
+    /// Opens one more route to this allocator, whose blocks are charged to no limit.
+    ///
+    /// @throws IllegalStateException if it has drained
+    public Route openBeside(int device) {
+        if (undrained.getAndUpdate(routes -> routes == 0 ? 0 : routes + 1) == 0) {
+            throw closed();
+        }
+        try {
+            return router.openBeside(routes[device], backend, null, this::drained);
+        } catch (Throwable failure) {
+            drained();
+            throw failure;
+        }
+    }
+
+    /// The plug-in's object, also once its routes have drained.
+    public DeviceAllocator backend() {
+        return backend;
+    }
+
+    /// What was counted on a device since the totals were reset; what is alive and the peak are not reset so.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public RouteStatistics statistics(int device) {
+        RouteStatistics counted = router.statistics(route(device));
+        RouteStatistics before = atReset.get(device);
+        return new RouteStatistics(
+                counted.allocations() - before.allocations(),
+                counted.frees() - before.frees(),
+                counted.requestedBytes(),
+                counted.requestedPeakBytes(),
+                counted.requestedTotalBytes() - before.requestedTotalBytes());
+    }
+
+    /// Blocks that are alive on a device.
+    public long liveBlocks(int device) {
+        RouteStatistics counted = router.statistics(route(device));
+        return counted.allocations() - counted.frees();
+    }
+
+    /// Bytes of the blocks that were freed since the totals were reset.
+    public long freedBytes(int device) {
+        return router.statistics(route(device)).freedBytes() - atReset.get(device).freedBytes();
+    }
+
+    /// Frees since the allocator was opened.
+    public long countedFrees(int device) {
+        return router.statistics(routes[device]).frees();
+    }
+
+    /// Lets all peaks begin at what is alive or reserved now.
+    public void resetPeaks(int device) {
+        router.resetPeak(route(device));
+        if (!isDrained()) {
+            extension(ReservedPeak.class).ifPresent(peak -> peak.resetReservedPeak(device));
+            extension(DetailedStatistics.class).ifPresent(detail -> detail.resetPeaks(device));
+        }
+    }
+
+    /// Lets all that is added up begin at 0.
+    public void resetTotals(int device) {
+        atReset.set(device, router.statistics(route(device)));
+        if (!isDrained()) {
+            extension(DetailedStatistics.class).ifPresent(detail -> detail.resetTotals(device));
+        }
+    }
+
+    /// Bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public OptionalLong reservedBytes(int device) {
+        checkedDevice(device);
+        return isDrained() ? OptionalLong.of(0) : backend.reservedBytes(device);
+    }
+
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved.
+    ///
+    /// @throws IllegalArgumentException if `keepBytes` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        checkedDevice(device);
+        if (keepBytes < 0) {
+            throw new IllegalArgumentException("keepBytes is negative: " + keepBytes);
+        }
+        if (isDrained()) {
+            return new TrimResult(0, OptionalLong.of(0), List.of());
+        }
+        return backend.extension(ReportingTrim.class)
+                .orElseGet(() -> new PlainTrim(backend, registry.driver()))
+                .trim(device, keepBytes, mode);
+    }
+
+    /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.
+    ///
+    /// @throws IllegalStateException if it is closed; while this runs its memory does not go back
+    public void reserve(long byteSize, int device, long stream) {
+        route(device);
+        synchronized (limited) {
+            refuseIfClosed();
+            undrained.incrementAndGet();
+        }
+        try {
+            backend.free(backend.allocate(byteSize, device, stream), byteSize, device, stream);
+        } finally {
+            drained();
+        }
+    }
+
+    /// Refuses allocations until [#wake], and waits for those under way in other threads.
+    public void sleep() {
+        for (Route route : routes) {
+            router.sleep(route);
+        }
+    }
+
+    /// Accepts allocations again.
+    public void wake() {
+        for (Route route : routes) {
+            router.wake(route);
+        }
+    }
+
+    /// Refuses further allocations and waits for those under way in other threads. Closing twice does nothing.
+    ///
+    /// @throws IllegalStateException as [#requireOutside]; then it stays open
+    /// @throws RuntimeException what the driver or the plug-in throws; the allocator is closed then
+    public void close() {
+        requireOutside();
+        Failures failures = new Failures();
+        List<Runnable> closings = new ArrayList<>();
+        Runnable end;
+        StackRoom.requireMuch();
+        synchronized (limited) { // what fails after the end has begun can't be tried again
+            List<Route> all = allRoutes();
+            all.forEach(route -> closings.add(() -> router.close(route)));
+            if (isClosed()) {
+                return;
+            }
+            end = router.beginClosing(all);
+            if (end == null) {
+                throw inside();
+            }
+            closing.set(true);
+        }
+        closings.add(end);
+        closings.forEach(failures::gather);
+        leaks.closing(toString(), this::leads);
+        failures.rethrow();
+    }
+
+    private List<Route> allRoutes() {
+        List<Route> all = new ArrayList<>(List.of(routes));
+        all.addAll(limited.all());
+        return all;
+    }
+
+    /// Throws where this allocator can't be closed: closing waits for the calls that are under way.
+    ///
+    /// @throws IllegalStateException if it is open and the calling thread is in one of its calls, or looks for
+    ///     memory for it
+    public void requireOutside() {
+        if (!isClosed() && (registry.isReclaimingFor(this) || router.isInside(allRoutes()))) {
+            throw inside();
+        }
+    }
+
+    private IllegalStateException inside() {
+        return new IllegalStateException("allocator " + spec + " can't be closed here, in the middle of an"
+                + " allocation or a free of its own, of a listener that makes room for one, or of a call that a thread"
+                + " in one waits for: close it after that call, or on another thread that the call doesn't wait for");
+    }
+
+    /// Whether any block is alive, also one that only a graph keeps.
+    public boolean hasLiveBlocks() {
+        return leaks.anyAlive(this::leads);
+    }
+
+    /// Whether it refuses allocations.
+    public boolean isClosed() {
+        return closing.get();
+    }
+
+    /// Whether it was closed and its last block is gone, so that its memory is back with the driver.
+    public boolean isDrained() {
+        return undrained.get() == 0;
+    }
+
+    /// Announces the end of a stream.
+    public void streamClosing(int device, long stream) {
+        backend.streamClosing(device, stream);
+    }
+
+    private void drained() {
+        if (undrained.decrementAndGet() == 0) {
+            registry.outsideCaptures(() -> {
+                Failures failures = new Failures();
+                failures.gather(backend::close);
+                failures.gather(whenDrained);
+                failures.rethrow();
+            });
+        }
+    }
+
+    /// The spec.
+    @Override
+    public String toString() {
+        return spec.text();
+    }
+}

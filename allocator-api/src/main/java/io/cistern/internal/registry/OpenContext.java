@@ -1,0 +1,201 @@
+package io.cistern.internal.registry;
+
+import io.cistern.internal.order.EventOrder;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.internal.names.FailureNote;
+import io.cistern.internal.names.Failures;
+import io.cistern.internal.options.SpecOptions;
+import io.cistern.internal.routing.ReservedBytes;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.Availability;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.EventSink;
+import io.cistern.spi.LadderChoice;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.StreamOrder;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.EnumSet;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Supplier;
+
+/// What one plug-in is given while it is open. What it took from here, upstream allocators and segment sources, is
+/// closed after it, the last first.
+public final class OpenContext implements AllocatorContext {
+    /// Enough for the fences between some tens of streams that are under way at a time.
+    private static final int MOST_IDLE_EVENTS = 64;
+
+    private final Registry registry;
+    private final SpecOptions options;
+    private final Map<String, SegmentSource> ownSources;
+    private final StreamOrder streams;
+    private final ReservedBytes reserved;
+    private final LadderChoice ladder;
+    private final Deque<Runnable> closings = new ArrayDeque<>();
+
+    /// Prepares to open a plug-in from a spec.
+    ///
+    /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
+    ///     them, before those of the catalogue; they are not closed here
+    public OpenContext(Registry registry, AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
+        this(registry, new SpecOptions(spec), ownSources, newReserved(registry), inCall(registry));
+    }
+
+    /// Prepares to open a plug-in from a spec for graphs.
+    ///
+    /// @param order between captured streams
+    public OpenContext(Registry registry, AllocatorSpec spec, StreamOrder order) {
+        this.registry = registry;
+        this.ownSources = Map.of();
+        this.options = new SpecOptions(spec);
+        this.reserved = newReserved(registry);
+        this.ladder = whole(registry);
+        this.streams = order;
+    }
+
+    private OpenContext(
+            Registry registry,
+            SpecOptions options,
+            Map<String, SegmentSource> ownSources,
+            ReservedBytes reserved,
+            LadderChoice ladder) {
+        this.reserved = reserved;
+        this.ladder = ladder;
+        this.registry = registry;
+        this.ownSources = Map.copyOf(ownSources);
+        this.options = options;
+        EventOrder order = new EventOrder(registry.driver(), MOST_IDLE_EVENTS);
+        this.streams = order;
+        closings.push(order::close);
+    }
+
+    /// What routes lead to is asked for the rest after callbacks and pools that lend.
+    private static LadderChoice inCall(Registry registry) {
+        Set<LadderStep> steps = EnumSet.noneOf(LadderStep.class);
+        steps.addAll(registry.reclaimSteps());
+        steps.removeAll(EnumSet.of(LadderStep.TRIM, LadderStep.SYNCHRONIZE));
+        return new LadderChoice(steps, true);
+    }
+
+    /// Nobody asks what is behind an adaptor again, nor what serves graphs.
+    private static LadderChoice whole(Registry registry) {
+        return new LadderChoice(registry.reclaimSteps());
+    }
+
+    private static ReservedBytes newReserved(Registry registry) {
+        return new ReservedBytes(registry.environment().deviceCount());
+    }
+
+    /// What the plug-in and all that it is built on tell of the memory that they hold.
+    public ReservedBytes reserved() {
+        return reserved;
+    }
+
+    /// Opens a plug-in, and refuses options that it did not ask for. If that fails, all that it took is closed, and
+    /// what was thrown has a note of the spec.
+    public <T extends AutoCloseable> T open(Supplier<T> opening) {
+        try {
+            T opened = opening.get();
+            try {
+                options.rejectUnread();
+            } catch (ConfigurationException failure) {
+                closeQuietly(opened, failure);
+                throw failure;
+            }
+            return opened;
+        } catch (Throwable failure) {
+            FailureNote.add(failure, "while " + options.spec() + " was opened");
+            closeQuietly(this::close, failure);
+            throw failure;
+        }
+    }
+
+    private static void closeQuietly(AutoCloseable opened, Throwable failure) {
+        try {
+            opened.close();
+        } catch (Exception second) {
+            failure.addSuppressed(second);
+        }
+    }
+
+    /// Closes what the plug-in took.
+    ///
+    /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed then
+    public void close() {
+        Failures failures = new Failures();
+        while (!closings.isEmpty()) {
+            failures.gather(closings.pop());
+        }
+        failures.rethrow();
+    }
+
+    @Override
+    public AllocatorOptions options() {
+        return options;
+    }
+
+    @Override
+    public DeviceEnvironment devices() {
+        return registry.environment();
+    }
+
+    @Override
+    public EventSink events() {
+        return reserved;
+    }
+
+    @Override
+    public DeviceAllocator upstream(String spec) {
+        AllocatorSpec parsed = AllocatorSpec.parse(spec);
+        AllocatorProvider provider = registry.catalog().allocator(parsed.name());
+        OpenContext context = nested("allocator", parsed, new SpecOptions(parsed), provider.availability(devices()));
+        DeviceAllocator upstream = context.open(() -> provider.open(context));
+        closings.push(context::close);
+        closings.push(upstream::close);
+        return upstream;
+    }
+
+    @Override
+    public SegmentSource segments(String spec) {
+        AllocatorSpec parsed = AllocatorSpec.parse(spec);
+        SegmentSource own = ownSources.get(parsed.name());
+        if (own != null) {
+            return own;
+        }
+        SegmentSourceProvider provider = registry.catalog().source(parsed.name());
+        OpenContext context =
+                nested("segment source", parsed, options.ofSource(parsed), provider.availability(devices()));
+        SegmentSource source = context.open(() -> provider.open(context));
+        closings.push(context::close);
+        closings.push(source::close);
+        return source;
+    }
+
+    private OpenContext nested(String kind, AllocatorSpec spec, SpecOptions given, Availability availability) {
+        if (!availability.available()) {
+            throw new ConfigurationException(kind + " " + spec.name() + " can't run here: " + availability.reason());
+        }
+        return new OpenContext(registry, given, ownSources, reserved, whole(registry));
+    }
+
+    @Override
+    public StreamOrder streams() {
+        return streams;
+    }
+
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        if (type == LadderChoice.class) {
+            return Optional.of(type.cast(ladder));
+        }
+        return type.isInstance(registry.driver()) ? Optional.of(type.cast(registry.driver())) : Optional.empty();
+    }
+}

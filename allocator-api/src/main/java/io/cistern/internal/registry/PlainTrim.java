@@ -1,0 +1,62 @@
+package io.cistern.internal.registry;
+
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.ReportingTrim;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/// Trims an allocator that can only say how much it gave back. It tells no reasons.
+public record PlainTrim(DeviceAllocator allocator, CudaDriver driver) implements ReportingTrim {
+    @Override
+    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        if (mode == TrimMode.SYNCHRONIZE) {
+            waitForDevice(device);
+        }
+        long returned = allocator.trim(device, keepBytes);
+        return new TrimResult(returned, allocator.reservedBytes(device), List.of());
+    }
+
+    private void waitForDevice(int device) {
+        try {
+            driver.devices().synchronize(device);
+        } catch (CudaException refusal) {
+            if (refusal.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw refusal;
+            }
+        }
+    }
+
+    /// Trims several allocators, in the order of opening, until they have reserved so much together.
+    public static TrimResult all(List<OpenAllocator> allocators, int device, long keepBytes, TrimMode mode) {
+        if (keepBytes < 0) {
+            throw new IllegalArgumentException("keepBytes is negative: " + keepBytes);
+        }
+        long excess = -keepBytes;
+        for (OpenAllocator allocator : allocators) {
+            excess += allocator.reservedBytes(device).orElse(0);
+        }
+        List<TrimResult> results = new ArrayList<>();
+        for (OpenAllocator allocator : allocators) {
+            OptionalLong reserved = allocator.reservedBytes(device);
+            TrimResult result = allocator.trim(device, keep(reserved, excess), mode);
+            // What it does not count went beside, as memory of graphs that are gone does.
+            excess -= Math.min(result.returnedBytes(), reserved.orElse(Long.MAX_VALUE));
+            results.add(result);
+        }
+        return TrimResult.sum(results);
+    }
+
+    /// What one may keep so that the excess goes; all or nothing where it is unknown what it has.
+    private static long keep(OptionalLong reserved, long excess) {
+        if (reserved.isEmpty()) {
+            return excess > 0 ? 0 : Long.MAX_VALUE;
+        }
+        return Math.max(0, reserved.getAsLong() - Math.max(0, excess));
+    }
+}

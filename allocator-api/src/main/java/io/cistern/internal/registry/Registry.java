@@ -1,0 +1,330 @@
+package io.cistern.internal.registry;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.diagnostics.LadderStep;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.names.Failures;
+import io.cistern.internal.order.DriverEnvironment;
+import io.cistern.internal.routing.Budgets;
+import io.cistern.internal.routing.LimitHandle;
+import io.cistern.internal.routing.ReservedBytes;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.Availability;
+import io.cistern.spi.Catalog;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.StreamOrder;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/// The allocators of one device memory that are open, and which of them are current: they are opened by spec or from
+/// an object, chosen, exchanged and listed.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class Registry {
+    /// What the layers above tell the registry.
+    ///
+    /// @param outsideCaptures runs an action that a capture forbids: now, or when no capture is under way
+    /// @param isReclaimingFor whether the calling thread looks for memory for a request to an allocator
+    public record Surroundings(Consumer<Runnable> outsideCaptures, Predicate<OpenAllocator> isReclaimingFor) {}
+
+    private final CudaDriver driver;
+    private final DriverEnvironment environment;
+    private final Router router;
+    private final Leaks leaks;
+    private final Set<LadderStep> reclaimSteps;
+    private final @Nullable Budgets[] budgets;
+    private final Surroundings surroundings;
+    private final CurrentAllocators currents;
+    private final ConfiguredAllocators configured = new ConfiguredAllocators(this);
+    private final CopyOnWriteArrayList<OpenAllocator> allocators = new CopyOnWriteArrayList<>();
+    private volatile Catalog catalog;
+    private volatile boolean closed;
+
+    /// Starts without any allocator.
+    ///
+    /// @param reclaimSteps what may be tried when memory runs out
+    /// @param budgets what all blocks of a device are charged to
+    /// @param currentRoutes where the route of each device's current allocator is published; all null
+    /// @param publishes whether it is
+    public Registry(
+            CudaDriver driver,
+            Catalog catalog,
+            Router router,
+            Leaks leaks,
+            Set<LadderStep> reclaimSteps,
+            IntFunction<@Nullable Budgets> budgets,
+            @Nullable Route[] currentRoutes,
+            boolean publishes,
+            Surroundings surroundings) {
+        this.driver = driver;
+        this.catalog = catalog;
+        this.router = router;
+        this.leaks = leaks;
+        this.reclaimSteps = Set.copyOf(reclaimSteps);
+        this.surroundings = surroundings;
+        this.environment = new DriverEnvironment(driver);
+        this.budgets = new Budgets[currentRoutes.length];
+        for (int device = 0; device < currentRoutes.length; device++) {
+            this.budgets[device] = budgets.apply(device);
+        }
+        this.currents = new CurrentAllocators(currentRoutes, publishes, configured::get);
+    }
+
+    /// Opens an allocator from a spec, with a limit on the bytes of all its blocks, or none.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws IllegalStateException if the device memory is closed
+    public OpenAllocator open(AllocatorSpec given, @Nullable LimitHandle limit) {
+        AllocatorSpec spec = catalog.complete(given);
+        OpenContext context = context(spec, Map.of());
+        AllocatorProvider provider = catalog.allocator(spec.name());
+        DeviceAllocator backend = openBackend(provider, context);
+        return add(spec, backend, context.reserved(), limit, provider.servesGraphs(), context::close);
+    }
+
+    /// Opens an allocator that the program made itself.
+    ///
+    /// @param name a name for statistics and messages
+    /// @throws IllegalStateException if the device memory is closed
+    public OpenAllocator open(String name, DeviceAllocator made, @Nullable LimitHandle limit) {
+        requireOpen();
+        ReservedBytes nothingTold = new ReservedBytes(environment.deviceCount());
+        return add(new AllocatorSpec(name, Map.of(), name), made, nothingTold, limit, false, () -> {});
+    }
+
+    /// Opens the private allocator of graphs.
+    ///
+    /// @param usual the one that serves when nothing is captured, which [can][OpenAllocator#servesGraphs]
+    /// @param whenDrained runs when it has closed and its last block is gone
+    public OpenAllocator openForGraphs(OpenAllocator usual, StreamOrder order, Runnable whenDrained) {
+        AllocatorSpec spec = usual.spec();
+        requireOpen();
+        OpenContext context = new OpenContext(this, spec, order);
+        AllocatorProvider provider = catalog.allocator(spec.name());
+        DeviceAllocator backend = context.open(() -> provider.openForGraphs(context));
+        AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), "graphs of " + spec.text());
+        return add(named, backend, context.reserved(), usual.limit(), false, () -> {
+            context.close();
+            whenDrained.run();
+        });
+    }
+
+    /// Opens what a pool allocates from.
+    ///
+    /// @param poolName the pool for people
+    /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed with the pool
+    /// @param whenDrained runs when the pool's last use has ended and its last block is gone
+    public OpenAllocator openForPool(
+            String poolName,
+            AllocatorSpec spec,
+            Map<String, SegmentSource> ownSource,
+            @Nullable LimitHandle limit,
+            Runnable whenDrained) {
+        OpenContext context;
+        DeviceAllocator backend;
+        try {
+            context = context(spec, ownSource);
+            backend = openBackend(catalog.allocator(spec.name()), context);
+        } catch (Throwable failure) {
+            ownSource.values().forEach(SegmentSource::close);
+            throw failure;
+        }
+        AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), poolName);
+        return add(named, backend, context.reserved(), limit, false, () -> {
+            Failures failures = new Failures();
+            failures.gather(whenDrained);
+            failures.gather(context::close);
+            ownSource.values().forEach(source -> failures.gather(source::close));
+            failures.rethrow();
+        });
+    }
+
+    private OpenContext context(AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
+        requireOpen();
+        return new OpenContext(this, spec, ownSources);
+    }
+
+    private DeviceAllocator openBackend(AllocatorProvider provider, OpenContext context) {
+        Availability availability = provider.availability(environment);
+        if (!availability.available()) {
+            throw new ConfigurationException(
+                    "allocator " + provider.name() + " can't run here: " + availability.reason());
+        }
+        return context.open(() -> provider.open(context));
+    }
+
+    private OpenAllocator add(
+            AllocatorSpec spec,
+            DeviceAllocator backend,
+            ReservedBytes reserved,
+            @Nullable LimitHandle limit,
+            boolean servesGraphs,
+            Runnable whenDrained) {
+        OpenAllocator[] opened = new OpenAllocator[1];
+        DeviceAllocator recorded = leaks.sites().around(backend);
+        opened[0] = new OpenAllocator(spec, recorded, this, reserved, limit, servesGraphs, () -> {
+            allocators.remove(opened[0]);
+            whenDrained.run();
+        });
+        allocators.add(opened[0]);
+        if (closed) { // meanwhile, and perhaps before it was there to be closed
+            opened[0].close();
+            requireOpen();
+        }
+        return opened[0];
+    }
+
+    /// The allocators that are open or still have live blocks, in the order of opening.
+    public List<OpenAllocator> all() {
+        return List.copyOf(allocators);
+    }
+
+    /// The allocator that a route leads to.
+    ///
+    /// @throws IllegalStateException if it has drained
+    public OpenAllocator ownerOf(Route route) {
+        for (OpenAllocator allocator : allocators) {
+            if (allocator.leads(route)) {
+                return allocator;
+            }
+        }
+        throw new IllegalStateException("allocator " + route + " is closed");
+    }
+
+    /// Which allocators are current.
+    public CurrentAllocators currents() {
+        return currents;
+    }
+
+    /// Returns the allocator.
+    ///
+    /// @throws IllegalArgumentException if it is closed, or of other device memory
+    public OpenAllocator requireMember(OpenAllocator allocator) {
+        if (allocator.isClosed() || !allocators.contains(allocator)) {
+            throw new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
+        }
+        return allocator;
+    }
+
+    /// Opens an allocator, makes it current for all devices, and closes those that were.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    /// @throws IllegalStateException as [OpenAllocator#requireOutside]: it stays then too
+    /// @throws RuntimeException the first failure of a former allocator that closes, with the others suppressed in
+    ///     it; all of them are closed then, and the new one is current
+    public OpenAllocator swap(AllocatorSpec spec) {
+        currents.all().forEach(OpenAllocator::requireOutside);
+        OpenAllocator next = open(spec, null);
+        closeAll(currents.setAll(next));
+        return next;
+    }
+
+    /// Looks for plug-ins and configuration again, and exchanges what the configuration had chosen.
+    ///
+    /// @return what was exchanged, a line for each device
+    public List<String> reload() {
+        SortedMap<Integer, OpenAllocator> former;
+        SortedMap<Integer, OpenAllocator> changed;
+        synchronized (currents) {
+            former = currents.configured();
+            former.values().forEach(OpenAllocator::requireOutside);
+            changed = configured.reload(former);
+            changed.forEach(currents::configure);
+        }
+        Set<OpenAllocator> left = new LinkedHashSet<>(former.values());
+        left.removeIf(currents::isCurrent);
+        closeAll(left);
+        return ConfiguredAllocators.told(former, changed);
+    }
+
+    private static void closeAll(Set<OpenAllocator> former) {
+        Failures failures = new Failures();
+        former.forEach(allocator -> failures.gather(allocator::close));
+        failures.rethrow();
+    }
+
+    /// Opens nothing from now on.
+    public void refuseOpening() {
+        closed = true;
+    }
+
+    /// Throws if nothing is opened any more.
+    ///
+    /// @throws IllegalStateException if the device memory is closed
+    public void requireOpen() {
+        if (closed) {
+            throw new IllegalStateException("this device memory is closed: open another one");
+        }
+    }
+
+    /// Closes all allocators, the last one first.
+    public void close(Failures failures) {
+        allocators.reversed().forEach(allocator -> failures.gather(allocator::close));
+    }
+
+    /// Announces the end of a stream to all allocators.
+    public void streamClosing(int device, long stream, Failures failures) {
+        allocators.forEach(allocator -> failures.gather(() -> allocator.streamClosing(device, stream)));
+    }
+
+    /// Opens allocators from another catalogue from now on.
+    void use(Catalog other) {
+        catalog = other;
+    }
+
+    /// The allocators and sources that can be opened, as they were found last.
+    public Catalog catalog() {
+        return catalog;
+    }
+
+    /// The driver.
+    public CudaDriver driver() {
+        return driver;
+    }
+
+    /// The devices.
+    public DriverEnvironment environment() {
+        return environment;
+    }
+
+    /// The routes, and the owners of blocks.
+    public Router router() {
+        return router;
+    }
+
+    Leaks leaks() {
+        return leaks;
+    }
+
+    /// What may be tried when memory runs out.
+    public Set<LadderStep> reclaimSteps() {
+        return reclaimSteps;
+    }
+
+    boolean isReclaimingFor(OpenAllocator allocator) {
+        return surroundings.isReclaimingFor().test(allocator);
+    }
+
+    void outsideCaptures(Runnable action) {
+        surroundings.outsideCaptures().accept(action);
+    }
+
+    /// What the blocks of an allocator on a device are charged to.
+    @Nullable
+    Budgets budgets(int device, @Nullable LimitHandle limit) {
+        return Budgets.of(budgets[device], limit == null ? null : limit.budget());
+    }
+}

@@ -1,0 +1,28 @@
+package io.cistern.internal.routing;
+
+import org.jspecify.annotations.Nullable;
+
+/// A limit as programs hold it. Routes refer to its budget and not to this, so that a limit that no program holds any
+/// more is noticed.
+///
+/// @param budget what blocks are charged to
+/// @param parent the limit above: while a program holds this one, the routes of that one serve no other limit
+public record LimitHandle(Budget budget, @Nullable LimitHandle parent) {
+    /// Sets a limit under another one, or under none.
+    ///
+    /// @throws IllegalArgumentException if it is negative
+    public static LimitHandle of(String name, long byteSize, @Nullable LimitHandle parent) {
+        return new LimitHandle(new Budget(name, byteSize, parent == null ? null : parent.budget), parent);
+    }
+
+    /// Two limits are equal if they are the same.
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return this == other;
+    }
+
+    @Override
+    public int hashCode() {
+        return System.identityHashCode(this);
+    }
+}
