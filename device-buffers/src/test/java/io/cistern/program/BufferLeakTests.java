@@ -1,8 +1,13 @@
-package io.cistern.buffers;
+package io.cistern.program;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cistern.buffers.CopyMode;
+import io.cistern.buffers.CopyOptions;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.Allocator;
 import io.cistern.CudaEvent;
 import io.cistern.DeviceMemory;
@@ -26,6 +31,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /// Buffers that are watched, limited, refused by the driver, or copied from memory that is not pinned.
+///
+/// In a package outside the framework, as programs are: reports name the first frame of other code.
 class BufferLeakTests {
     @RegisterExtension
     private final LogOf log = new LogOf("io.cistern.copies");

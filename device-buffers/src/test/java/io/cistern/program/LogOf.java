@@ -1,4 +1,4 @@
-package io.cistern.buffers;
+package io.cistern.program;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
