@@ -135,6 +135,15 @@ public final class GraphCapture implements AutoCloseable {
         return graph;
     }
 
+    /// Ends the capture and makes the graph ready to be launched.
+    ///
+    /// @return the graph, the caller's to close
+    /// @throws CudaException as [#end], or if the driver can't make an executable of the graph; then nothing is left
+    /// @throws IllegalStateException if the capture has ended
+    public CudaGraph endAndInstantiate() {
+        return CudaGraph.of(graphs, capture.device(), end(), memory());
+    }
+
     /// Gives the capture up, unless it has [ended][#end]: nothing is left of it but blocks that are
     /// alive, which no work may use and which are to be freed.
     @Override

@@ -4,6 +4,7 @@ import io.cistern.cuda.CallCounts;
 import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
+import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.DriverFeature;
@@ -117,6 +118,29 @@ public final class SimulatedGpu implements CudaDriver {
     /// The clock: nanoseconds of virtual time since the machine was built.
     public long virtualNanos() {
         return machine.locked(() -> machine.clock().nanos());
+    }
+
+    /// Gives a stream work that takes some time and touches no memory, behind what it has been given before. The host
+    /// does not wait.
+    ///
+    /// @param device the stream's device
+    /// @param stream a stream that is not captured
+    /// @param nanos how long the work takes, at least 0
+    /// @throws IllegalArgumentException if `nanos` is negative, or there is no such stream
+    public void keepBusy(int device, long stream, long nanos) {
+        if (nanos < 0) {
+            throw new IllegalArgumentException("work can't take less than no time: " + nanos + " ns");
+        }
+        machine.locked(() -> {
+            try {
+                StreamQueue queue = machine.streams().find(DriverCall.STREAM_QUERY, device, stream);
+                machine.streams().enqueue(queue, Work.of(nanos, () -> {}));
+                return true;
+            } catch (DriverFailure unknown) {
+                throw new IllegalArgumentException(
+                        "device " + device + " has no stream 0x" + Long.toHexString(stream), unknown);
+            }
+        });
     }
 
     /// Lets time pass in which the host does something else; work that is due runs.

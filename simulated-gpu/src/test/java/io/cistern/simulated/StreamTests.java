@@ -38,6 +38,19 @@ final class StreamTests {
     }
 
     @Test
+    void aStreamIsBusyForAsLongAsATestSays() {
+        gpu.keepBusy(0, a, 5_000_000);
+        gpu.copies().fillWords(0, memory, 3, 4, a);
+        assertThat(gpu.streams().isIdle(0, a)).isFalse();
+        assertThat(gpu.streams().isIdle(0, b)).isTrue();
+        long before = gpu.virtualNanos();
+        gpu.streams().synchronize(0, a);
+        assertThat(gpu.virtualNanos() - before).isBetween(4_900_000L, 5_200_000L);
+        assertThat(machine.read(memory, b)).isEqualTo(3);
+        assertThatThrownBy(() -> gpu.keepBusy(0, 12345, 1)).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
     void synchronizeBlocksUntilAnotherThreadOpensTheLatch() throws InterruptedException {
         machine.hold(a);
         Thread waiter = Thread.ofVirtual().start(() -> gpu.streams().synchronize(0, a));

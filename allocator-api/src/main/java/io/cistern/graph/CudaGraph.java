@@ -1,0 +1,96 @@
+package io.cistern.graph;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Graphs;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/// A graph that was captured and can be launched, as one object: a `CUgraphExec` and its [memory][GraphMemory].
+///
+/// ```java
+/// try (GraphCapture capture = GraphCapture.begin(memory, device, stream, CaptureMode.GLOBAL)) {
+///     work(stream);
+///     try (CudaGraph graph = capture.endAndInstantiate()) {
+///         graph.launch(stream);
+///     }
+/// }
+/// ```
+///
+/// Its memory goes back after [#close], once the last launch has ended and no capture is under way.
+///
+/// **Threads.** Any thread may call any method at any time. Launches of one graph run one after the other.
+public final class CudaGraph implements AutoCloseable {
+    private final Graphs graphs;
+    private final int device;
+    private final long executable;
+    private final GraphMemory memory;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    private CudaGraph(Graphs graphs, int device, long executable, GraphMemory memory) {
+        this.graphs = graphs;
+        this.device = device;
+        this.executable = executable;
+        this.memory = memory;
+    }
+
+    /// Makes an executable of a graph, and destroys the graph, whose memory the executable keeps.
+    static CudaGraph of(Graphs graphs, int device, long graph, GraphMemory memory) {
+        try {
+            return new CudaGraph(graphs, device, graphs.instantiate(device, graph, false), memory);
+        } finally {
+            graphs.destroy(device, graph);
+        }
+    }
+
+    /// Whether a stream is being captured into a graph now, whoever captures.
+    ///
+    /// @param device the stream's device
+    /// @throws CudaException if the driver won't tell
+    public static boolean isCapturing(DeviceMemory memory, int device, long stream) {
+        return memory.driver().graphs().captureId(device, stream) != 0;
+    }
+
+    /// Launches the graph on a stream, behind the stream's work and earlier launches of this graph. The host does not
+    /// wait.
+    ///
+    /// @param stream a stream of the graph's device
+    /// @throws CudaException if the driver refuses
+    /// @throws IllegalStateException if the graph is closed
+    public void launch(long stream) {
+        if (closed.get()) {
+            throw new IllegalStateException(this + " is closed");
+        }
+        graphs.launch(device, executable, stream);
+    }
+
+    /// Returns what the graph's work allocated, to be shared with a later capture.
+    public GraphMemory memory() {
+        return memory;
+    }
+
+    /// Returns the driver's handle, a `CUgraphExec`.
+    public long handle() {
+        return executable;
+    }
+
+    /// Returns the device on which the graph runs.
+    public int device() {
+        return device;
+    }
+
+    /// Destroys the graph. A launch under way still runs to its end. Closing twice does nothing.
+    ///
+    /// @throws CudaException if the driver refuses
+    @Override
+    public void close() {
+        if (!closed.getAndSet(true)) {
+            graphs.destroyExecutable(device, executable);
+        }
+    }
+
+    /// Handle and device.
+    @Override
+    public String toString() {
+        return "CudaGraph[0x" + Long.toHexString(executable) + ", device " + device + "]";
+    }
+}
