@@ -1,8 +1,8 @@
 package io.cistern.buffers;
 
 import io.cistern.DeviceMemory;
-import io.cistern.errors.UnusableStreamException;
 import io.cistern.cuda.CudaException;
+import io.cistern.errors.UnusableStreamException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
@@ -52,7 +52,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// work that uses it before.
     ///
     /// @throws IllegalStateException if the buffer is closed, or its parent or arena ended
-    /// @throws MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as whatever else uses the memory
+    /// @throws MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as is
+    ///     whatever else uses the memory
     public long address() {
         long present = address;
         if (present < 0) {

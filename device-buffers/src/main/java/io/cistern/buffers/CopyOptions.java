@@ -27,7 +27,8 @@ public final class CopyOptions {
         return BufferSupport.of(memory).copyOptions;
     }
 
-    /// Sets whether to report copies that should run beside other work but can't, since their host memory is not pinned:
+    /// Sets whether to report copies that should run beside other work but can't, since their host memory is not
+    /// pinned:
     /// once for each place in the program, as a warning of the logger `io.cistern.copies`. Without this call the
     /// setting `cistern.copies.report` decides.
     ///
@@ -44,8 +45,8 @@ public final class CopyOptions {
     /// setting `cistern.copies.direct` decides.
     ///
     /// **Only for programs in which no GPU waits for Java code.** While the driver reads an array, no garbage
-    /// collection begins, and a thread that asks for one waits: usually some tens of microseconds a MiB, longer where
-    /// the driver waits for the stream. If the device then waits for a host function in Java, or for a word that a Java
+    /// collection begins, and a thread that asks for one waits: as long as the copy takes, longer where the driver
+    /// waits for the stream. If the device then waits for a host function in Java, or for a word that a Java
     /// thread sets, the collection that waits for the copy stops that code, and the program stands still for good.
     ///
     /// @return this

@@ -1,6 +1,5 @@
 package io.cistern.buffers;
 
-import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import java.util.ArrayList;
 import java.util.List;

@@ -2,14 +2,14 @@ package io.cistern.buffers;
 
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.diagnostics.LeakLevel;
+import io.cistern.internal.leaks.Leaks;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
 import java.nio.Buffer;
 import java.util.Objects;
 import java.util.function.LongConsumer;
-import io.cistern.diagnostics.LeakLevel;
-import io.cistern.internal.leaks.Leaks;
 import org.jspecify.annotations.Nullable;
 
 /// A block of device memory as an object, for try-with-resources.
@@ -105,7 +105,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     private static void watch(DeviceBuffer buffer, long address) {
-        Leaks.BufferWatch watch = buffer.memory.attached(Leaks.class).orElseThrow().watch(buffer, address);
+        Leaks.BufferWatch watch =
+                buffer.memory.attached(Leaks.class).orElseThrow().watch(buffer, address);
         if (watch != null) {
             buffer.lifetime = new WatchedBlock(watch);
         }
@@ -122,7 +123,12 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @throws IllegalArgumentException if the address is no multiple of 256, or there is a live block already
     /// @throws DeviceOutOfMemoryException if a limit is reached: what is foreign counts too
     public static DeviceBuffer ofForeign(DeviceMemory memory, long address, long byteSize, int device, long stream) {
-        return of(memory, BufferSupport.of(memory).foreign.register(address, byteSize, device, stream), byteSize, device, stream);
+        return of(
+                memory,
+                BufferSupport.of(memory).foreign.register(address, byteSize, device, stream),
+                byteSize,
+                device,
+                stream);
     }
 
     /// Hands the address to code, and keeps the buffer reachable until that returns.

@@ -1,10 +1,10 @@
 package io.cistern.buffers;
 
 import io.cistern.DeviceMemory;
-import io.cistern.graph.GraphMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
+import io.cistern.graph.GraphMemory;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.HostMemory;
 import java.lang.foreign.MemorySegment;
