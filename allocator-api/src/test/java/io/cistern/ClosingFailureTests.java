@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.reports.LogOf;
 import io.cistern.graph.GraphCapture;
 import io.cistern.internal.capture.Captures;
 import io.cistern.cuda.CaptureMode;

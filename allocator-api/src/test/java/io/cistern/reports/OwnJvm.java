@@ -1,5 +1,6 @@
-package io.cistern;
+package io.cistern.reports;
 
+import io.cistern.DeviceMemory;
 import io.cistern.jvm.JavaProgram;
 import io.cistern.simulated.SimulatedGpu;
 import java.io.File;
@@ -10,12 +11,12 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /// Runs a program of the tests in a JVM of its own, with all that they have on its class path.
-final class OwnJvm {
+public final class OwnJvm {
     private OwnJvm() {}
 
     /// @param options for the JVM
     /// @return what it printed, by lines
-    static List<String> run(Class<?> program, String... options) throws Exception {
+    public static List<String> run(Class<?> program, String... options) throws Exception {
         List<String> all = new ArrayList<>(List.of(options));
         all.addAll(List.of("--class-path", String.join(File.pathSeparator, classPath(program))));
         return new JavaProgram(program.getName(), all).run();

@@ -1,7 +1,12 @@
-package io.cistern;
+package io.cistern.reports;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.Scope;
+import io.cistern.ScopeCarrier;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
@@ -90,7 +95,7 @@ class ScopeReportTests {
             }
             inWorker(() -> memory.free(memory.allocate(100, 0, 0), 0));
             assertThat(log.messages()).hasSize(2);
-            assertThat(log.messages().getFirst()).contains("; at io.cistern.ScopeReportTests.pair(");
+            assertThat(log.messages().getFirst()).contains("; at io.cistern.reports.ScopeReportTests.pair(");
             assertThat(log.messages().getLast()).contains("ScopeReportTests.lambda$");
         }
     }
@@ -114,7 +119,7 @@ class ScopeReportTests {
                     .asString()
                     .contains("(direct) is open while the pool closes")
                     .contains("thread " + Thread.currentThread().getName())
-                    .contains("at io.cistern.ScopeReportTests.forgetful(ScopeReportTests.java:");
+                    .contains("at io.cistern.reports.ScopeReportTests.forgetful(ScopeReportTests.java:");
             scope.close();
             assertThat(pool.isDrained()).isTrue();
         }

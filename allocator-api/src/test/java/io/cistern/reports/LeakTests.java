@@ -1,8 +1,12 @@
-package io.cistern;
+package io.cistern.reports;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
+import io.cistern.Scope;
 import io.cistern.graph.GraphCapture;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.diagnostics.LeakLevel;
