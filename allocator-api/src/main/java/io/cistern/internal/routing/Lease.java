@@ -30,14 +30,15 @@ final class Lease extends LinePadding {
 
     private final Route route;
 
+    @SuppressWarnings("unused") // read through ACTIVE
     private volatile int active;
 
     private int claimed = 1;
     private long credit;
     private long maxCredit;
 
-    /// Bytes that an error kept from being given back: all that there ever were. Written by the owner alone.
-    volatile long owed;
+    /// Bytes that an error kept from being given back: all that there ever were. Written by the owner.
+    long owed;
 
     // Keeps what comes behind on the heap, and the field above that is only read, out of these cache lines.
     @SuppressWarnings("unused")
@@ -61,7 +62,7 @@ final class Lease extends LinePadding {
 
     /// Gives the bytes of a block back after it was freed, or could not be allocated.
     ///
-    /// @throws StackOverflowError before anything was given back: then the caller adds them to what is
+    /// @throws StackOverflowError before anything was given back: the caller adds the bytes to what is
     [owed][#owed]
     void giveBack(long byteSize) {
         long beyond = keep(byteSize);
