@@ -62,8 +62,7 @@ final class Lease extends LinePadding {
 
     /// Gives the bytes of a block back after it was freed, or could not be allocated.
     ///
-    /// @throws StackOverflowError before anything was given back: the caller adds the bytes to what is
-    [owed][#owed]
+    /// @throws StackOverflowError before anything was given back: the caller then owes the bytes
     void giveBack(long byteSize) {
         long beyond = keep(byteSize);
         if (beyond != 0) {
