@@ -62,7 +62,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
-    /// @throws AllocatorContractException if a plug-in returned an illegal address
+    /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal address
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
         Route route = opened.route(device);

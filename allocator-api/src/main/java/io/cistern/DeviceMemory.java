@@ -140,7 +140,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     /// @throws IllegalStateException if there is no driver that can be used, or one that is set up or named can't
-    /// @throws ConfigurationException if there is no loader, or something is set that can't be followed
+    /// @throws io.cistern.errors.ConfigurationException if there is no loader, or something is set that can't be
+    ///     followed
     public static DeviceMemory system() {
         return SystemDeviceMemory.get();
     }
@@ -164,7 +165,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It is not current
     /// until [#setCurrent] says so.
     ///
-    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(String spec) {
         return open(AllocatorSpec.parse(spec));
@@ -172,7 +173,7 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
     ///
-    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(AllocatorSpec spec) {
         return facade(registry.open(spec, null));
@@ -180,7 +181,7 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Opens an allocator from a spec, with a limit on the bytes of all its blocks.
     ///
-    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(String spec, MemoryLimit limit) {
         return facade(registry.open(AllocatorSpec.parse(spec), limit.handle()));
@@ -205,7 +206,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// The allocator that [DeviceMemory#allocate] takes from on device 0, outside any scope: see
     /// [#current(int)].
     ///
-    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
+    /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator that can't be opened
     public Allocator current() {
         return current(0);
     }
@@ -214,7 +215,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// the program it is the catalogue's, opened at first use.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws ConfigurationException if the configuration names an allocator that can't be opened
+    /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator that can't be opened
     /// @throws IllegalStateException if this device memory is closed, and none was current
     public Allocator current(int device) {
         return facade(registry.currents().get(device));
@@ -238,7 +239,7 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Opens an allocator from a spec and makes it current for all devices.
     ///
-    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the current allocator stays then
     /// @throws IllegalStateException if this device memory is closed
     public Allocator setCurrent(String spec) {
         Allocator allocator = open(spec);
@@ -262,7 +263,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// and end with their last block. Allocations of other threads go to the old one or to the new one; none
     /// fails because of the swap.
     ///
-    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the current allocator stays then
     /// @throws IllegalStateException if this device memory is closed, or in the middle of an allocation or a free
     ///     of the current allocator, as [Allocator#close]: it stays then
     /// @throws RuntimeException the first failure of a former allocator that closes, with the others suppressed in
@@ -278,7 +279,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// Limits and other settings are those of the time when this device memory was opened.
     ///
     /// @return what was exchanged, a line for each device: `device 0: caching -> async`
-    /// @throws ConfigurationException if what is named can't be opened: then everything is as before
+    /// @throws io.cistern.errors.ConfigurationException if what is named can't be opened: then everything is as before
     /// @throws IllegalStateException if this device memory is closed, or in the middle of an allocation or a free,
     ///     as [#swap]: then too
     /// @throws RuntimeException as [#swap]
@@ -317,9 +318,10 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
-    /// @throws AllocatorContractException if a plug-in returned an illegal address
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
-    /// @throws ConfigurationException if no allocator is current and the configured one can't be opened
+    /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal address
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
+    /// @throws io.cistern.errors.ConfigurationException if no allocator is current and the configured one can't be
+    ///     opened
     /// @throws IllegalStateException if this device memory, or the allocator, is closed
     public long allocate(long byteSize, int device, long stream) {
         Lane lane = router.lane();
@@ -395,7 +397,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///     the others were [recorded][#recordUse]
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
     ///     or is foreign
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread, and nothing is
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread, and
+    ///     nothing is
     ///     freed then; for a stream in a capture that nobody announced, beside one that was: the block goes later
     public void free(long address, long stream) {
         try {
@@ -457,8 +460,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///     there and free [after][#freeAfter] it. If its end is [announced][DeviceMemory#streamClosing] before
     ///     the free, the work until then counts
     /// @throws UnknownAddressException if no live block begins there
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
-    /// @throws MemoryAsleepException if its pool is asleep
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
+    /// @throws io.cistern.errors.MemoryAsleepException if its pool is asleep
     public void recordUse(long address, long stream) {
         if (address == 0) {
             return;
@@ -481,11 +484,12 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Throws if a block is asleep, for code that is about to use a bare address: what a [io.cistern.buffers.DeviceBuffer] asks of
+    /// Throws if a block is asleep, for code that is about to use a bare address: what a
+    /// [io.cistern.buffers.DeviceBuffer] asks of
     /// itself.
     ///
     /// @param address where a block begins; anything else is awake
-    /// @throws MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]
+    /// @throws io.cistern.errors.MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]
     public void requireAwake(long address) {
         if (anyAsleep) {
             router.requireAwake(address);
@@ -509,7 +513,7 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Opens a pool: see [MemoryPoolBuilder#spec]. For one with options, see [MemoryPool#builder].
     ///
-    /// @throws ConfigurationException if the spec can't be followed
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed
     /// @throws IllegalStateException if this device memory is closed
     public MemoryPool pool(String spec) {
         return MemoryPool.builder(this).spec(spec).open();
@@ -719,7 +723,8 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Closes all allocators. Those with live blocks give their memory back when the last one is freed; blocks that
-    /// are [kept][GraphBlocks] for graphs that still exist stay. Closing twice does nothing.
+    /// are [kept][io.cistern.internal.capture.GraphBlocks] for graphs that still exist stay. Closing twice does
+    /// nothing.
     ///
     /// From then on nothing is opened and nothing allocated: each attempt is an [IllegalStateException]. What is
     /// alive is freed as ever, and ends of streams are announced.

@@ -84,7 +84,7 @@ public final class MemoryPool implements AutoCloseable {
     /// Opens a pool in the process's own device memory.
     ///
     /// @param spec as [MemoryPoolBuilder#spec]
-    /// @throws ConfigurationException if the spec can't be followed
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed
     public static MemoryPool of(String spec) {
         return builder(DeviceMemory.system()).spec(spec).open();
     }
@@ -149,7 +149,7 @@ public final class MemoryPool implements AutoCloseable {
     /// @param byteSize bytes wanted; 0 gives address 0
     /// @param device the device's ordinal
     /// @param stream the stream on which the memory is used first
-    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
     /// @throws IllegalStateException if the last use of this pool has ended
     public long allocate(long byteSize, int device, long stream) {
         return allocator.allocate(byteSize, device, stream);
@@ -333,7 +333,8 @@ public final class MemoryPool implements AutoCloseable {
     /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept. Awake, nothing
     /// happens. If the device has not enough, other allocators give their idle memory back first.
     ///
-    /// @throws DeviceOutOfMemoryException if there is not enough memory now: the pool sleeps on, and nothing is
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory now: the pool sleeps on,
+    ///     and nothing is
     ///     lost
     /// @throws io.cistern.cuda.CudaException if the driver refuses: then too
     public void wake() {

@@ -67,7 +67,8 @@ public final class MemoryPoolBuilder {
     }
 
     /// Whether idle blocks of the pool serve allocations outside pools, in whatever form, that would else be out
-    /// of memory: of [DeviceMemory], [Allocator] and [io.cistern.buffers.DeviceBuffer]. Pools don't borrow. A pool never obtains
+    /// of memory: of [DeviceMemory], [Allocator] and [io.cistern.buffers.DeviceBuffer]. Pools don't borrow. A pool
+    /// never obtains
     /// memory to lend it. What is lent is a block of the pool, charged to its limits and to that of the scope
     /// that asked, and goes back to it. False without this call.
     public MemoryPoolBuilder lendsToOthers(boolean lends) {
@@ -122,7 +123,7 @@ public final class MemoryPoolBuilder {
     ///     lacks what was asked for: lending, splitting, alignment, a source
     /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes] than the
     ///     [limit][#limitBytes]
-    /// @throws DeviceOutOfMemoryException if there are no such initial bytes
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there are no such initial bytes
     /// @throws IndexOutOfBoundsException if there is no such device for them
     public MemoryPool open() {
         if (limitBytes >= 0 && initialBytes > limitBytes) {

@@ -10,7 +10,7 @@ import io.cistern.internal.capture.StreamCapture;
 import io.cistern.internal.routing.Devices;
 
 /// A capture of a stream into a CUDA graph, announced to all allocators. What the stream, and those that join it,
-/// allocate meanwhile comes from [GraphBlocks] that lives as long as the graph.
+/// allocate meanwhile comes from [io.cistern.internal.capture.GraphBlocks] that lives as long as the graph.
 ///
 /// ```java
 /// try (GraphCapture capture = GraphCapture.begin(memory, device, stream, CaptureMode.GLOBAL)) {

@@ -22,7 +22,7 @@ public record AllocatorSpec(String name, Map<String, List<String>> options, Stri
 
     /// Reads a spec.
     ///
-    /// @throws ConfigurationException if it does not follow the grammar; the message shows where
+    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar; the message shows where
     public static AllocatorSpec parse(String text) {
         return new SpecParser(Objects.requireNonNull(text, "spec")).parse();
     }

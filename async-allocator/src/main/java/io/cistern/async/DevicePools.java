@@ -119,7 +119,7 @@ final class DevicePools {
 
     /// Opens all pools to another device, those that are opened later too.
     ///
-    /// @throws CudaException if the driver refuses; then all are as before
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all are as before
     synchronized void openTo(int peer) {
         if (peers.contains(peer)) {
             return;

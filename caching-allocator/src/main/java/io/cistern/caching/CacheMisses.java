@@ -128,7 +128,7 @@ final class CacheMisses {
         return failsAtCap && ReserveCap.isReached(failure);
     }
 
-    /// See [Reclaims#reclaim].
+    /// See [io.cistern.spi.Reclaims#reclaim].
     long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
         if (!givesBack || isRejection(refusal)) {
             return 0;
@@ -137,7 +137,7 @@ final class CacheMisses {
         return new IdleReturns(cache).giveBack(step, cache.shard(Fences.key(stream), size), size);
     }
 
-    /// See [Reclaims#failed].
+    /// See [io.cistern.spi.Reclaims#failed].
     void failed(DeviceOutOfMemoryException refusal) {
         if (!isRejection(refusal)) {
             cache.reserved.counters.count(CacheEvent.OUT_OF_MEMORY);

@@ -52,7 +52,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// work that uses it before.
     ///
     /// @throws IllegalStateException if the buffer is closed, or its parent or arena ended
-    /// @throws MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as is
+    /// @throws io.cistern.errors.MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as is
     ///     whatever else uses the memory
     public long address() {
         long present = address;
@@ -159,7 +159,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
     ///
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is still
     ///     open then
-    /// @throws UnknownAddressException if the block was freed by its address before; the buffer is closed then
+    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the buffer is
+    ///     closed then
     public void close() {
         long taken = take();
         if (taken == CLOSED) {
@@ -183,7 +184,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
     ///
     /// @param event a `CUevent`, recorded after the last use
     /// @throws CudaException if the driver refuses the event; the buffer is still open then
-    /// @throws UnknownAddressException if the block was freed by its address before; the buffer is closed then
+    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the buffer is
+    ///     closed then
     public void closeAfter(long event) {
         long taken = take();
         if (taken == CLOSED) {

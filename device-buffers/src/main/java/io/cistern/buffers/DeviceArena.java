@@ -79,7 +79,8 @@ public final class DeviceArena implements AutoCloseable {
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IllegalStateException if the arena is closed
     /// @throws WrongThreadException if it is confined to another thread
-    /// @throws DeviceOutOfMemoryException if it has to grow and there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if it has to grow and there is no such memory, or a
+    ///     limit is reached
     public long allocate(long byteSize) {
         long rounded = (byteSize + ALIGNMENT - 1) & -ALIGNMENT;
         long address = 0;
@@ -98,7 +99,8 @@ public final class DeviceArena implements AutoCloseable {
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IllegalStateException if the arena is closed
     /// @throws WrongThreadException if it is confined to another thread
-    /// @throws DeviceOutOfMemoryException if it has to grow and there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if it has to grow and there is no such memory, or a
+    ///     limit is reached
     public DeviceBuffer buffer(long byteSize) {
         ArenaGeneration present = generation;
         return new DeviceBuffer(memory, allocate(byteSize), byteSize, device, stream, present);

@@ -55,7 +55,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @param stream the stream on which it is used first and on which it ends
     /// @throws IllegalArgumentException if `byteSize` is negative
-    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
     public static DeviceBuffer allocate(long byteSize, long stream) {
         return allocate(byteSize, 0, stream);
     }
@@ -67,7 +67,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param stream the stream on which it is used first and on which it ends
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
     public static DeviceBuffer allocate(long byteSize, int device, long stream) {
         return allocate(DeviceMemory.system(), byteSize, device, stream);
     }
@@ -77,7 +77,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IllegalStateException if the stream is closed
-    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
     public static DeviceBuffer allocate(long byteSize, CudaStream stream) {
         return allocate(stream.memory(), byteSize, stream.device(), stream.handle());
     }
@@ -90,7 +90,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param stream the stream on which it is used first and on which it ends
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
     public static DeviceBuffer allocate(DeviceMemory memory, long byteSize, int device, long stream) {
         return of(memory, memory.allocate(byteSize, device, stream), byteSize, device, stream);
     }
@@ -121,7 +121,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param device the device it lies on
     /// @param stream the stream on which it is used first
     /// @throws IllegalArgumentException if the address is no multiple of 256, or there is a live block already
-    /// @throws DeviceOutOfMemoryException if a limit is reached: what is foreign counts too
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached: what is foreign counts too
     public static DeviceBuffer ofForeign(DeviceMemory memory, long address, long byteSize, int device, long stream) {
         return of(
                 memory,

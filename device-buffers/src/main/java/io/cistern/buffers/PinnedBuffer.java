@@ -56,7 +56,8 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
     /// Says that a stream uses the memory, by work enqueued until [#close].
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; for a stream in a
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread; for
+    ///     a stream in a
     ///     capture that nobody announced, beside one that was
     public void recordUse(int device, long stream) {
         owner.recordUse(open(), device, stream);

@@ -28,7 +28,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// The captures of one [DeviceMemory] that are under way, and the memory of graphs that are gone.
+/// The captures of one [io.cistern.DeviceMemory] that are under way, and the memory of graphs that are gone.
 ///
 /// 1. While any stream of a device is captured, all routes of the device are suspended, so that each allocation comes
 /// here and the stream is asked which capture it is in. At other times the path of an allocation knows nothing of

@@ -16,8 +16,7 @@ import java.lang.invoke.VarHandle;
 /// A claimed lease stays claimed, and its owner goes to the budgets for every block, until there is plenty
 /// again. Where there is no such fence, leases stay claimed for ever.
 ///
-/// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by
-/// writes
+/// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by writes
 /// to fields; bytes that should have gone back to the budgets are owed to them, until somebody recalls the lease.
 ///
 /// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0, unless a recall failed.
@@ -31,14 +30,15 @@ final class Lease extends LinePadding {
 
     private final Route route;
 
+    @SuppressWarnings("unused") // read through ACTIVE
     private volatile int active;
 
     private int claimed = 1;
     private long credit;
     private long maxCredit;
 
-    /// Bytes that an error kept from being given back: all that there ever were. Written by the owner alone.
-    volatile long owed;
+    /// Bytes that an error kept from being given back: all that there ever were. Written by the owner.
+    long owed;
 
     // Keeps what comes behind on the heap, and the field above that is only read, out of these cache lines.
     @SuppressWarnings("unused")
@@ -53,7 +53,7 @@ final class Lease extends LinePadding {
 
     /// Takes the bytes of a block before it is allocated.
     ///
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if they don't fit; nothing is taken then
+    /// @throws io.cistern.DeviceOutOfMemoryException if they don't fit; nothing is taken then
     void take(long byteSize) {
         if (!spend(byteSize)) {
             lease(byteSize);
@@ -62,7 +62,7 @@ final class Lease extends LinePadding {
 
     /// Gives the bytes of a block back after it was freed, or could not be allocated.
     ///
-    /// @throws StackOverflowError before anything was given back: then the caller adds them to what is [owed][#owed]
+    /// @throws StackOverflowError before anything was given back: the caller then owes the bytes
     void giveBack(long byteSize) {
         long beyond = keep(byteSize);
         if (beyond != 0) {

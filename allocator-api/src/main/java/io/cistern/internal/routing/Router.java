@@ -22,8 +22,7 @@ import org.jspecify.annotations.Nullable;
 /// another thread.
 ///
 /// **Errors.** A StackOverflowError may come at any call. So what has to be counted is counted by writes to fields
-/// where
-/// a call failed; where that can't be, room on the stack is [looked for][StackRoom] before anything changes.
+/// where a call failed; where that can't be, room on the stack is [looked for][StackRoom] before anything changes.
 ///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A
 /// virtual thread enters a shared lane to count, one compare-and-set more.
@@ -67,7 +66,7 @@ public final class Router extends Routes {
         Tally tally = lane.of(route);
         Lease lease = tally.lease;
         long attempts = tally.attempts;
-        boolean taken = false;
+        Lease charged = null;
         DeviceAllocator entrance;
         long address = 0;
         try {
@@ -76,7 +75,7 @@ public final class Router extends Routes {
             if (entrance != null) {
                 if (lease != null) {
                     lease.take(byteSize);
-                    taken = true;
+                    charged = lease;
                 }
                 address = entrance.allocate(byteSize, route.device, stream);
                 if (!Returned.isLegal(address) || !insert(address, byteSize, tally.index)) {
@@ -87,8 +86,8 @@ public final class Router extends Routes {
             try {
                 Returned.giveBackUnrecorded(route, address, byteSize, stream, failure);
             } finally {
-                if (taken) {
-                    lease.owed += byteSize;
+                if (charged != null) {
+                    charged.owed += byteSize;
                 }
                 if (tally.attempts != attempts) {
                     tally.failures++;
