@@ -314,8 +314,8 @@ public final class MemoryPool implements AutoCloseable {
     /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on; what is
     /// reserved is what had to stay. The pool may be closed.
     ///
-    /// **Kept contents** are in [pinned memory][DeviceMemory#pinned], which stays pinned for the next time; the
-    /// first time waits for it to be pinned.
+    /// **Kept contents** are in pinned host memory: in the cache of device-buffers, where the program uses that, else in
+    /// memory that is pinned for this sleep alone.
     ///
     /// Once more while it is asleep: what had to stay is tried again, and with [SleepMode#DROP] what was kept is
     /// given up.
