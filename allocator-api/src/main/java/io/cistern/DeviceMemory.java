@@ -485,7 +485,7 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Throws if a block is asleep, for code that is about to use a bare address: what a
-    /// [io.cistern.buffers.DeviceBuffer] asks of
+    /// `DeviceBuffer` asks of
     /// itself.
     ///
     /// @param address where a block begins; anything else is awake

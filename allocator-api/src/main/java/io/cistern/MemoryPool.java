@@ -308,7 +308,7 @@ public final class MemoryPool implements AutoCloseable {
     /// for whoever needs the GPU meanwhile. Waits for the work of those devices. Graphs over the memory stay valid,
     /// and are launched again after [#wake].
     ///
-    /// **While it is asleep** allocating from it, and whatever uses a [io.cistern.buffers.DeviceBuffer] in it, is a
+    /// **While it is asleep** allocating from it, and whatever uses a `DeviceBuffer` in it, is a
     /// [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a launch or a graph, is not seen and
     /// reads memory that
     /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on; what is

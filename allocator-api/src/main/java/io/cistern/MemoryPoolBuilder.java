@@ -67,7 +67,7 @@ public final class MemoryPoolBuilder {
     }
 
     /// Whether idle blocks of the pool serve allocations outside pools, in whatever form, that would else be out
-    /// of memory: of [DeviceMemory], [Allocator] and [io.cistern.buffers.DeviceBuffer]. Pools don't borrow. A pool
+    /// of memory: of [DeviceMemory], [Allocator] and `DeviceBuffer`. Pools don't borrow. A pool
     /// never obtains
     /// memory to lend it. What is lent is a block of the pool, charged to its limits and to that of the scope
     /// that asked, and goes back to it. False without this call.

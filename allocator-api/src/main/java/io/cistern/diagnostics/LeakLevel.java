@@ -1,10 +1,5 @@
 package io.cistern.diagnostics;
 
-import io.cistern.cuda.settings.Setting;
-import io.cistern.cuda.settings.Settings;
-import java.util.Locale;
-import java.util.Optional;
-
 /// How much is kept about live blocks, so that a leak can be told with the place that made it.
 ///
 /// Set by [io.cistern.DeviceMemoryBuilder#leakLevel], else by setting `cistern.leaks` with a level's name in any
@@ -25,29 +20,11 @@ public enum LeakLevel {
     /// 64 MiB.
     SAMPLED,
 
-    /// For each block stream, age and site: the innermost 8 frames of the program. A [io.cistern.buffers.DeviceBuffer] that
+    /// For each block stream, age and site: the innermost 8 frames of the program. A `DeviceBuffer` that
     /// was
     /// dropped without being closed is reported.
     SITES,
 
     /// As `sites`, with the whole stack and the thread's name.
-    ALL;
-
-    /// Returns the level that the settings name. An unknown name is `off`, with a warning: a diagnostic never throws.
-    public static LeakLevel configured(Settings settings) {
-        Optional<Settings.Value> set = settings.get(Setting.LEAKS);
-        String name = set.map(Settings.Value::text).orElse("off");
-        for (LeakLevel level : values()) {
-            if (level.name().equals(name.toUpperCase(Locale.ROOT))) {
-                return level;
-            }
-        }
-        System.getLogger(LeakLevel.class.getName())
-                .log(
-                        System.Logger.Level.WARNING,
-                        "{0} is ''{1}'', which is none of off, sampled, sites, all; taken as off",
-                        set.orElseThrow().source(),
-                        name);
-        return OFF;
-    }
+    ALL
 }

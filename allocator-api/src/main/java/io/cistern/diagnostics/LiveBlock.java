@@ -17,7 +17,7 @@ import java.util.OptionalLong;
 /// @param age how long ago it was made
 /// @param site the frames that asked for it, the innermost first, without those of the framework
 /// @param thread the name of the thread that asked for it
-/// @param unreachable whether it belongs to a [io.cistern.buffers.DeviceBuffer] that was dropped without being closed, so
+/// @param unreachable whether it belongs to a `DeviceBuffer` that was dropped without being closed, so
 ///     that
 ///     nobody can close it any more
 public record LiveBlock(

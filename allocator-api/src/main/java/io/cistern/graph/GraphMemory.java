@@ -4,7 +4,6 @@ import io.cistern.DeviceMemory;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.capture.GraphBlocks;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /// The memory of one or more graphs: what streams allocated while they were captured, and what they freed then. It
 /// lives as long as the last of its graphs and their executables; then, as soon as no capture is under way, it goes
@@ -80,7 +79,7 @@ public final class GraphMemory {
 
     /// Whether it is the memory of the same graphs.
     @Override
-    public boolean equals(@Nullable Object other) {
+    public boolean equals(Object other) {
         return other instanceof GraphMemory that && that.blocks == blocks;
     }
 
