@@ -30,6 +30,7 @@ final class ClosingThreads {
     }
 
     /// Forgets it.
+    @SuppressWarnings("ReferenceEquality") // two threads may close alike
     synchronized void end(Closing closing) {
         underWay.removeIf(each -> each == closing);
     }
