@@ -160,6 +160,8 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
+    /// Refuses what can't be done beside a capture.
+    ///
     /// @param what can't be done else
     /// @throws IllegalStateException if a stream of the device is captured
     public void requireNone(int device, String what) {
