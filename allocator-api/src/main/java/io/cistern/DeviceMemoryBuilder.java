@@ -7,6 +7,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.internal.leaks.ConfiguredLeakLevel;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
@@ -14,8 +15,6 @@ import io.cistern.spi.Catalog;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Locale;
-import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -30,7 +29,7 @@ public final class DeviceMemoryBuilder {
     Duration longestWait = Duration.ZERO;
     private long limitBytes = -1;
     private @Nullable MemoryLimit limit;
-    LeakLevel leakLevel = configuredLeakLevel(settings);
+    LeakLevel leakLevel = ConfiguredLeakLevel.in(settings);
     boolean reportScopes = settings.isTrue(Setting.SCOPES_REPORT);
 
     DeviceMemoryBuilder(CudaDriver driver) {
@@ -38,24 +37,6 @@ public final class DeviceMemoryBuilder {
     }
 
     /// What can be opened by name.
-    /// Returns the level that the settings name. An unknown name is `off`, with a warning: a diagnostic never throws.
-    private static LeakLevel configuredLeakLevel(Settings settings) {
-        Optional<Settings.Value> set = settings.get(Setting.LEAKS);
-        String name = set.map(Settings.Value::text).orElse("off");
-        for (LeakLevel level : LeakLevel.values()) {
-            if (level.name().equals(name.toUpperCase(Locale.ROOT))) {
-                return level;
-            }
-        }
-        System.getLogger(LeakLevel.class.getName())
-                .log(
-                        System.Logger.Level.WARNING,
-                        "{0} is ''{1}'', which is none of off, sampled, sites, all; taken as off",
-                        set.orElseThrow().source(),
-                        name);
-        return LeakLevel.OFF;
-    }
-
     Catalog catalog() {
         return catalog != null ? catalog : Catalog.of(List.of(), List.of());
     }

@@ -8,6 +8,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.MemoryLimit;
 import io.cistern.Scope;
 import io.cistern.graph.GraphCapture;
+import io.cistern.internal.leaks.ConfiguredLeakLevel;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
@@ -211,9 +212,9 @@ class LeakTests {
         @Nullable String before = System.getProperty("cistern.leaks");
         try {
             System.setProperty("cistern.leaks", "Sites");
-            assertThat(LeakLevel.configured(Settings.ofProcess())).isEqualTo(LeakLevel.SITES);
+            assertThat(ConfiguredLeakLevel.in(Settings.ofProcess())).isEqualTo(LeakLevel.SITES);
             System.setProperty("cistern.leaks", "some");
-            assertThatCode(() -> assertThat(LeakLevel.configured(Settings.ofProcess()))
+            assertThatCode(() -> assertThat(ConfiguredLeakLevel.in(Settings.ofProcess()))
                             .isEqualTo(LeakLevel.OFF))
                     .doesNotThrowAnyException();
             assertThat(levels.messages())
