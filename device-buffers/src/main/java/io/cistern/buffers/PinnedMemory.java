@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 /// recorded at the free and looked at when memory of its size is wanted. Nobody waits on the host.
 ///
 /// **Graphs.** A block that a captured stream uses is used by each launch of the graph: it stays until the graph and
-/// its executables are gone, whenever it is freed ([io.cistern.internal.capture.GraphBlocks]).
+/// its executables are gone, whenever it is freed ([io.cistern.graph.GraphMemory]).
 ///
 /// **The way of a pair.** One idle block of each size stands in front, and is exchanged without a lock. Behind it
 /// everything is under one lock, which is held across the driver's calls that record and ask fences, but not across
