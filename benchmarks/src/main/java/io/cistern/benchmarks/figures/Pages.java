@@ -66,7 +66,7 @@ final class Pages {
     /// The page with its blocks made anew.
     static String made(Path root, Path page) throws IOException {
         Path measurements = root.resolve("docs/measurements");
-        RawOutput raw = new RawOutput(measurements, page.getParent().relativize(measurements) + "/");
+        RawOutput raw = new RawOutput(measurements, page.resolveSibling("").relativize(measurements) + "/");
         return BLOCK.matcher(Files.readString(page)).replaceAll(block -> {
             Function<RawOutput, String> maker = MAKERS.get(block.group(2));
             if (maker == null) {
