@@ -320,7 +320,10 @@ final class CachingAllocator extends LaneTable
 
     @Override
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
-        return CacheTrim.trim(cache(device), keepBytes, mode);
+        DeviceCache cache = caches.get(device); // a device that nobody used gets no context for it
+        return cache == null
+                ? new TrimResult(0, OptionalLong.of(0), List.of())
+                : CacheTrim.trim(cache, keepBytes, mode);
     }
 
     @Override

@@ -21,7 +21,7 @@ final class CudaGraphTests extends PoolFixture {
             long scratch = allocate(MIB);
             assertThat(CudaGraph.isCapturing(memory, DEVICE, stream)).isTrue();
             gpu.copies().fillWords(DEVICE, scratch, value, MIB / 4, stream);
-            gpu.copies().onDevice(DEVICE, scratch, target, 4, stream);
+            gpu.copies().onDevice(DEVICE, target, scratch, 4, stream);
             free(scratch);
             return capture.endAndInstantiate();
         }

@@ -7,8 +7,8 @@ package io.cistern.internal.names;
 /// their own. So the room for the second is looked for before the first: a StackOverflowError then comes before
 /// anything has changed.
 public final class StackRoom {
-    private static final int SOME = 32;
-    private static final int MUCH = 512;
+    private static final int SOME = 8;
+    private static final int MUCH = 128;
 
     private StackRoom() {}
 

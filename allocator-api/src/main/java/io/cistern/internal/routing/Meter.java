@@ -113,8 +113,11 @@ final class Meter {
         return Math.max(MIN_CHUNK, Math.min(CHUNK, (limit - leasedThen) >> shareShift));
     }
 
-    private static long credit(long chunk, long byteSize) {
-        return Math.min(MAX_CREDIT, 2 * chunk + byteSize);
+    /// How far a lane may fall below its ceiling before it lowers it. A lane that is alone keeps the bytes of the block
+    /// that it frees, whatever its size: nobody else could want them.
+    private long credit(long chunk, long byteSize) {
+        long most = shareShift <= 1 ? Long.MAX_VALUE : MAX_CREDIT;
+        return Math.min(most, 2 * chunk + byteSize);
     }
 
     /// What a lane may now have below its ceiling.

@@ -256,7 +256,7 @@ public final class Router extends Routes {
     /// What the caller gets for a failure of the allocator, thrown in a way that the compiler lets through.
     private <T extends Throwable> RuntimeException explained(Route route, long byteSize, Throwable failure) throws T {
         if (failure instanceof DeviceOutOfMemoryException told) {
-            return OutOfMemory.explain(route, statistics(route), byteSize, told);
+            return told.isByLimit() ? told : OutOfMemory.explain(route, statistics(route), byteSize, told);
         }
         FailureNote.add(
                 failure, "allocator " + route.name + " was asked for " + byteSize + " bytes on device " + route.device);
