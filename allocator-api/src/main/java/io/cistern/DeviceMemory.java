@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.diagnostics.LeakLevel;
@@ -28,7 +29,6 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.spi.AllocatorSpec;
-import io.cistern.spi.BlockRecords;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
@@ -411,7 +411,7 @@ public final class DeviceMemory implements AutoCloseable {
             return unknown;
         }
         for (OpenAllocator allocator : registry.all()) {
-            var block = allocator.extension(BlockRecords.class).flatMap(records -> records.block(unknown.address()));
+            var block = allocator.extension(MemoryStatistics.class).flatMap(own -> own.history(unknown.address()));
             if (block.isPresent()) {
                 return new UnknownAddressException(unknown.address(), block.get());
             }
@@ -449,7 +449,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// memory isn't handed out again before that stream has got past those uses. Nothing happens now: streams are
     /// looked at after the free. Ordering the streams oneself, and freeing on the last one, needs no such call.
     ///
-    /// Where the allocator can't wait for other streams ([io.cistern.spi.RecordsUse]), the stream of the free is
+    /// Where the allocator can't wait for other streams ([io.cistern.spi.StreamUses]), the stream of the free is
     /// made to wait for them at the free.
     ///
     /// @param address what an allocation returned, not an address inside a block; 0 does nothing

@@ -1,5 +1,7 @@
 package io.cistern;
 
+import java.util.Optional;
+import io.cistern.spi.MemoryReclaim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -10,7 +12,6 @@ import io.cistern.spi.TrimResult;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.ReportingTrim;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.CountDownLatch;
@@ -70,7 +71,7 @@ final class LadderWaitTests {
     }
 
     /// Has memory that is idle after work which another thread has to let go on.
-    private final class Busy implements DeviceAllocator, ReportingTrim {
+    private final class Busy implements DeviceAllocator, MemoryReclaim {
         final AtomicInteger waiting = new AtomicInteger();
 
         @Override
@@ -82,13 +83,13 @@ final class LadderWaitTests {
         public void free(long address, long byteSize, int device, long stream) {}
 
         @Override
-        public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
             if (mode == TrimMode.SYNCHRONIZE) {
                 waiting.incrementAndGet();
                 waits.countDown();
                 await(goesOn);
             }
-            return new TrimResult(0, OptionalLong.empty(), List.of());
+            return Optional.of(new TrimResult(0, OptionalLong.empty(), List.of()));
         }
     }
 

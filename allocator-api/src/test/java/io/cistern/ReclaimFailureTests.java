@@ -1,5 +1,6 @@
 package io.cistern;
 
+import java.util.OptionalLong;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -13,7 +14,7 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.Reclaims;
+import io.cistern.spi.MemoryReclaim;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -50,7 +51,7 @@ final class ReclaimFailureTests {
         }
     }
 
-    private final class BrokenAllocator implements DeviceAllocator, Reclaims {
+    private final class BrokenAllocator implements DeviceAllocator, MemoryReclaim {
         @Override
         public long allocate(long byteSize, int device, long stream) {
             if (hasMemory) {
@@ -63,7 +64,7 @@ final class ReclaimFailureTests {
         public void free(long address, long byteSize, int device, long stream) {}
 
         @Override
-        public long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+        public OptionalLong reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
             throw thrown;
         }
 

@@ -1,10 +1,10 @@
 package io.cistern.caching;
 
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.names.StackRoom;
-import io.cistern.spi.LadderChoice;
 
 /// What happens where no free block of a shard fits.
 ///
@@ -20,7 +20,7 @@ final class CacheMisses {
     private final DeviceCache cache;
     private final Growth growth;
     private final Fences fences;
-    private final LadderChoice ladder;
+    private final MemoryReclaim.Choice ladder;
     private final IdleCollection collection;
     private final boolean failsAtCap;
     /// Not the memory of graphs.
@@ -33,7 +33,7 @@ final class CacheMisses {
             CachingOptions options,
             long deviceBytes,
             Fences fences,
-            LadderChoice ladder) {
+            MemoryReclaim.Choice ladder) {
         this.cache = cache;
         this.growth = growth;
         this.fences = fences;
@@ -128,7 +128,7 @@ final class CacheMisses {
         return failsAtCap && ReserveCap.isReached(failure);
     }
 
-    /// See [Reclaims#reclaim].
+    /// See [MemoryReclaim#reclaim].
     long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
         if (!givesBack || isRejection(refusal)) {
             return 0;
@@ -137,7 +137,7 @@ final class CacheMisses {
         return new IdleReturns(cache).giveBack(step, cache.shard(Fences.key(stream), size), size);
     }
 
-    /// See [Reclaims#failed].
+    /// See [MemoryReclaim#failed].
     void failed(DeviceOutOfMemoryException refusal) {
         if (!isRejection(refusal)) {
             cache.reserved.counters.count(CacheEvent.OUT_OF_MEMORY);

@@ -10,21 +10,16 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.Availability;
-import io.cistern.spi.DescribesMemory;
-import io.cistern.spi.DetailedStatistics;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.EventSink;
-import io.cistern.spi.LadderChoice;
-import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
-import io.cistern.spi.PeerAccess;
+import io.cistern.spi.MemorySharing;
 import io.cistern.spi.RangeSource;
-import io.cistern.spi.Reclaims;
-import io.cistern.spi.RecordsUse;
-import io.cistern.spi.ReportingTrim;
-import io.cistern.spi.ReservedPeak;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.StreamUses;
 import io.cistern.spi.SegmentSource;
-import io.cistern.spi.Sleeps;
+import io.cistern.spi.MemorySleep;
 import io.cistern.spi.StreamOrder;
 import java.util.EnumSet;
 import java.util.List;
@@ -44,15 +39,7 @@ import org.jspecify.annotations.Nullable;
 /// regions at once, and the others when the block leaves the lane; except where the size is given as 0, for
 /// which no lane is used. More is found by the [checking levels][CheckLevel].
 final class CachingAllocator extends LaneTable
-        implements DeviceAllocator,
-                ReservedPeak,
-                Lends,
-                RecordsUse,
-                DetailedStatistics,
-                ReportingTrim,
-                DescribesMemory,
-                PeerAccess,
-                Reclaims {
+        implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
@@ -60,7 +47,7 @@ final class CachingAllocator extends LaneTable
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
     private final boolean usesLanes;
-    private final LadderChoice ladder;
+    private final MemoryReclaim.Choice ladder;
     private final CacheSleep sleep;
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
     private boolean recordsUses;
@@ -83,7 +70,8 @@ final class CachingAllocator extends LaneTable
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesLanes = options.usesLanes();
-        this.ladder = context.extension(LadderChoice.class).orElse(new LadderChoice(EnumSet.allOf(LadderStep.class)));
+        this.ladder = context.extension(MemoryReclaim.Choice.class)
+                .orElse(new MemoryReclaim.Choice(EnumSet.allOf(LadderStep.class)));
     }
 
     static CudaDriver driver(AllocatorContext context) {
@@ -156,6 +144,11 @@ final class CachingAllocator extends LaneTable
         } catch (OutOfMemoryError noLane) {
             return null;
         }
+    }
+
+    @Override
+    public Availability canLend() {
+        return Availability.yes();
     }
 
     @Override
@@ -242,7 +235,7 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
-    public List<StreamMemory> describe(int device) {
+    public List<StreamMemory> heldByStream(int device) {
         DeviceCache cache = caches.get(device);
         return cache == null ? List.of() : cache.describe();
     }
@@ -260,23 +253,15 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
-    public long reservedPeakBytes(int device) {
+    public OptionalLong reservedPeakBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return cache == null ? 0 : cache.reserved.peakBytes();
-    }
-
-    @Override
-    public void resetReservedPeak(int device) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            cache.reserved.resetPeak();
-        }
+        return OptionalLong.of(cache == null ? 0 : cache.reserved.peakBytes());
     }
 
     /// What this allocator can't do itself, its source may.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
-        if (type == Sleeps.class) {
+        if (type == MemorySleep.class) {
             return Optional.of(type.cast(sleep));
         }
         return type.isInstance(this) ? Optional.of(type.cast(this)) : source.extension(type);
@@ -299,12 +284,14 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
-    public void grant(int device, int peer) {
-        cache(device).peers().ifPresentOrElse(peers -> sleep.exclude(() -> peers.grant(peer)), () -> {
-            throw new UnsupportedOperationException("caching over " + options.source()
-                    + " can't open its memory to device " + peer
+    public Availability grant(int device, int peer) {
+        PagePeers peers = cache(device).peers().orElse(null);
+        if (peers == null) {
+            return Availability.no("caching over " + options.source() + " can't open its memory to device " + peer
                     + ": that is the source's business; open the pool over a source of pages");
-        });
+        }
+        sleep.exclude(() -> peers.grant(peer));
+        return Availability.yes();
     }
 
     private DeviceCache cache(int device) {
@@ -319,14 +306,14 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
-    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
-        return CacheTrim.trim(cache(device), keepBytes, mode);
+    public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
+        return Optional.of(CacheTrim.trim(cache(device), keepBytes, mode));
     }
 
     @Override
-    public long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+    public OptionalLong reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
         DeviceCache cache = caches.get(refusal.device());
-        return cache == null ? 0 : cache.misses.reclaim(step, refusal, stream);
+        return OptionalLong.of(cache == null ? 0 : cache.misses.reclaim(step, refusal, stream));
     }
 
     @Override

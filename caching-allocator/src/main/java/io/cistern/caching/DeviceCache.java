@@ -1,9 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.StreamMemory;
-import io.cistern.spi.LadderChoice;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -56,7 +56,7 @@ final class DeviceCache {
             Fences fences,
             CrossStreamOrder order,
             RegionMap regions,
-            LadderChoice ladder,
+            MemoryReclaim.Choice ladder,
             LongSupplier nanoTime) {
         this.device = device;
         this.reserved = reserved;

@@ -1,5 +1,7 @@
 package io.cistern.internal.reclaim;
 
+import java.util.OptionalLong;
+import java.util.function.Supplier;
 import io.cistern.diagnostics.LadderStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -10,7 +12,7 @@ import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
-import io.cistern.spi.Reclaims;
+import io.cistern.spi.MemoryReclaim;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -74,6 +76,9 @@ final class ReclaimAttempt {
 
     private boolean asksListeners;
 
+    /// Whether the route's allocator, asked again, may give back more.
+    private boolean mayHaveMore;
+
     ReclaimAttempt(OutOfMemoryHandler ladder, @Nullable ReclaimAttempt outer, OutOfMemoryHandler.Request request, DeviceOutOfMemoryException first) {
         this.ladder = ladder;
         this.outer = outer;
@@ -120,7 +125,7 @@ final class ReclaimAttempt {
 
     private DeviceOutOfMemoryException refused() {
         if (!last.isByLimit()) {
-            route.reclaims().ifPresent(this::tellFailed);
+            route.reclaim().ifPresent(this::tellFailed);
         }
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
         return last.with(ladder.reports.report(route, request.stream(), last, tried));
@@ -136,12 +141,11 @@ final class ReclaimAttempt {
     }
 
     private long takeOwnIdle() {
-        long[] given = {1};
-        int rounds = route.reclaims().isPresent() ? MOST_ROUNDS : 1; // a trim gives all at once
         long address = alone(LadderStep.TRIM, () -> giveBackOwn(LadderStep.TRIM));
-        for (int round = 0; address == 0 && given[0] > 0 && round < rounds; round++) {
-            given[0] = 0;
-            address = after(LadderStep.SYNCHRONIZE, () -> given[0] = giveBackOwn(LadderStep.SYNCHRONIZE));
+        mayHaveMore = true;
+        for (int round = 0; address == 0 && mayHaveMore && round < MOST_ROUNDS; round++) {
+            mayHaveMore = false;
+            address = after(LadderStep.SYNCHRONIZE, () -> giveBackOwn(LadderStep.SYNCHRONIZE));
         }
         return address;
     }
@@ -287,18 +291,18 @@ final class ReclaimAttempt {
     }
 
     private long giveBackOwn(LadderStep step) {
-        Reclaims own = route.reclaims().orElse(null);
-        return own != null
-                ? unlessBroken(() -> own.reclaim(step, last, request.stream()))
-                : trim(step == LadderStep.SYNCHRONIZE, true);
+        MemoryReclaim own = route.reclaim().orElse(null);
+        OptionalLong given = own == null ? OptionalLong.empty() : unlessBroken(() -> own.reclaim(step, last, request.stream()), OptionalLong.of(0));
+        mayHaveMore = given.orElse(0) > 0; // a trim gives all at once
+        return given.isPresent() ? given.getAsLong() : trim(step == LadderStep.SYNCHRONIZE, true);
     }
 
     /// What an allocator gave back; nothing if it throws.
     ///
     /// @throws CudaException if the context is dead
-    private long unlessBroken(LongSupplier givingBack) {
+    private <T> T unlessBroken(Supplier<T> givingBack, T nothing) {
         try {
-            return givingBack.getAsLong();
+            return givingBack.get();
         } catch (RuntimeException broken) {
             if (broken instanceof CudaException failure && failure.result().endsContext()) {
                 throw broken;
@@ -306,11 +310,11 @@ final class ReclaimAttempt {
             if (!waits) {
                 thrown.add(broken);
             }
-            return 0;
+            return nothing;
         }
     }
 
-    private void tellFailed(Reclaims own) {
+    private void tellFailed(MemoryReclaim own) {
         try {
             own.failed(last);
         } catch (RuntimeException broken) {
@@ -326,7 +330,7 @@ final class ReclaimAttempt {
         for (OpenAllocator allocator : registry.all()) {
             if (allocator.leads(route) == own) {
                 returned += unlessBroken(
-                        () -> allocator.trim(route.device(), 0, mode).returnedBytes());
+                        () -> allocator.trim(route.device(), 0, mode).returnedBytes(), 0L);
             }
         }
         return returned;

@@ -1,5 +1,6 @@
 package io.cistern.internal.registry;
 
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.internal.order.EventOrder;
 import io.cistern.spi.AllocatorSpec;
 import io.cistern.errors.ConfigurationException;
@@ -15,7 +16,6 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.EventSink;
-import io.cistern.spi.LadderChoice;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.StreamOrder;
@@ -38,7 +38,7 @@ public final class OpenContext implements AllocatorContext {
     private final Map<String, SegmentSource> ownSources;
     private final StreamOrder streams;
     private final ReservedBytes reserved;
-    private final LadderChoice ladder;
+    private final MemoryReclaim.Choice ladder;
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
     /// Prepares to open a plug-in from a spec.
@@ -66,7 +66,7 @@ public final class OpenContext implements AllocatorContext {
             SpecOptions options,
             Map<String, SegmentSource> ownSources,
             ReservedBytes reserved,
-            LadderChoice ladder) {
+            MemoryReclaim.Choice ladder) {
         this.reserved = reserved;
         this.ladder = ladder;
         this.registry = registry;
@@ -78,16 +78,16 @@ public final class OpenContext implements AllocatorContext {
     }
 
     /// What routes lead to is asked for the rest after callbacks and pools that lend.
-    private static LadderChoice inCall(Registry registry) {
+    private static MemoryReclaim.Choice inCall(Registry registry) {
         Set<LadderStep> steps = EnumSet.noneOf(LadderStep.class);
         steps.addAll(registry.reclaimSteps());
         steps.removeAll(EnumSet.of(LadderStep.TRIM, LadderStep.SYNCHRONIZE));
-        return new LadderChoice(steps, true);
+        return new MemoryReclaim.Choice(steps, true);
     }
 
     /// Nobody asks what is behind an adaptor again, nor what serves graphs.
-    private static LadderChoice whole(Registry registry) {
-        return new LadderChoice(registry.reclaimSteps());
+    private static MemoryReclaim.Choice whole(Registry registry) {
+        return new MemoryReclaim.Choice(registry.reclaimSteps());
     }
 
     private static ReservedBytes newReserved(Registry registry) {
@@ -193,7 +193,7 @@ public final class OpenContext implements AllocatorContext {
 
     @Override
     public <T> Optional<T> extension(Class<T> type) {
-        if (type == LadderChoice.class) {
+        if (type == MemoryReclaim.Choice.class) {
             return Optional.of(type.cast(ladder));
         }
         return type.isInstance(registry.driver()) ? Optional.of(type.cast(registry.driver())) : Optional.empty();
