@@ -2,7 +2,7 @@ package io.cistern;
 
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -97,7 +97,7 @@ public final class DeviceMemory implements AutoCloseable {
                 builder.catalog(),
                 router,
                 leaks,
-                builder.ladder,
+                builder.reclaimSteps,
                 builder::budgets,
                 currentRoutes,
                 !builder.reportScopes,
@@ -612,16 +612,16 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @return ends that
     public Runnable onMemoryPressure(MemoryPressureListener listener) {
-        return onMemoryPressure(LadderStep.CALLBACKS, listener);
+        return onMemoryPressure(ReclaimStep.CALLBACKS, listener);
     }
 
     /// As the other, in a step of the listener's choice.
     ///
-    /// @param step [LadderStep#CALLBACKS] for what the program can spare; [LadderStep#SPILL] for what is only
+    /// @param step [ReclaimStep#CALLBACKS] for what the program can spare; [ReclaimStep#SPILL] for what is only
     ///     put elsewhere and will be wanted again: asked when idle memory of all others did not do
     /// @return ends that
     /// @throws IllegalArgumentException for another step
-    public Runnable onMemoryPressure(LadderStep step, MemoryPressureListener listener) {
+    public Runnable onMemoryPressure(ReclaimStep step, MemoryPressureListener listener) {
         return outOfMemory.add(step, listener::free);
     }
 
@@ -662,7 +662,7 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// What is tried when there is no memory for a request.
-    public Set<LadderStep> ladderSteps() {
+    public Set<ReclaimStep> reclaimSteps() {
         return registry.reclaimSteps();
     }
 

@@ -3,7 +3,7 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -109,7 +109,7 @@ final class AbilityDefaultsTests {
                     assertThat(failure.steps())
                             .filteredOn(step -> step.byteSize() > 0)
                             .extracting(TriedStep::step)
-                            .containsExactly(LadderStep.TRIM, LadderStep.SYNCHRONIZE);
+                            .containsExactly(ReclaimStep.TRIM, ReclaimStep.SYNCHRONIZE);
                     assertThat(failure.steps())
                             .filteredOn(step -> step.byteSize() > 0)
                             .extracting(TriedStep::byteSize)

@@ -4,7 +4,7 @@ import java.util.OptionalLong;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -64,7 +64,7 @@ final class ReclaimFailureTests {
         public void free(long address, long byteSize, int device, long stream) {}
 
         @Override
-        public OptionalLong reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+        public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
             throw thrown;
         }
 
@@ -86,7 +86,7 @@ final class ReclaimFailureTests {
 
     @Test
     void theStepsBehindAreTakenAllTheSame() {
-        memory.onMemoryPressure(LadderStep.SPILL, (_, byteSize) -> {
+        memory.onMemoryPressure(ReclaimStep.SPILL, (_, byteSize) -> {
             hasMemory = true;
             return byteSize;
         });

@@ -1,7 +1,7 @@
 package io.cistern.adaptors;
 
 import java.util.OptionalLong;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.Segment;
@@ -95,7 +95,7 @@ public final class AlignedAllocator extends AllocatorAdaptor {
     private static MemoryReclaim withoutLending(MemoryReclaim reclaim) {
         return new MemoryReclaim() {
             @Override
-            public OptionalLong reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+            public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
                 return reclaim.reclaim(step, refusal, stream);
             }
 

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
@@ -60,7 +60,7 @@ final class AlignedAllocatorTests extends AdaptorContract {
         assertThat(sharing.grant(DEVICE, 1).available()).isTrue();
         assertThat(reclaim.canLend().available()).isFalse();
         assertThat(reclaim.tryAllocate(100, DEVICE, STREAM)).isZero();
-        assertThat(reclaim.reclaim(LadderStep.TRIM, new DeviceOutOfMemoryException(100, DEVICE, ""), STREAM))
+        assertThat(reclaim.reclaim(ReclaimStep.TRIM, new DeviceOutOfMemoryException(100, DEVICE, ""), STREAM))
                 .hasValue(7);
         assertThat(reclaim.trim(DEVICE, 0, TrimMode.SYNCHRONIZE))
                 .map(TrimResult::returnedBytes)
@@ -90,7 +90,7 @@ final class AlignedAllocatorTests extends AdaptorContract {
         }
 
         @Override
-        public OptionalLong reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+        public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
             return OptionalLong.of(7);
         }
 

@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -21,14 +21,14 @@ public interface MemoryReclaim {
     /// while it gave something and the request is refused still. The allocator needs to know of that while it
     /// allocates: see [Choice#reclaimsLater].
     ///
-    /// @param step [LadderStep#TRIM], which waits for nothing, or [LadderStep#SYNCHRONIZE], which waits for work,
+    /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for work,
     ///     but not for that of captured streams
     /// @param refusal what this allocator said, with what the framework added and itself as the cause: how many
     ///     bytes, and on which device
     /// @param stream the stream that they were asked for
     /// @return bytes, 0 if there is nothing more; empty if the allocator can't: then the framework trims it, which
     ///     gives back more than a request needs
-    default OptionalLong reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+    default OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         return OptionalLong.empty();
     }
 
@@ -67,16 +67,16 @@ public interface MemoryReclaim {
     /// [AllocatorContext#extension], and takes all of its own steps where there is none.
     ///
     /// @param steps those that are allowed within the call that allocates
-    /// @param reclaimsLater whether the framework takes [LadderStep#TRIM] and [LadderStep#SYNCHRONIZE] later, by
+    /// @param reclaimsLater whether the framework takes [ReclaimStep#TRIM] and [ReclaimStep#SYNCHRONIZE] later, by
     ///     [MemoryReclaim#reclaim]: not for what an adaptor is built on, nor for what serves graphs
-    record Choice(Set<LadderStep> steps, boolean reclaimsLater) {
+    record Choice(Set<ReclaimStep> steps, boolean reclaimsLater) {
         /// Copies the set.
         public Choice {
             steps = Set.copyOf(steps);
         }
 
         /// All of them within the call.
-        public Choice(Set<LadderStep> steps) {
+        public Choice(Set<ReclaimStep> steps) {
             this(steps, false);
         }
     }

@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.StreamMemory;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
@@ -47,7 +47,7 @@ final class CachingAllocator extends LaneTable
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
     private final boolean usesLanes;
-    private final MemoryReclaim.Choice ladder;
+    private final MemoryReclaim.Choice reclaimChoice;
     private final CacheSleep sleep;
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
     private boolean recordsUses;
@@ -70,8 +70,8 @@ final class CachingAllocator extends LaneTable
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesLanes = options.usesLanes();
-        this.ladder = context.extension(MemoryReclaim.Choice.class)
-                .orElse(new MemoryReclaim.Choice(EnumSet.allOf(LadderStep.class)));
+        this.reclaimChoice = context.extension(MemoryReclaim.Choice.class)
+                .orElse(new MemoryReclaim.Choice(EnumSet.allOf(ReclaimStep.class)));
     }
 
     static CudaDriver driver(AllocatorContext context) {
@@ -186,7 +186,7 @@ final class CachingAllocator extends LaneTable
                     fences,
                     order,
                     regions,
-                    ladder,
+                    reclaimChoice,
                     driver::nanoTime);
             addSleep(cache, growth);
             caches.set(device, cache);
@@ -311,7 +311,7 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
-    public OptionalLong reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+    public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         DeviceCache cache = caches.get(refusal.device());
         return OptionalLong.of(cache == null ? 0 : cache.misses.reclaim(step, refusal, stream));
     }

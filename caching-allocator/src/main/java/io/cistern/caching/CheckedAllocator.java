@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.List;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.StreamMemory;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.Availability;
@@ -160,7 +160,7 @@ final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistic
     }
 
     @Override
-    public OptionalLong reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+    public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         return reclaim.reclaim(step, refusal, stream);
     }
 

@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.spi.Availability;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.MemoryMisuseException;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
@@ -167,7 +167,7 @@ final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     }
 
     @Override
-    public OptionalLong reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+    public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         return inTurn(() -> caching.reclaim(step, refusal, stream));
     }
 

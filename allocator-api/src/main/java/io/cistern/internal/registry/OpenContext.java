@@ -4,7 +4,7 @@ import io.cistern.spi.MemoryReclaim;
 import io.cistern.internal.order.EventOrder;
 import io.cistern.spi.AllocatorSpec;
 import io.cistern.errors.ConfigurationException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecOptions;
@@ -38,7 +38,7 @@ public final class OpenContext implements AllocatorContext {
     private final Map<String, SegmentSource> ownSources;
     private final StreamOrder streams;
     private final ReservedBytes reserved;
-    private final MemoryReclaim.Choice ladder;
+    private final MemoryReclaim.Choice reclaimChoice;
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
     /// Prepares to open a plug-in from a spec.
@@ -57,7 +57,7 @@ public final class OpenContext implements AllocatorContext {
         this.ownSources = Map.of();
         this.options = new SpecOptions(spec);
         this.reserved = newReserved(registry);
-        this.ladder = whole(registry);
+        this.reclaimChoice = whole(registry);
         this.streams = order;
     }
 
@@ -66,9 +66,9 @@ public final class OpenContext implements AllocatorContext {
             SpecOptions options,
             Map<String, SegmentSource> ownSources,
             ReservedBytes reserved,
-            MemoryReclaim.Choice ladder) {
+            MemoryReclaim.Choice reclaimChoice) {
         this.reserved = reserved;
-        this.ladder = ladder;
+        this.reclaimChoice = reclaimChoice;
         this.registry = registry;
         this.ownSources = Map.copyOf(ownSources);
         this.options = options;
@@ -79,9 +79,9 @@ public final class OpenContext implements AllocatorContext {
 
     /// What routes lead to is asked for the rest after callbacks and pools that lend.
     private static MemoryReclaim.Choice inCall(Registry registry) {
-        Set<LadderStep> steps = EnumSet.noneOf(LadderStep.class);
+        Set<ReclaimStep> steps = EnumSet.noneOf(ReclaimStep.class);
         steps.addAll(registry.reclaimSteps());
-        steps.removeAll(EnumSet.of(LadderStep.TRIM, LadderStep.SYNCHRONIZE));
+        steps.removeAll(EnumSet.of(ReclaimStep.TRIM, ReclaimStep.SYNCHRONIZE));
         return new MemoryReclaim.Choice(steps, true);
     }
 
@@ -194,7 +194,7 @@ public final class OpenContext implements AllocatorContext {
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemoryReclaim.Choice.class) {
-            return Optional.of(type.cast(ladder));
+            return Optional.of(type.cast(reclaimChoice));
         }
         return type.isInstance(registry.driver()) ? Optional.of(type.cast(registry.driver())) : Optional.empty();
     }

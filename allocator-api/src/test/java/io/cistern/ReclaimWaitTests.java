@@ -5,7 +5,7 @@ import io.cistern.spi.MemoryReclaim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 /// A thread that ran out of memory waits for work, or for a listener, that another thread has to let go on; that one
 /// runs out of memory too.
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-final class LadderWaitTests {
+final class ReclaimWaitTests {
     private static final long PATIENCE = 2_000_000_000L;
 
     /// Two of them are longer than that.
@@ -184,7 +184,7 @@ final class LadderWaitTests {
 
     @Test
     void storesAreAskedWithoutALock() throws InterruptedException {
-        memory.onMemoryPressure(LadderStep.SPILL, (_, _) -> {
+        memory.onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
             if (waits.getCount() > 0) {
                 waits.countDown();
                 await(goesOn);
@@ -214,7 +214,7 @@ final class LadderWaitTests {
                 throw new IllegalStateException("in a test");
             }
         });
-        memory.onMemoryPressure(LadderStep.SPILL, (_, _) -> {
+        memory.onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
             waits.countDown();
             return 0;
         });
