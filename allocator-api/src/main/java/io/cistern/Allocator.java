@@ -10,7 +10,7 @@ import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.internal.statistics.StatisticsTable;
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;

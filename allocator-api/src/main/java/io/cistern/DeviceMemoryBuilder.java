@@ -10,7 +10,7 @@ import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;

@@ -3,7 +3,7 @@ package io.cistern;
 import io.cistern.spi.Availability;
 import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.errors.SharingException;
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;

@@ -4,7 +4,7 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.routing.LimitHandle;
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.SegmentSource;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -11,7 +11,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySharing;

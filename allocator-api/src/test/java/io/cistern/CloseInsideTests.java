@@ -9,7 +9,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
 import java.util.concurrent.BrokenBarrierException;

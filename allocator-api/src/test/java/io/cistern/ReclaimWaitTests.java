@@ -10,7 +10,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
 import java.util.OptionalLong;

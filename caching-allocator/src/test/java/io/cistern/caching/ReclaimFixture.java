@@ -9,7 +9,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.ArrayDeque;
 import java.util.Deque;

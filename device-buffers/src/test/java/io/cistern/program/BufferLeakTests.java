@@ -21,7 +21,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;

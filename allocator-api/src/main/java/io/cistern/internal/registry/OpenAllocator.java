@@ -12,7 +12,7 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeTarget;
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;

@@ -2,7 +2,7 @@ package io.cistern.internal.registry;
 
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.internal.order.EventOrder;
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.internal.names.FailureNote;
@@ -10,7 +10,7 @@ import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecOptions;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;

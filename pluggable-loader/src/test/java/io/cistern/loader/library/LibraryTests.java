@@ -13,7 +13,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.jvm.CCompiler;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.StreamUses;
 import java.io.IOException;
 import java.lang.foreign.Arena;
