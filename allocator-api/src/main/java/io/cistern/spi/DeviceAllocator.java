@@ -26,7 +26,7 @@ import java.util.OptionalLong;
 /// are the business of allocators that [can][StreamUses] wait for them, else of the framework; so is a free after an
 /// event, which comes as a free on a stream that waits for it.
 ///
-/// **Optional abilities** are interfaces that an allocator implements, or hands out by [#extension], if it can do more:
+/// **Optional abilities** are interfaces that an allocator implements, or hands out by [#extension], if it can:
 ///
 /// | ability | what it adds | without it |
 /// |---|---|---|
