@@ -11,6 +11,8 @@ module io.cistern.api {
     exports io.cistern.errors;
     exports io.cistern.graph;
     exports io.cistern.spi;
+    exports io.cistern.spi.catalog;
+    exports io.cistern.spi.options;
     exports io.cistern.internal.leaks to
             io.cistern.buffers;
     exports io.cistern.internal.names to
@@ -29,7 +31,7 @@ module io.cistern.api {
             io.cistern.buffers;
 
     uses io.cistern.cuda.CudaDriverProvider;
-    uses io.cistern.spi.CatalogProvider;
+    uses io.cistern.spi.catalog.CatalogProvider;
 
     provides io.cistern.spi.AllocatorProvider with
             io.cistern.internal.direct.DirectProvider;

@@ -23,7 +23,7 @@ open module io.cistern.testkit {
 
     uses io.cistern.cuda.CudaDriverProvider;
     uses io.cistern.spi.AllocatorProvider;
-    uses io.cistern.spi.CatalogProvider;
+    uses io.cistern.spi.catalog.CatalogProvider;
     uses io.cistern.spi.SegmentSourceProvider;
     uses io.cistern.testkit.GpuSuites;
 }

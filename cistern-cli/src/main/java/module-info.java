@@ -14,5 +14,5 @@ module io.cistern.cli {
     opens io.cistern.cli to
             info.picocli;
 
-    uses io.cistern.spi.CatalogProvider;
+    uses io.cistern.spi.catalog.CatalogProvider;
 }

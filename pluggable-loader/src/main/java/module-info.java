@@ -7,7 +7,7 @@
 /// @uses io.cistern.spi.SegmentSourceProvider
 /// @provides io.cistern.spi.AllocatorProvider
 /// @provides io.cistern.spi.SegmentSourceProvider
-/// @provides io.cistern.spi.CatalogProvider
+/// @provides io.cistern.spi.catalog.CatalogProvider
 @org.jspecify.annotations.NullMarked
 module io.cistern.loader {
     requires static org.jspecify;
@@ -18,7 +18,7 @@ module io.cistern.loader {
     uses io.cistern.spi.AllocatorProvider;
     uses io.cistern.spi.SegmentSourceProvider;
 
-    provides io.cistern.spi.CatalogProvider with
+    provides io.cistern.spi.catalog.CatalogProvider with
             io.cistern.loader.LoaderCatalogProvider;
     provides io.cistern.spi.AllocatorProvider with
             io.cistern.loader.library.LibraryProvider;

@@ -10,9 +10,8 @@ import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.internal.statistics.StatisticsTable;
-import io.cistern.spi.AllocatorSpec;
-import io.cistern.spi.DetailedStatistics;
-import io.cistern.spi.ReservedPeak;
+import io.cistern.spi.options.AllocatorSpec;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import java.util.LinkedHashMap;
@@ -139,7 +138,7 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// Lets all peaks begin at what is alive or reserved now: those of the framework, and those that the
-    /// allocator keeps itself ([ReservedPeak], [DetailedStatistics]).
+    /// allocator keeps itself ([MemoryStatistics]).
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeaks(int device) {
@@ -147,7 +146,7 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// Lets all that is added up begin at 0: allocations, frees and their bytes, and what the allocator adds up
-    /// itself ([DetailedStatistics]). What is alive stays counted as alive; peaks stay.
+    /// itself ([MemoryStatistics]). What is alive stays counted as alive; peaks stay.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
@@ -183,7 +182,7 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// What is counted on a device, by the names of PyTorch's `memory_stats`: what the framework counts for every
-    /// allocator, and all that the allocator counts itself. See [DetailedStatistics].
+    /// allocator, and all that the allocator counts itself. See [MemoryStatistics].
     ///
     /// Of this allocator alone. PyTorch's private pools (`reserved_bytes_by_private_pools`) are allocators of their
     /// own here: see [MemoryPool#statistics] and [io.cistern.internal.capture.GraphBlocks#reservedBytes].
@@ -192,7 +191,7 @@ public final class Allocator implements AutoCloseable {
     public Map<String, Long> memoryStatistics(int device) {
         Map<String, Long> figures = basicStatistics(device);
         if (!opened.isDrained()) {
-            opened.extension(DetailedStatistics.class).ifPresent(detail -> figures.putAll(detail.statistics(device)));
+            opened.extension(MemoryStatistics.class).ifPresent(detail -> figures.putAll(detail.statistics(device)));
         }
         return figures;
     }
@@ -228,7 +227,7 @@ public final class Allocator implements AutoCloseable {
         return memory.onThreshold(device, measure, byteSize, opened.route(device), listener);
     }
 
-    /// Asks for an optional ability of the allocator, such as [ReservedPeak].
+    /// Asks for an optional ability of the allocator, such as [MemoryStatistics].
     public <T> Optional<T> extension(Class<T> type) {
         return opened.extension(type);
     }

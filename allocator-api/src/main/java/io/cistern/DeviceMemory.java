@@ -1,7 +1,8 @@
 package io.cistern;
 
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -27,9 +28,8 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.internal.routing.ScopeWatch;
-import io.cistern.spi.AllocatorSpec;
-import io.cistern.spi.BlockRecords;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.options.AllocatorSpec;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SleepMode;
@@ -97,7 +97,7 @@ public final class DeviceMemory implements AutoCloseable {
                 builder.catalog(),
                 router,
                 leaks,
-                builder.ladder,
+                builder.reclaimSteps,
                 builder::budgets,
                 currentRoutes,
                 !builder.reportScopes,
@@ -414,7 +414,7 @@ public final class DeviceMemory implements AutoCloseable {
             return unknown;
         }
         for (OpenAllocator allocator : registry.all()) {
-            var block = allocator.extension(BlockRecords.class).flatMap(records -> records.block(unknown.address()));
+            var block = allocator.extension(MemoryStatistics.class).flatMap(own -> own.history(unknown.address()));
             if (block.isPresent()) {
                 return new UnknownAddressException(unknown.address(), block.get());
             }
@@ -452,7 +452,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// memory isn't handed out again before that stream has got past those uses. Nothing happens now: streams are
     /// looked at after the free. Ordering the streams oneself, and freeing on the last one, needs no such call.
     ///
-    /// Where the allocator can't wait for other streams ([io.cistern.spi.RecordsUse]), the stream of the free is
+    /// Where the allocator can't wait for other streams ([io.cistern.spi.StreamUses]), the stream of the free is
     /// made to wait for them at the free.
     ///
     /// @param address what an allocation returned, not an address inside a block; 0 does nothing
@@ -616,16 +616,16 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @return ends that
     public Runnable onMemoryPressure(MemoryPressureListener listener) {
-        return onMemoryPressure(LadderStep.CALLBACKS, listener);
+        return onMemoryPressure(ReclaimStep.CALLBACKS, listener);
     }
 
     /// As the other, in a step of the listener's choice.
     ///
-    /// @param step [LadderStep#CALLBACKS] for what the program can spare; [LadderStep#SPILL] for what is only
+    /// @param step [ReclaimStep#CALLBACKS] for what the program can spare; [ReclaimStep#SPILL] for what is only
     ///     put elsewhere and will be wanted again: asked when idle memory of all others did not do
     /// @return ends that
     /// @throws IllegalArgumentException for another step
-    public Runnable onMemoryPressure(LadderStep step, MemoryPressureListener listener) {
+    public Runnable onMemoryPressure(ReclaimStep step, MemoryPressureListener listener) {
         return outOfMemory.add(step, listener::free);
     }
 
@@ -666,7 +666,7 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// What is tried when there is no memory for a request.
-    public Set<LadderStep> ladderSteps() {
+    public Set<ReclaimStep> reclaimSteps() {
         return registry.reclaimSteps();
     }
 

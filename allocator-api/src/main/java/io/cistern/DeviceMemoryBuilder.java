@@ -1,6 +1,6 @@
 package io.cistern;
 
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
@@ -11,7 +11,7 @@ import io.cistern.internal.leaks.ConfiguredLeakLevel;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
@@ -25,7 +25,7 @@ public final class DeviceMemoryBuilder {
     final CudaDriver driver;
     private @Nullable Catalog catalog;
     private final Settings settings = Settings.ofProcess();
-    Set<LadderStep> ladder = EnumSet.allOf(LadderStep.class);
+    Set<ReclaimStep> reclaimSteps = EnumSet.allOf(ReclaimStep.class);
     Duration longestWait = Duration.ZERO;
     private long limitBytes = -1;
     private @Nullable MemoryLimit limit;
@@ -75,8 +75,8 @@ public final class DeviceMemoryBuilder {
 
     /// What is tried when there is no memory for a request; all of it without this call. A step of an allocator's
     /// own is the business of its options.
-    public DeviceMemoryBuilder ladder(Set<LadderStep> steps) {
-        ladder = Set.copyOf(steps);
+    public DeviceMemoryBuilder reclaimSteps(Set<ReclaimStep> steps) {
+        reclaimSteps = Set.copyOf(steps);
         return this;
     }
 

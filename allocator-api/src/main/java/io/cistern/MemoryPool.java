@@ -1,14 +1,15 @@
 package io.cistern;
 
+import io.cistern.spi.Availability;
 import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.errors.SharingException;
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.names.Failures;
-import io.cistern.spi.PeerAccess;
+import io.cistern.spi.MemorySharing;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -291,11 +292,14 @@ public final class MemoryPool implements AutoCloseable {
                     "device " + peer + " can't reach memory of device " + device
                             + ": the driver knows no path between them; copy instead");
         }
-        extension(PeerAccess.class)
-                .orElseThrow(() -> new UnsupportedOperationException(
-                        this + " can't be opened to device " + peer + ": its allocator has no extension "
-                                + PeerAccess.class.getName() + ", as caching over pages and async have"))
-                .grant(device, peer);
+        Availability opened = extension(MemorySharing.class)
+                .map(sharing -> sharing.grant(device, peer))
+                .orElseGet(() -> Availability.no("its allocator has no extension " + MemorySharing.class.getName()
+                        + ", as caching over pages and async have"));
+        if (!opened.available()) {
+            throw new UnsupportedOperationException(
+                    this + " can't be opened to device " + peer + ": " + opened.reason());
+        }
     }
 
     /// Opens what the pool has on each of two devices to the other one: see [#openTo].

@@ -1,9 +1,10 @@
 package io.cistern;
 
+import io.cistern.spi.Availability;
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.routing.LimitHandle;
-import io.cistern.spi.AllocatorSpec;
-import io.cistern.spi.Lends;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.SegmentSource;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -144,11 +145,21 @@ public final class MemoryPoolBuilder {
 
     /// Does what can only be done once the allocator is open.
     void prepare(Allocator allocator) {
-        if (lends && allocator.extension(Lends.class).isEmpty()) {
-            throw new ConfigurationException(allocator + " can't lend: it has no extension io.cistern.spi.Lends");
+        if (lends) {
+            requireAbleToLend(allocator);
         }
         if (initialBytes > 0) {
             allocator.opened().reserve(initialBytes, initialDevice, initialStream);
+        }
+    }
+
+    private static void requireAbleToLend(Allocator allocator) {
+        Availability able = allocator
+                .extension(MemoryReclaim.class)
+                .map(MemoryReclaim::canLend)
+                .orElseGet(() -> Availability.no("it has no extension " + MemoryReclaim.class.getName()));
+        if (!able.available()) {
+            throw new ConfigurationException(allocator + " can't lend: " + able.reason());
         }
     }
 

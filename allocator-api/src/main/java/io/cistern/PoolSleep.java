@@ -6,7 +6,7 @@ import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.Availability;
 import io.cistern.spi.HostMemory;
-import io.cistern.spi.Sleeps;
+import io.cistern.spi.MemorySleep;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -50,13 +50,13 @@ final class PoolSleep {
                 .forEach(device -> memory.captures().requireNone(device, pool + " can't sleep"));
     }
 
-    private static Sleeps sleeps(MemoryPool pool) {
+    private static MemorySleep sleeps(MemoryPool pool) {
         if (pool.isDrained()) {
             throw new IllegalStateException(pool + " is closed");
         }
-        return pool.extension(Sleeps.class)
+        return pool.extension(MemorySleep.class)
                 .orElseThrow(() -> new UnsupportedOperationException(
-                        pool + " can't sleep: its allocator has no extension io.cistern.spi.Sleeps, as caching has"));
+                        pool + " can't sleep: its allocator has no extension io.cistern.spi.MemorySleep, as caching has"));
     }
 
     private TrimResult sleepAll(SleepMode mode) {
@@ -78,7 +78,7 @@ final class PoolSleep {
     }
 
     private TrimResult sleep(MemoryPool pool, SleepMode mode) {
-        Sleeps sleeps = sleeps(pool);
+        MemorySleep sleeps = sleeps(pool);
         memory.poolBooks().setAsleep(pool, true);
         pool.allocator().opened().sleep();
         try {
@@ -133,7 +133,7 @@ final class PoolSleep {
     }
 
     private void wakeAll(List<MemoryPool> sleeping) {
-        List<Sleeps.Waking> wakings = new ArrayList<>();
+        List<MemorySleep.Waking> wakings = new ArrayList<>();
         try {
             for (MemoryPool pool : sleeping) {
                 wakings.add(sleeps(pool).wake());
@@ -143,7 +143,7 @@ final class PoolSleep {
                 awake(sleeping.get(i)); // Not all at the end: should a commit throw, those before it are awake.
             }
         } finally {
-            wakings.reversed().forEach(Sleeps.Waking::close);
+            wakings.reversed().forEach(MemorySleep.Waking::close);
         }
     }
 

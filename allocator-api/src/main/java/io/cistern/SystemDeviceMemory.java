@@ -3,7 +3,7 @@ package io.cistern;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.settings.IllegalSettingException;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;

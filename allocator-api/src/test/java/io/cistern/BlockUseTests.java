@@ -11,7 +11,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.RecordsUse;
+import io.cistern.spi.StreamUses;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -201,7 +201,7 @@ class BlockUseTests {
     }
 
     /// Hands out addresses and knows nothing of streams but what it is told.
-    private static final class Maker implements DeviceAllocator, RecordsUse {
+    private static final class Maker implements DeviceAllocator, StreamUses {
         private final List<Long> uses = new ArrayList<>();
         private boolean records;
         private boolean again;

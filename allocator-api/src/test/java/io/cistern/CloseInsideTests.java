@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
 import java.util.concurrent.BrokenBarrierException;
@@ -158,7 +158,7 @@ final class CloseInsideTests {
 
     @Test
     void inAListenerThatMakesRoomForIt() {
-        for (LadderStep step : List.of(LadderStep.CALLBACKS, LadderStep.SPILL)) {
+        for (ReclaimStep step : List.of(ReclaimStep.CALLBACKS, ReclaimStep.SPILL)) {
             plugin.full = true;
             Runnable end = memory.onMemoryPressure(step, (_, _) -> {
                 plugin.full = false;

@@ -10,7 +10,7 @@ import io.cistern.internal.capture.Captures;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.internal.routing.Route;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

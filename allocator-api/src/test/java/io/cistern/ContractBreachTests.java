@@ -7,7 +7,7 @@ import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;

@@ -16,7 +16,7 @@ import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.internal.direct.PageSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;

@@ -9,7 +9,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;

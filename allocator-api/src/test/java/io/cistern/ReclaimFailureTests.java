@@ -1,9 +1,10 @@
 package io.cistern;
 
+import java.util.OptionalLong;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -11,9 +12,9 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.Reclaims;
+import io.cistern.spi.MemoryReclaim;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -50,7 +51,7 @@ final class ReclaimFailureTests {
         }
     }
 
-    private final class BrokenAllocator implements DeviceAllocator, Reclaims {
+    private final class BrokenAllocator implements DeviceAllocator, MemoryReclaim {
         @Override
         public long allocate(long byteSize, int device, long stream) {
             if (hasMemory) {
@@ -63,7 +64,7 @@ final class ReclaimFailureTests {
         public void free(long address, long byteSize, int device, long stream) {}
 
         @Override
-        public long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+        public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
             throw thrown;
         }
 
@@ -85,7 +86,7 @@ final class ReclaimFailureTests {
 
     @Test
     void theStepsBehindAreTakenAllTheSame() {
-        memory.onMemoryPressure(LadderStep.SPILL, (_, byteSize) -> {
+        memory.onMemoryPressure(ReclaimStep.SPILL, (_, byteSize) -> {
             hasMemory = true;
             return byteSize;
         });

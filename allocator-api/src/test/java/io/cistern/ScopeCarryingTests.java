@@ -3,7 +3,7 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
 import java.util.concurrent.Callable;

@@ -1,10 +1,17 @@
 package io.cistern.adaptors;
 
+import java.util.OptionalLong;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.spi.TrimResult;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.Segment;
+import io.cistern.spi.Availability;
+import io.cistern.spi.MemorySharing;
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.Lends;
-import io.cistern.spi.RecordsUse;
+import io.cistern.spi.StreamUses;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -69,20 +76,63 @@ public final class AlignedAllocator extends AllocatorAdaptor {
 
     /// {@inheritDoc}
     ///
-    /// Abilities that name blocks by their addresses would name others: uses are recorded under the upstream's
-    /// address, and nothing is lent.
+    /// Abilities that name blocks by their addresses would name others: they are asked by the upstream's address,
+    /// and nothing is lent.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
-        if (type == RecordsUse.class) {
-            return upstream().extension(RecordsUse.class).map(uses -> type.cast(translated(uses)));
+        if (type == MemoryReclaim.class) {
+            return upstream().extension(MemoryReclaim.class).map(reclaim -> type.cast(withoutLending(reclaim)));
         }
-        return type == Lends.class ? Optional.empty() : super.extension(type);
+        if (type == StreamUses.class) {
+            return upstream().extension(StreamUses.class).map(uses -> type.cast(translated(uses)));
+        }
+        if (type == MemorySharing.class) {
+            return upstream().extension(MemorySharing.class).map(sharing -> type.cast(translated(sharing)));
+        }
+        return super.extension(type);
     }
 
-    private RecordsUse translated(RecordsUse uses) {
-        return (address, device, stream) -> {
-            Long block = upstreamAddresses.get(address);
-            return block != null && uses.recordUse(block, device, stream);
+    private static MemoryReclaim withoutLending(MemoryReclaim reclaim) {
+        return new MemoryReclaim() {
+            @Override
+            public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
+                return reclaim.reclaim(step, refusal, stream);
+            }
+
+            @Override
+            public void failed(DeviceOutOfMemoryException refusal) {
+                reclaim.failed(refusal);
+            }
+
+            @Override
+            public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
+                return reclaim.trim(device, keepBytes, mode);
+            }
+        };
+    }
+
+    private StreamUses translated(StreamUses uses) {
+        return new StreamUses() {
+            @Override
+            public boolean recordUse(long address, int device, long stream) {
+                Long block = upstreamAddresses.get(address);
+                return block != null && uses.recordUse(block, device, stream);
+            }
+        };
+    }
+
+    private MemorySharing translated(MemorySharing sharing) {
+        return new MemorySharing() {
+            @Override
+            public Availability grant(int device, int peer) {
+                return sharing.grant(device, peer);
+            }
+
+            @Override
+            public Optional<Segment> base(long address, int device) {
+                return Optional.ofNullable(upstreamAddresses.get(address))
+                        .flatMap(block -> sharing.base(block, device));
+            }
         };
     }
 

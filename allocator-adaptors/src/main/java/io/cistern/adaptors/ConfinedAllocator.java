@@ -2,7 +2,7 @@ package io.cistern.adaptors;
 
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.RecordsUse;
+import io.cistern.spi.StreamUses;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -66,7 +66,7 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
     /// free is made to wait for the others.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
-        return type == RecordsUse.class ? Optional.empty() : super.extension(type);
+        return type == StreamUses.class ? Optional.empty() : super.extension(type);
     }
 
     @Override

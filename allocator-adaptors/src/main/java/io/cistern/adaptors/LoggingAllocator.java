@@ -3,7 +3,7 @@ package io.cistern.adaptors;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.RecordsUse;
+import io.cistern.spi.StreamUses;
 import java.util.Optional;
 
 /// Notes each block that comes and goes, and recorded uses on other streams, in a [TraceLog], which [#extension]
@@ -11,7 +11,7 @@ import java.util.Optional;
 ///
 /// A block's id is its address: it is noted as freed before the upstream can hand the address out again, so that in
 /// the log no id is allocated while it is live.
-public final class LoggingAllocator extends AllocatorAdaptor implements RecordsUse {
+public final class LoggingAllocator extends AllocatorAdaptor implements StreamUses {
     private final TraceLog log;
     private final boolean ownsLog;
 
@@ -61,7 +61,7 @@ public final class LoggingAllocator extends AllocatorAdaptor implements RecordsU
     @Override
     public boolean recordUse(long address, int device, long stream) {
         boolean taken = upstream()
-                .extension(RecordsUse.class)
+                .extension(StreamUses.class)
                 .map(uses -> uses.recordUse(address, device, stream))
                 .orElse(false);
         log.used(address, device, stream);

@@ -7,10 +7,10 @@ import io.cistern.Allocator;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.EnumSet;
 import java.util.ServiceLoader;
@@ -124,7 +124,7 @@ final class AdaptorSpecTests {
         memory.close();
         memory = DeviceMemory.builder(gpu)
                 .catalog(catalog())
-                .ladder(EnumSet.complementOf(EnumSet.of(LadderStep.OTHER_ALLOCATORS)))
+                .reclaimSteps(EnumSet.complementOf(EnumSet.of(ReclaimStep.OTHER_ALLOCATORS)))
                 .open();
         long most = (1L << 30) * 3 / 4;
         Allocator hoarder = memory.open("caching");

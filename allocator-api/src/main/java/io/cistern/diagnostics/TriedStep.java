@@ -5,7 +5,7 @@ package io.cistern.diagnostics;
 /// @param step the step
 /// @param byteSize bytes that it set free or gave back to the driver, as far as it can tell
 /// @param nanos how long it took, on the driver's clock
-public record TriedStep(LadderStep step, long byteSize, long nanos) {
+public record TriedStep(ReclaimStep step, long byteSize, long nanos) {
     /// Returns both as one, for a step that was taken again.
     public TriedStep plus(TriedStep more) {
         return new TriedStep(step, byteSize + more.byteSize, nanos + more.nanos);

@@ -45,7 +45,7 @@ public final class UnknownAddressException extends CisternException {
     }
 
     /// The block that was freed there before, or the live one that the address lies in; known where an allocator
-    /// [remembers][io.cistern.spi.BlockRecords] its blocks.
+    /// [remembers][io.cistern.spi.MemoryStatistics#history] its blocks.
     public Optional<BlockHistory> block() {
         return Optional.ofNullable(block);
     }

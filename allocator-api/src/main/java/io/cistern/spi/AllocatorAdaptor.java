@@ -41,8 +41,8 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
     }
 
     /// Asks this allocator first, then its upstream; the type of an adaptor finds that adaptor. An adaptor that
-    /// hands out other addresses than its upstream overrides this for abilities that name blocks by them, such as
-    /// [io.cistern.spi.RecordsUse] and [io.cistern.spi.Lends].
+    /// hands out other addresses than its upstream overrides this for abilities that name blocks by them:
+    /// [StreamUses], [MemorySharing], and [MemoryReclaim] for its lending.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : upstream.extension(type);

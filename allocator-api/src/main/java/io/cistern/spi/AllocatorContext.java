@@ -1,5 +1,6 @@
 package io.cistern.spi;
 
+import io.cistern.spi.options.AllocatorOptions;
 import java.util.Optional;
 
 /// What a plug-in is given to work with.

@@ -23,12 +23,26 @@ import java.util.OptionalLong;
 /// **Stream order.** Memory may be used by work enqueued on `stream` after `allocate` returned, until work enqueued
 /// on the stream given to `free`, before that call. An allocator may therefore hand a freed block to the same stream
 /// at once, and to another stream only when it knows that the first has got past the free. Uses on further streams
-/// are the business of allocators that [can][RecordsUse] wait for them, else of the framework; so is a free after an
+/// are the business of allocators that [can][StreamUses] wait for them, else of the framework; so is a free after an
 /// event, which comes as a free on a stream that waits for it.
 ///
+/// **Optional abilities** are interfaces that an allocator implements, or hands out by [#extension], if it can:
+///
+/// | ability | what it adds | without it |
+/// |---|---|---|
+/// | [MemoryStatistics] | figures, exact peak, bytes by stream, history of blocks | the framework's own totals |
+/// | [MemoryReclaim] | reclaims what a request needs, trims with reasons, lends | [#trim]; its pools can't lend |
+/// | [StreamUses] | waits itself for other streams that used a block | the stream of the free waits for them |
+/// | [MemorySleep] | gives memory back while blocks keep their addresses | its pools can't sleep |
+/// | [MemorySharing] | opens memory to other devices and processes | its pools can't be opened |
+///
+/// What "can't" is an [UnsupportedOperationException], or a [io.cistern.errors.ConfigurationException] on opening.
+///
+/// All their methods have defaults. An allocator that has a part of an ability implements that part; the defaults of
+/// the others say by what they return that it can't, and the framework does as if the ability were missing.
+///
 /// **Threads.** Any thread may call any method at any time, also several at once for one device and stream. Closing
-/// an
-/// [allocator][io.cistern.Allocator] waits for its calls that are under way: an allocator that closes itself in
+/// an [allocator][io.cistern.Allocator] waits for its calls that are under way: an allocator that closes itself in
 /// [#allocate] or [#free] gets an [IllegalStateException].
 public interface DeviceAllocator extends AutoCloseable {
     /// Allocates memory.
@@ -69,7 +83,7 @@ public interface DeviceAllocator extends AutoCloseable {
     /// later. What was recorded for it stays its own: see [StreamOrder].
     default void streamClosing(int device, long stream) {}
 
-    /// Asks for an optional ability: [RecordsUse], [Lends], [ReservedPeak].
+    /// Asks for an optional ability: one of the five above, or a type of the allocator's own.
     ///
     /// @return empty if this allocator has not got it
     default <T> Optional<T> extension(Class<T> type) {

@@ -17,7 +17,7 @@ import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

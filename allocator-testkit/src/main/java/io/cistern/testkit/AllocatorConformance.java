@@ -4,7 +4,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 

@@ -3,7 +3,7 @@ package io.cistern.testkit;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.ExecutionException;

@@ -1,6 +1,6 @@
 package io.cistern.testkit;
 
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.ExecutionException;

@@ -10,7 +10,7 @@ import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DriverCall;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;

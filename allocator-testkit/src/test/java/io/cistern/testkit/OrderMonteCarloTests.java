@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -1,5 +1,7 @@
 package io.cistern.async;
 
+import io.cistern.spi.Availability;
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
@@ -9,12 +11,10 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.internal.names.Failures;
-import io.cistern.spi.DetailedStatistics;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.PeerAccess;
-import io.cistern.spi.RecordsUse;
-import io.cistern.spi.ReportingTrim;
-import io.cistern.spi.ReservedPeak;
+import io.cistern.spi.MemorySharing;
+import io.cistern.spi.StreamUses;
 import io.cistern.spi.StreamOrder;
 import java.util.Map;
 import java.util.Optional;
@@ -29,7 +29,7 @@ import java.util.OptionalLong;
 /// stream or back to the device. 2. Free what had waited for that. 3. Trim all pools of the device: pages that lie
 /// in pieces between blocks go back, and come again in one. 4. Try once more. 5. Say what is held.
 final class AsyncAllocator
-        implements DeviceAllocator, RecordsUse, ReportingTrim, ReservedPeak, DetailedStatistics, PeerAccess {
+        implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     /// What calls the driver, for all devices: one read away, since the driver's locks hold up each call until what
     /// stands before it has been read.
     private final MemoryPools memory;
@@ -116,12 +116,13 @@ final class AsyncAllocator
     }
 
     @Override
-    public void grant(int device, int peer) {
+    public Availability grant(int device, int peer) {
         if (!options.pool().own()) {
-            throw new UnsupportedOperationException("async: pool=" + options.pool()
-                    + " is somebody else's: open it to device " + peer + " with PoolAccess");
+            return Availability.no("async: pool=" + options.pool() + " is somebody else's: open it to device " + peer
+                    + " with PoolAccess");
         }
         devices[device].pools.openTo(peer);
+        return Availability.yes();
     }
 
     @Override
@@ -135,14 +136,14 @@ final class AsyncAllocator
         return OptionalLong.of(devices[device].pools.sum(PoolAttribute.RESERVED_CURRENT));
     }
 
+    /// {@inheritDoc}
+    ///
+    /// Several pools have no exact peak together, and a reset must not be seen in pools of others.
     @Override
-    public long reservedPeakBytes(int device) {
-        return devices[device].pools.sum(PoolAttribute.RESERVED_HIGH);
-    }
-
-    @Override
-    public void resetReservedPeak(int device) {
-        devices[device].pools.resetMark(PoolAttribute.RESERVED_HIGH);
+    public OptionalLong reservedPeakBytes(int device) {
+        return options.pool().own() && options.onePool()
+                ? OptionalLong.of(devices[device].pools.sum(PoolAttribute.RESERVED_HIGH))
+                : OptionalLong.empty();
     }
 
     /// {@inheritDoc}
@@ -154,8 +155,8 @@ final class AsyncAllocator
     }
 
     @Override
-    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
-        return PoolTrim.trim(devices[device], keepBytes, mode);
+    public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
+        return Optional.of(PoolTrim.trim(devices[device], keepBytes, mode));
     }
 
     @Override
@@ -166,23 +167,13 @@ final class AsyncAllocator
 
     @Override
     public void resetPeaks(int device) {
-        resetReservedPeak(device);
+        devices[device].pools.resetMark(PoolAttribute.RESERVED_HIGH);
         devices[device].pools.resetMark(PoolAttribute.USED_HIGH);
     }
 
     @Override
     public void resetTotals(int device) {
         devices[device].events.resetTotals();
-    }
-
-    /// {@inheritDoc}
-    ///
-    /// [ReservedPeak] promises an exact peak, which several pools have not got, and a reset, which pools of
-    /// others must not see.
-    @Override
-    public <T> Optional<T> extension(Class<T> type) {
-        boolean exactPeak = options.pool().own() && options.onePool();
-        return type == ReservedPeak.class && !exactPeak ? Optional.empty() : DeviceAllocator.super.extension(type);
     }
 
     @Override

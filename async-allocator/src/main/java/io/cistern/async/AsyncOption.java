@@ -1,8 +1,8 @@
 package io.cistern.async;
 
 import io.cistern.cuda.HandleType;
-import io.cistern.spi.AllocatorOptions;
-import io.cistern.spi.SpecOption;
+import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;

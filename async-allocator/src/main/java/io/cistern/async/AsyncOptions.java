@@ -9,7 +9,7 @@ import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Support;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorOptions;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;

@@ -1,7 +1,7 @@
 package io.cistern.async;
 
-import io.cistern.spi.AllocatorSpec;
-import io.cistern.spi.SpecText;
+import io.cistern.spi.options.AllocatorSpec;
+import io.cistern.spi.options.SpecText;
 
 /// Writes a spec of `async` in code, with the types of the options:
 ///

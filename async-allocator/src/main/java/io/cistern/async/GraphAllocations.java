@@ -8,7 +8,7 @@ import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.GraphAllocator;
-import io.cistern.spi.RecordsUse;
+import io.cistern.spi.StreamUses;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -25,7 +25,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /// frees nothing.
 ///
 /// **Threads.** Any.
-final class GraphAllocations implements GraphAllocator, RecordsUse {
+final class GraphAllocations implements GraphAllocator, StreamUses {
     private final CudaDriver driver;
 
     /// Blocks without a free node. Changed under the lock of this.

@@ -1,6 +1,6 @@
 package io.cistern.async;
 
-import io.cistern.spi.SpecOption;
+import io.cistern.spi.options.SpecOption;
 
 /// The reference page of the options, from their declarations.
 final class OptionReference {

@@ -1,7 +1,7 @@
 package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorOptions;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;

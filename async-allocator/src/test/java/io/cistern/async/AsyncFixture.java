@@ -7,7 +7,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.testkit.StreamLatch;
 import java.util.List;

@@ -1,5 +1,7 @@
 package io.cistern.async;
 
+import java.util.OptionalLong;
+import io.cistern.spi.MemoryStatistics;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -8,7 +10,6 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
-import io.cistern.spi.ReservedPeak;
 import java.util.EnumMap;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -123,10 +124,12 @@ class ChosenPoolTest extends AsyncFixture {
 
     @Test
     void itsHighWaterMarkIsNotTakenForOurs() {
-        assertThat(memory.open("async:pool=default").extension(ReservedPeak.class))
-                .isEmpty();
-        assertThat(memory.open("async:per_stream=true").extension(ReservedPeak.class))
-                .isEmpty();
-        assertThat(memory.open("async").extension(ReservedPeak.class)).isPresent();
+        assertThat(reservedPeak("async:pool=default")).isEmpty();
+        assertThat(reservedPeak("async:per_stream=true")).isEmpty();
+        assertThat(reservedPeak("async")).isPresent();
+    }
+
+    private OptionalLong reservedPeak(String spec) {
+        return memory.open(spec).extension(MemoryStatistics.class).orElseThrow().reservedPeakBytes(0);
     }
 }

@@ -7,7 +7,7 @@ import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;

@@ -3,7 +3,7 @@ package io.cistern.benchmarks;
 import io.cistern.DeviceMemory;
 import io.cistern.loader.functions.AllocatorFunctions;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;

@@ -4,7 +4,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.List;
 import java.util.ServiceLoader;

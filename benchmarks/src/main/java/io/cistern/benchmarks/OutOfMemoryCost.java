@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.Locale;
 
 /// What an out of memory costs with many live blocks: the device is filled with small blocks, then with blocks
-/// of a GiB until one fails, which is timed; again some times. What the steps of the ladder took is told apart
+/// of a GiB until one fails, which is timed; again some times. What the reclaim steps took is told apart
 /// from the rest, which is the error and its report; last comes its text.
 ///
 /// Arguments: the allocator; live blocks (1,000,000); failures (9). One line of JSON a failure, the first one

@@ -5,7 +5,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;

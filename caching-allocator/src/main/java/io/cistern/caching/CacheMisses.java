@@ -1,16 +1,16 @@
 package io.cistern.caching;
 
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.names.StackRoom;
-import io.cistern.spi.LadderChoice;
 
 /// What happens where no free block of a shard fits.
 ///
 /// 1. Lanes are emptied, if what they hold is worth it; above a threshold [idle memory goes][IdleCollection].
 /// 2. Under the shard's driver lock: frees whose fences have passed, one more search, then [growth][Growth].
-/// 3. Where the driver has no memory: the [FailureLadder], unless a cap says that it is to fail at once.
+/// 3. Where the driver has no memory: a [ReclaimSearch], unless a cap says that it is to fail at once.
 ///
 /// **Threads.** Any.
 final class CacheMisses {
@@ -20,7 +20,7 @@ final class CacheMisses {
     private final DeviceCache cache;
     private final Growth growth;
     private final Fences fences;
-    private final LadderChoice ladder;
+    private final MemoryReclaim.Choice reclaimChoice;
     private final IdleCollection collection;
     private final boolean failsAtCap;
     /// Not the memory of graphs.
@@ -33,11 +33,11 @@ final class CacheMisses {
             CachingOptions options,
             long deviceBytes,
             Fences fences,
-            LadderChoice ladder) {
+            MemoryReclaim.Choice reclaimChoice) {
         this.cache = cache;
         this.growth = growth;
         this.fences = fences;
-        this.ladder = ladder;
+        this.reclaimChoice = reclaimChoice;
         this.collection = new IdleCollection(cache, options.limit().thresholdBytes(deviceBytes));
         this.failsAtCap = options.limit().failsAtOnce();
         this.givesBack = options.givesBack();
@@ -95,7 +95,7 @@ final class CacheMisses {
             shard.requested(asked);
             return address;
         } catch (DeviceOutOfMemoryException | CudaException failure) {
-            if (!FailureLadder.outOfMemory(failure)) {
+            if (!ReclaimSearch.outOfMemory(failure)) {
                 throw failure;
             }
             return 0;
@@ -103,7 +103,7 @@ final class CacheMisses {
     }
 
     private long allocateAfterFailure(StreamShard shard, long size, long asked, RuntimeException failure) {
-        if (!FailureLadder.outOfMemory(failure)) {
+        if (!ReclaimSearch.outOfMemory(failure)) {
             throw failure;
         }
         if (isRejection(failure)) {
@@ -115,9 +115,9 @@ final class CacheMisses {
                     asked, cache.device, "the memory of graphs stays theirs until they are gone", failure);
         }
         try {
-            return new FailureLadder(cache, shard, size, ladder.steps()).climb(asked, failure);
+            return new ReclaimSearch(cache, shard, size, reclaimChoice.steps()).run(asked, failure);
         } catch (DeviceOutOfMemoryException nothingHelped) {
-            if (!ladder.reclaimsLater()) {
+            if (!reclaimChoice.reclaimsLater()) {
                 failed(nothingHelped);
             }
             throw nothingHelped;
@@ -128,8 +128,8 @@ final class CacheMisses {
         return failsAtCap && ReserveCap.isReached(failure);
     }
 
-    /// See [io.cistern.spi.Reclaims#reclaim].
-    long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+    /// See [MemoryReclaim#reclaim].
+    long reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         if (!givesBack || isRejection(refusal)) {
             return 0;
         }
@@ -137,7 +137,7 @@ final class CacheMisses {
         return new IdleReturns(cache).giveBack(step, cache.shard(Fences.key(stream), size), size);
     }
 
-    /// See [io.cistern.spi.Reclaims#failed].
+    /// See [MemoryReclaim#failed].
     void failed(DeviceOutOfMemoryException refusal) {
         if (!isRejection(refusal)) {
             cache.reserved.counters.count(CacheEvent.OUT_OF_MEMORY);

@@ -5,7 +5,7 @@ import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.Availability;
-import io.cistern.spi.Sleeps;
+import io.cistern.spi.MemorySleep;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -15,7 +15,7 @@ import java.util.concurrent.locks.ReentrantLock;
 ///
 /// **Threading.** One lock, held from the beginning of a waking until it is decided; closing the allocator takes it
 /// too.
-final class CacheSleep implements Sleeps {
+final class CacheSleep implements MemorySleep {
     private final Availability able;
     private final ReentrantLock lock = new ReentrantLock();
     private final List<PageSleep> devices = new CopyOnWriteArrayList<>();

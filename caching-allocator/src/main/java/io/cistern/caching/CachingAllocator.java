@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.StreamMemory;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
@@ -10,21 +10,16 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.Availability;
-import io.cistern.spi.DescribesMemory;
-import io.cistern.spi.DetailedStatistics;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.EventSink;
-import io.cistern.spi.LadderChoice;
-import io.cistern.spi.Lends;
 import io.cistern.spi.PageSource;
-import io.cistern.spi.PeerAccess;
+import io.cistern.spi.MemorySharing;
 import io.cistern.spi.RangeSource;
-import io.cistern.spi.Reclaims;
-import io.cistern.spi.RecordsUse;
-import io.cistern.spi.ReportingTrim;
-import io.cistern.spi.ReservedPeak;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.StreamUses;
 import io.cistern.spi.SegmentSource;
-import io.cistern.spi.Sleeps;
+import io.cistern.spi.MemorySleep;
 import io.cistern.spi.StreamOrder;
 import java.util.EnumSet;
 import java.util.List;
@@ -44,15 +39,7 @@ import org.jspecify.annotations.Nullable;
 /// regions at once, and the others when the block leaves the lane; except where the size is given as 0, for
 /// which no lane is used. More is found by the [checking levels][CheckLevel].
 final class CachingAllocator extends LaneTable
-        implements DeviceAllocator,
-                ReservedPeak,
-                Lends,
-                RecordsUse,
-                DetailedStatistics,
-                ReportingTrim,
-                DescribesMemory,
-                PeerAccess,
-                Reclaims {
+        implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
@@ -60,7 +47,7 @@ final class CachingAllocator extends LaneTable
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
     private final boolean usesLanes;
-    private final LadderChoice ladder;
+    private final MemoryReclaim.Choice reclaimChoice;
     private final CacheSleep sleep;
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
     private boolean recordsUses;
@@ -83,7 +70,8 @@ final class CachingAllocator extends LaneTable
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesLanes = options.usesLanes();
-        this.ladder = context.extension(LadderChoice.class).orElse(new LadderChoice(EnumSet.allOf(LadderStep.class)));
+        this.reclaimChoice = context.extension(MemoryReclaim.Choice.class)
+                .orElse(new MemoryReclaim.Choice(EnumSet.allOf(ReclaimStep.class)));
     }
 
     static CudaDriver driver(AllocatorContext context) {
@@ -159,6 +147,11 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
+    public Availability canLend() {
+        return Availability.yes();
+    }
+
+    @Override
     public long tryAllocate(long byteSize, int device, long stream) {
         DeviceCache cache = caches.get(device);
         return cache == null ? 0 : cache.tryAllocate(byteSize, stream);
@@ -193,7 +186,7 @@ final class CachingAllocator extends LaneTable
                     fences,
                     order,
                     regions,
-                    ladder,
+                    reclaimChoice,
                     driver::nanoTime);
             addSleep(cache, growth);
             caches.set(device, cache);
@@ -242,7 +235,7 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
-    public List<StreamMemory> describe(int device) {
+    public List<StreamMemory> heldByStream(int device) {
         DeviceCache cache = caches.get(device);
         return cache == null ? List.of() : cache.describe();
     }
@@ -260,23 +253,15 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
-    public long reservedPeakBytes(int device) {
+    public OptionalLong reservedPeakBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return cache == null ? 0 : cache.reserved.peakBytes();
-    }
-
-    @Override
-    public void resetReservedPeak(int device) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            cache.reserved.resetPeak();
-        }
+        return OptionalLong.of(cache == null ? 0 : cache.reserved.peakBytes());
     }
 
     /// What this allocator can't do itself, its source may.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
-        if (type == Sleeps.class) {
+        if (type == MemorySleep.class) {
             return Optional.of(type.cast(sleep));
         }
         return type.isInstance(this) ? Optional.of(type.cast(this)) : source.extension(type);
@@ -299,12 +284,14 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
-    public void grant(int device, int peer) {
-        cache(device).peers().ifPresentOrElse(peers -> sleep.exclude(() -> peers.grant(peer)), () -> {
-            throw new UnsupportedOperationException("caching over " + options.source()
-                    + " can't open its memory to device " + peer
+    public Availability grant(int device, int peer) {
+        PagePeers peers = cache(device).peers().orElse(null);
+        if (peers == null) {
+            return Availability.no("caching over " + options.source() + " can't open its memory to device " + peer
                     + ": that is the source's business; open the pool over a source of pages");
-        });
+        }
+        sleep.exclude(() -> peers.grant(peer));
+        return Availability.yes();
     }
 
     private DeviceCache cache(int device) {
@@ -319,17 +306,18 @@ final class CachingAllocator extends LaneTable
     }
 
     @Override
-    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+    public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
         DeviceCache cache = caches.get(device); // a device that nobody used gets no context for it
-        return cache == null
-                ? new TrimResult(0, OptionalLong.of(0), List.of())
-                : CacheTrim.trim(cache, keepBytes, mode);
+        return Optional.of(
+                cache == null
+                        ? new TrimResult(0, OptionalLong.of(0), List.of())
+                        : CacheTrim.trim(cache, keepBytes, mode));
     }
 
     @Override
-    public long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+    public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         DeviceCache cache = caches.get(refusal.device());
-        return cache == null ? 0 : cache.misses.reclaim(step, refusal, stream);
+        return OptionalLong.of(cache == null ? 0 : cache.misses.reclaim(step, refusal, stream));
     }
 
     @Override

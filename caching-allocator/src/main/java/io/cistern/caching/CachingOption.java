@@ -1,6 +1,6 @@
 package io.cistern.caching;
 
-import io.cistern.spi.SpecOption;
+import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.function.Function;
 

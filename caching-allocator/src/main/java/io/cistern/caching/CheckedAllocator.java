@@ -1,29 +1,44 @@
 package io.cistern.caching;
 
+import java.util.OptionalLong;
+import java.util.Map;
+import java.util.List;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.diagnostics.StreamMemory;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import io.cistern.spi.Availability;
+import io.cistern.spi.MemoryStatistics;
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.diagnostics.BlockHistory;
 import io.cistern.errors.MemoryMisuseException;
 import io.cistern.errors.MemoryMisuseException.Fault;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorAdaptor;
-import io.cistern.spi.BlockRecords;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.Lends;
-import io.cistern.spi.RecordsUse;
+import io.cistern.spi.StreamUses;
 import java.util.Optional;
 
 /// The checks of level `checked`, around an allocator: there is nothing of it where the level is `off`.
 ///
 /// A call that is refused changes nothing, but for a stream whose end was not announced: that end is made up for,
 /// and a free is carried out. The record of a block goes before its free, since the address may come back at once.
-final class CheckedAllocator extends AllocatorAdaptor implements BlockRecords, Lends, RecordsUse {
+final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistics, MemoryReclaim, StreamUses {
     private final DeviceAllocator allocator;
+    private final MemoryStatistics statistics;
+    private final MemoryReclaim reclaim;
+    private final StreamUses uses;
     private final CheckedBlocks blocks = new CheckedBlocks();
     private final StreamWatch streams;
 
     CheckedAllocator(DeviceAllocator allocator, CudaDriver driver) {
         super(allocator);
         this.allocator = allocator;
+        this.statistics = allocator.extension(MemoryStatistics.class).orElseGet(() -> new MemoryStatistics() {});
+        this.reclaim = allocator.extension(MemoryReclaim.class).orElseGet(() -> new MemoryReclaim() {});
+        this.uses = allocator.extension(StreamUses.class).orElseGet(() -> new StreamUses() {});
         this.streams = new StreamWatch(driver.streams());
     }
 
@@ -41,10 +56,7 @@ final class CheckedAllocator extends AllocatorAdaptor implements BlockRecords, L
 
     @Override
     public long tryAllocate(long byteSize, int device, long stream) {
-        long address = allocator
-                .extension(Lends.class)
-                .map(lends -> lends.tryAllocate(byteSize, device, stream))
-                .orElse(0L);
+        long address = reclaim.tryAllocate(byteSize, device, stream);
         if (address != 0) {
             blocks.allocated(address, byteSize, device, stream);
         }
@@ -81,10 +93,7 @@ final class CheckedAllocator extends AllocatorAdaptor implements BlockRecords, L
             }
         }
         requireAnnounced(device, stream, false, address);
-        return allocator
-                .extension(RecordsUse.class)
-                .map(uses -> uses.recordUse(address, device, stream))
-                .orElse(false);
+        return uses.recordUse(address, device, stream);
     }
 
     private static void requireSame(CheckedBlocks.Block block, long byteSize, int device) {
@@ -116,20 +125,64 @@ final class CheckedAllocator extends AllocatorAdaptor implements BlockRecords, L
     }
 
     @Override
-    public Optional<BlockHistory> block(long address) {
+    public Optional<BlockHistory> history(long address) {
         return blocks.find(address);
+    }
+
+    @Override
+    public Map<String, Long> statistics(int device) {
+        return statistics.statistics(device);
+    }
+
+    @Override
+    public void resetPeaks(int device) {
+        statistics.resetPeaks(device);
+    }
+
+    @Override
+    public void resetTotals(int device) {
+        statistics.resetTotals(device);
+    }
+
+    @Override
+    public OptionalLong reservedPeakBytes(int device) {
+        return statistics.reservedPeakBytes(device);
+    }
+
+    @Override
+    public List<StreamMemory> heldByStream(int device) {
+        return statistics.heldByStream(device);
+    }
+
+    @Override
+    public List<String> whyInPieces() {
+        return statistics.whyInPieces();
+    }
+
+    @Override
+    public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
+        return reclaim.reclaim(step, refusal, stream);
+    }
+
+    @Override
+    public void failed(DeviceOutOfMemoryException refusal) {
+        reclaim.failed(refusal);
+    }
+
+    @Override
+    public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
+        return reclaim.trim(device, keepBytes, mode);
+    }
+
+    @Override
+    public Availability canLend() {
+        return reclaim.canLend();
     }
 
     @Override
     public void streamClosing(int device, long stream) {
         streams.announced(device, stream);
         super.streamClosing(device, stream);
-    }
-
-    @Override
-    public <T> Optional<T> extension(Class<T> type) {
-        boolean lends = type == Lends.class && allocator.extension(Lends.class).isEmpty();
-        return lends ? Optional.empty() : super.extension(type);
     }
 
     @Override

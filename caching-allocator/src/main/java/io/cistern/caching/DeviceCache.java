@@ -1,9 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.StreamMemory;
-import io.cistern.spi.LadderChoice;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,7 +15,7 @@ import java.util.function.LongSupplier;
 ///
 /// **The way of one allocation.** 1. the stream's shard by a look-up without a lock; 2. best fit under the
 /// shard's lock; 3. on a miss, under the shard's driver lock: frees whose fences have passed, then
-/// [growth][Growth]; 4. when the driver has no memory, the [FailureLadder].
+/// [growth][Growth]; 4. when the driver has no memory, a [ReclaimSearch].
 ///
 /// In front of it are the [lanes][Lane] of threads, whose blocks are live for the shards; they are
 /// [emptied][Lanes] where memory is to go back or to be found.
@@ -56,7 +56,7 @@ final class DeviceCache {
             Fences fences,
             CrossStreamOrder order,
             RegionMap regions,
-            LadderChoice ladder,
+            MemoryReclaim.Choice reclaimChoice,
             LongSupplier nanoTime) {
         this.device = device;
         this.reserved = reserved;
@@ -72,7 +72,7 @@ final class DeviceCache {
         this.usesLanes = options.usesLanes();
         this.lanes = new Lanes(device, options.largestInLane(), reserved.counters);
         this.exchange = new LaneExchange(this, lanes, options.lanes().bytes());
-        this.misses = new CacheMisses(this, growth, options, deviceBytes, fences, ladder);
+        this.misses = new CacheMisses(this, growth, options, deviceBytes, fences, reclaimChoice);
         this.ended = new EndedStreams(this, growth, fences, order, shards, uses);
         this.returns = new CacheReturns(this, growth, fences);
     }

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /// 3. Until then, others may have idle pages of such a shard as of any. What is left of the first streams that end, and
 /// what can't be inherited, goes back to the driver at the end of a stream, this one or a later one, as soon as its
 /// work is done. Of streams that came after [#MANY] others it waits to be inherited, until [#KEPT] more have ended.
-/// Trimming and the failure ladder take what they want at any time.
+/// Trimming and [reclaiming][ReclaimSearch] take what they want at any time.
 ///
 /// The stream that ended last is the first to be inherited from, if its work has finished: so the others get old.
 /// Else it is the one that ended first, which has had the most time.

@@ -2,9 +2,9 @@ package io.cistern.caching;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
-import io.cistern.spi.DetailedStatistics;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.GraphAllocator;
-import io.cistern.spi.RecordsUse;
+import io.cistern.spi.StreamUses;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -13,7 +13,7 @@ import java.util.OptionalLong;
 ///
 /// The end of a stream gives nothing back: blocks that it freed serve the next stream with its handle, since their
 /// order is that of graphs and not that of a handle.
-final class GraphPool implements GraphAllocator, RecordsUse {
+final class GraphPool implements GraphAllocator, StreamUses {
     private final CachingAllocator cache;
     private final CudaDriver driver;
 
@@ -55,10 +55,10 @@ final class GraphPool implements GraphAllocator, RecordsUse {
         return cache.reservedBytes(device);
     }
 
-    /// Also [DetailedStatistics]; no other ability of the cache holds here.
+    /// Also the cache's [MemoryStatistics]; no other ability of the cache holds here.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
-        if (type == DetailedStatistics.class) {
+        if (type == MemoryStatistics.class) {
             return Optional.of(type.cast(cache));
         }
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();

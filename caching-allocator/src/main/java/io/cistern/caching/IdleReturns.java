@@ -1,12 +1,12 @@
 package io.cistern.caching;
 
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 
 /// What goes back to the driver, or becomes free, for a request that can't be served:
 ///
-/// - [LadderStep#TRIM]: what the driver would not take back before, and idle memory of other streams, as far as
+/// - [ReclaimStep#TRIM]: what the driver would not take back before, and idle memory of other streams, as far as
 /// nobody may still use it, until enough has gone;
-/// - [LadderStep#SYNCHRONIZE]: what waits on the streams that freed blocks of this one were used on; when that is
+/// - [ReclaimStep#SYNCHRONIZE]: what waits on the streams that freed blocks of this one were used on; when that is
 /// nothing, idle memory of other streams, after waiting for those; when that is nothing, all idle memory, also this
 /// stream's own, which lies in pieces. What streams in a capture hold is left out.
 ///
@@ -25,7 +25,7 @@ final class IdleReturns {
     ///
     /// @param size of the request
     /// @return how many bytes it gave
-    long giveBack(LadderStep step, StreamShard shard, long size) {
+    long giveBack(ReclaimStep step, StreamShard shard, long size) {
         return switch (step) {
             case TRIM -> {
                 cache.reserved.counters.count(CacheEvent.RETRY);

@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.errors.ConfigurationException;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorOptions;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;

@@ -1,17 +1,16 @@
 package io.cistern.caching;
 
+import io.cistern.spi.Availability;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.MemoryMisuseException;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.Lends;
-import io.cistern.spi.Reclaims;
-import io.cistern.spi.ReportingTrim;
-import io.cistern.spi.Sleeps;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.MemorySleep;
 import java.util.HashSet;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -35,7 +34,7 @@ import java.util.function.Supplier;
 ///
 /// All calls that move memory take turns, since the invariants hold between them. What the driver refuses is not
 /// checked: a context that died must not keep a program from freeing.
-final class ParanoidAllocator implements DeviceAllocator, Lends, Reclaims, ReportingTrim {
+final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     /// As wide as the alignment that every allocator promises.
     private static final long GUARD_BYTES = 256;
 
@@ -64,6 +63,11 @@ final class ParanoidAllocator implements DeviceAllocator, Lends, Reclaims, Repor
         } finally {
             lock.unlock();
         }
+    }
+
+    @Override
+    public Availability canLend() {
+        return caching.canLend();
     }
 
     @Override
@@ -158,12 +162,12 @@ final class ParanoidAllocator implements DeviceAllocator, Lends, Reclaims, Repor
     }
 
     @Override
-    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+    public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
         return inTurn(() -> caching.trim(device, keepBytes, mode));
     }
 
     @Override
-    public long reclaim(LadderStep step, DeviceOutOfMemoryException refusal, long stream) {
+    public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         return inTurn(() -> caching.reclaim(step, refusal, stream));
     }
 
@@ -197,7 +201,7 @@ final class ParanoidAllocator implements DeviceAllocator, Lends, Reclaims, Repor
     /// What is freed is filled, so nothing of it may sleep.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
-        if (type == Sleeps.class) {
+        if (type == MemorySleep.class) {
             return Optional.empty();
         }
         return type.isInstance(this) ? Optional.of(type.cast(this)) : caching.extension(type);

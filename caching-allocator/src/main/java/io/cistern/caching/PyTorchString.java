@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
-import io.cistern.spi.AllocatorSpec;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorSpec;
+import io.cistern.spi.options.AllocatorOptions;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;

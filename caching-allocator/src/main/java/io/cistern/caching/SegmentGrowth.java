@@ -82,7 +82,7 @@ final class SegmentGrowth implements Growth {
         try {
             return acquire(usual);
         } catch (DeviceOutOfMemoryException | CudaException refusal) {
-            if (usual == least || !FailureLadder.outOfMemory(refusal)) {
+            if (usual == least || !ReclaimSearch.outOfMemory(refusal)) {
                 throw refusal;
             }
             return acquire(least);

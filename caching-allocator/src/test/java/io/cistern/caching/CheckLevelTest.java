@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.spi.MemoryStatistics;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -15,7 +16,6 @@ import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.BlockRecords;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;
@@ -259,7 +259,7 @@ class CheckLevelTest extends PoolFixture {
     void offKeepsNoRecordsAndIsTheAllocatorItself() {
         try (Allocator caching = memory.open("caching:check=off")) {
             assertThat(raw(caching)).isInstanceOf(CachingAllocator.class);
-            assertThat(caching.extension(BlockRecords.class)).isEmpty();
+            assertThat(remembersBlocks(caching)).isFalse();
         }
     }
 
@@ -268,11 +268,19 @@ class CheckLevelTest extends PoolFixture {
         System.setProperty("cistern.check", "checked");
         try (Allocator caching = memory.open("caching");
                 Allocator off = memory.open("caching:check=off")) {
-            assertThat(caching.extension(BlockRecords.class)).isPresent();
-            assertThat(off.extension(BlockRecords.class)).isEmpty();
+            assertThat(remembersBlocks(caching)).isTrue();
+            assertThat(remembersBlocks(off)).isFalse();
         } finally {
             System.clearProperty("cistern.check");
         }
+    }
+
+    private boolean remembersBlocks(Allocator caching) {
+        MemoryStatistics statistics = caching.extension(MemoryStatistics.class).orElseThrow();
+        long block = allocateHere(caching);
+        boolean remembers = statistics.history(block).isPresent();
+        freeHere(block);
+        return remembers;
     }
 
     private long allocateHere(Allocator caching) {

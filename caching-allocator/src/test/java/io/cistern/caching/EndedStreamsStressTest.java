@@ -68,7 +68,7 @@ class EndedStreamsStressTest {
         for (int round = 0; round < ROUNDS / 5; round++) {
             caching.caching().trim(SimulatedCaching.DEVICE, random.nextLong(CAPACITY / 8));
             caching.caching().statistics(SimulatedCaching.DEVICE);
-            caching.caching().describe(SimulatedCaching.DEVICE);
+            caching.caching().heldByStream(SimulatedCaching.DEVICE);
             Thread.yield();
         }
     }

@@ -174,7 +174,7 @@ class EndedStreamsTest {
     @Test
     void itIsCountedAsNoStreams() {
         useAndEnd(40 * MIB);
-        assertThat(caching.describe(0)).extracting(StreamMemory::stream).containsExactly(lasting);
+        assertThat(caching.heldByStream(0)).extracting(StreamMemory::stream).containsExactly(lasting);
         assertThat(caching.statistics(0))
                 .containsEntry("stranded_bytes.large_pool.ended", 40 * MIB)
                 .containsEntry("reserved_bytes.all.current", 40 * MIB);

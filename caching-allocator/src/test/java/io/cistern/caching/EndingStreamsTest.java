@@ -103,7 +103,7 @@ class EndingStreamsTest {
         for (int i = 0; i <= EndedStreams.SOME_ORPHANS; i++) {
             useOwnStream();
         }
-        assertThat(caching.describe(0)).as("C and the last thread").hasSize(2);
+        assertThat(caching.heldByStream(0)).as("C and the last thread").hasSize(2);
         begun.countDown();
         trim.get(20, TimeUnit.SECONDS);
     }

@@ -10,7 +10,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

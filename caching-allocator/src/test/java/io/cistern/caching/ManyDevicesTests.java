@@ -20,7 +20,7 @@ import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.simulated.Misuse;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;

@@ -6,7 +6,7 @@ import static org.mockito.Mockito.withSettings;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.EventSink;

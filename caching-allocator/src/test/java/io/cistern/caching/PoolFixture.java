@@ -3,13 +3,13 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.MemoryPool;
 import io.cistern.MemoryPoolBuilder;
 import io.cistern.cuda.CudaException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -31,13 +31,13 @@ abstract class PoolFixture {
     final long stream;
 
     PoolFixture(long capacityBytes) {
-        this(capacityBytes, EnumSet.allOf(LadderStep.class));
+        this(capacityBytes, EnumSet.allOf(ReclaimStep.class));
     }
 
     /// @param steps what is tried when memory runs out
-    PoolFixture(long capacityBytes, Set<LadderStep> steps) {
+    PoolFixture(long capacityBytes, Set<ReclaimStep> steps) {
         gpu = SimulatedGpu.builder().devices(1).capacityBytes(capacityBytes).build();
-        memory = DeviceMemory.builder(gpu).catalog(found()).ladder(steps).open();
+        memory = DeviceMemory.builder(gpu).catalog(found()).reclaimSteps(steps).open();
         stream = gpu.streams().create(DEVICE);
     }
 

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 class PoolLendingTests extends PoolFixture {
     PoolLendingTests() {
         // Else what a pool has idle would go back to the driver for whoever runs out.
-        super(80 * MIB, EnumSet.complementOf(EnumSet.of(LadderStep.OTHER_ALLOCATORS)));
+        super(80 * MIB, EnumSet.complementOf(EnumSet.of(ReclaimStep.OTHER_ALLOCATORS)));
     }
 
     @Test

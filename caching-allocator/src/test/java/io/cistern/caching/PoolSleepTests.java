@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.spi.MemoryStatistics;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -368,7 +369,7 @@ final class PoolSleepTests extends PoolFixture {
                 close(blocks);
                 free(allocate(32 * MIB));
             }
-            var figures = pool.extension(io.cistern.spi.DetailedStatistics.class)
+            var figures = pool.extension(MemoryStatistics.class)
                     .orElseThrow()
                     .statistics(DEVICE);
             assertThat(figures.get("reserved_bytes.all.current"))

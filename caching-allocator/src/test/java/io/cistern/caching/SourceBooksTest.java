@@ -10,7 +10,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import java.util.List;

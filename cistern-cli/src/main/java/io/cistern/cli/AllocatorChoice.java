@@ -1,7 +1,7 @@
 package io.cistern.cli;
 
 import io.cistern.Allocator;
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CisternException;
 import io.cistern.cuda.CudaDriver;
@@ -9,7 +9,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.Availability;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;

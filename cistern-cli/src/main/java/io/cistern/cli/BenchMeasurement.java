@@ -2,7 +2,7 @@ package io.cistern.cli;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.management.CompilationMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;

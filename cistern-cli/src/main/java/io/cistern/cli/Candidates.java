@@ -1,6 +1,6 @@
 package io.cistern.cli;
 
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Iterator;

@@ -14,7 +14,7 @@ import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.spi.Availability;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceEnvironment;
 import java.util.ArrayList;
 import java.util.List;

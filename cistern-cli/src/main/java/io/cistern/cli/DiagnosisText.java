@@ -2,7 +2,7 @@ package io.cistern.cli;
 
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.Support;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Locale;
 

@@ -2,7 +2,7 @@ package io.cistern.cli;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.NearestName;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.AccessDeniedException;

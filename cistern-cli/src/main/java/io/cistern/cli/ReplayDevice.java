@@ -4,7 +4,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.DeviceMemoryBuilder;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.Optional;
 import java.util.OptionalLong;
 

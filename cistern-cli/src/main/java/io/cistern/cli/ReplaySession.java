@@ -4,7 +4,7 @@ import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.Arrays;

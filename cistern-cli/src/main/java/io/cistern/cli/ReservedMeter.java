@@ -1,16 +1,16 @@
 package io.cistern.cli;
 
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.spi.ReservedPeak;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
 /// Finds the most bytes that the allocators of a replay held of the device together, by the best means they offer:
 ///
-/// 1. [ReservedPeak], exact: handles of virtual memory, the pool's own high-water mark; of one allocator alone, since
-///    peaks of several do not add up;
-/// 2. [io.cistern.Allocator#reservedBytes] of all, looked at after each allocation;
+/// 1. [MemoryStatistics#reservedPeakBytes], exact: handles of virtual memory, the pool's own high-water mark; of one
+///    allocator alone, since peaks of several do not add up;
+/// 2. [Allocator#reservedBytes] of all, looked at after each allocation;
 /// 3. what the device had free before, less what it has free after each allocation.
 ///
 /// The last two cost a call for each allocation, so measured passes are not timed.
@@ -19,7 +19,7 @@ final class ReservedMeter implements BlockWork {
     private final int device;
     private final Routing routing;
     private final long freeBytesBefore;
-    private final Optional<ReservedPeak> exact;
+    private final Optional<MemoryStatistics> exact;
     private long peakBytes;
 
     /// Begins at the present state.
@@ -32,9 +32,10 @@ final class ReservedMeter implements BlockWork {
         this.routing = routing;
         this.freeBytesBefore = freeBytesBefore;
         exact = plan.equals(Routing.Plan.ONE_ALLOCATOR)
-                ? routing.open().findFirst().flatMap(allocator -> allocator.extension(ReservedPeak.class))
+                ? routing.open().findFirst().flatMap(allocator -> allocator.extension(MemoryStatistics.class))
+                        .filter(own -> own.reservedPeakBytes(device).isPresent())
                 : Optional.empty();
-        exact.ifPresent(peak -> peak.resetReservedPeak(device));
+        exact.ifPresent(own -> own.resetPeaks(device));
     }
 
     @Override
@@ -55,6 +56,6 @@ final class ReservedMeter implements BlockWork {
 
     /// The most bytes held so far.
     long peakBytes() {
-        return exact.map(peak -> peak.reservedPeakBytes(device)).orElse(peakBytes);
+        return exact.map(own -> own.reservedPeakBytes(device).orElse(0)).orElse(peakBytes);
     }
 }

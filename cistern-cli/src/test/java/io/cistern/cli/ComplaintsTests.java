@@ -11,7 +11,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.CatalogProvider;
+import io.cistern.spi.catalog.CatalogProvider;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;

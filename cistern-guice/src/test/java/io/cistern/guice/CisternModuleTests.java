@@ -25,7 +25,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import jakarta.inject.Named;
 import java.util.concurrent.CompletableFuture;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.DeviceMemory;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;

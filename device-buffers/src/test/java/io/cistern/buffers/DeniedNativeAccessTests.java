@@ -6,7 +6,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.jvm.JavaProgram;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.junit.jupiter.api.Test;

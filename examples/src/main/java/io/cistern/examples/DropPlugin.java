@@ -2,7 +2,7 @@ package io.cistern.examples;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 
 /// Uses a plug-in that lies in a directory, with neither its classes nor its dependencies on the class path:
 ///

@@ -10,7 +10,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.Streams;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;

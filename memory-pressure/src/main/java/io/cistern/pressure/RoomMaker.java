@@ -4,7 +4,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// Asked for room when an allocation through a [TaskArbiter] was refused, before anybody waits or rolls back:
 /// frees something, and says whether it did. A [SpillStore] is one; to allocations that go through no arbiter it
-/// is the step [io.cistern.diagnostics.LadderStep#SPILL] of the ladder.
+/// is the step [io.cistern.diagnostics.ReclaimStep#SPILL].
 ///
 /// Called on the thread that allocates, which may be any, by several at once; no lock of the arbiter is held.
 /// What is thrown goes to the caller.

@@ -2,7 +2,7 @@ package io.cistern.pressure;
 
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.names.Failures;
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// It spills when an allocation through its arbiter is refused, when any other allocator has tried all but
-/// waiting ([LadderStep#SPILL]), and when it is [told to][#spill], for example by a listener of a
+/// waiting ([ReclaimStep#SPILL]), and when it is [told to][#spill], for example by a listener of a
 /// [threshold][DeviceMemory#onThreshold].
 ///
 /// **Threads.** Any thread may call any method at any time.
@@ -41,7 +41,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     private final SpillOrder onHost = new SpillOrder();
     private final Map<Integer, Long> streams = new ConcurrentHashMap<>();
     private final AtomicLong clock = new AtomicLong();
-    private Runnable leaveLadder = () -> {};
+    private Runnable stopSpilling = () -> {};
 
     private SpillStore(DeviceMemory memory, @Nullable TaskArbiter arbiter, long hostBytes, @Nullable Path directory) {
         if (hostBytes < 0) {
@@ -90,7 +90,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         if (arbiter != null) {
             arbiter.addRoomMaker(this);
         }
-        leaveLadder = memory.onMemoryPressure(LadderStep.SPILL, this::spill);
+        stopSpilling = memory.onMemoryPressure(ReclaimStep.SPILL, this::spill);
         return this;
     }
 
@@ -237,7 +237,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed then
     @Override
     public void close() {
-        leaveLadder.run();
+        stopSpilling.run();
         if (arbiter != null) {
             arbiter.removeRoomMaker(this);
         }

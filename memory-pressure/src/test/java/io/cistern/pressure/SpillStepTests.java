@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.simulated.SimulatedGpu;
 import java.nio.file.Path;
@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/// A store without an arbiter: a step of the ladder, for whatever allocator has run out.
+/// A store without an arbiter: a reclaim step, for whatever allocator has run out.
 final class SpillStepTests {
     private static final long SIZE = 16L << 20;
 
@@ -34,17 +34,17 @@ final class SpillStepTests {
         gpu.close();
     }
 
-    private DeviceMemory open(Set<LadderStep> steps) {
+    private DeviceMemory open(Set<ReclaimStep> steps) {
         return DeviceMemory.builder(gpu)
                 .catalog(SmallGpu.catalog())
-                .ladder(steps)
+                .reclaimSteps(steps)
                 .open();
     }
 
     @Test
     void buffersLeaveForWhateverAllocatorHasRunOut() {
         for (String spec : new String[] {"caching", "direct"}) {
-            try (DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
+            try (DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
                     SpillStore store = SpillStore.open(memory, 8 * SIZE, folder)) {
                 memory.setCurrent(spec);
                 List<SpillableBuffer> buffers = new ArrayList<>();
@@ -60,7 +60,7 @@ final class SpillStepTests {
 
     @Test
     void aStepThatIsSwitchedOffIsNotTaken() {
-        try (DeviceMemory memory = open(EnumSet.complementOf(EnumSet.of(LadderStep.SPILL)));
+        try (DeviceMemory memory = open(EnumSet.complementOf(EnumSet.of(ReclaimStep.SPILL)));
                 SpillStore store = SpillStore.open(memory, 8 * SIZE, folder)) {
             memory.setCurrent("caching");
             for (int i = 0; i < 4; i++) {
@@ -71,7 +71,7 @@ final class SpillStepTests {
                             DeviceOutOfMemoryException.class,
                             full -> assertThat(full.steps())
                                     .extracting(TriedStep::step)
-                                    .doesNotContain(LadderStep.SPILL));
+                                    .doesNotContain(ReclaimStep.SPILL));
         }
     }
 }

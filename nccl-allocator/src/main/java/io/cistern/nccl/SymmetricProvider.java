@@ -2,7 +2,7 @@ package io.cistern.nccl;
 
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;

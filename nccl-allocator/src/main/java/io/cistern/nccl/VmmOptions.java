@@ -5,7 +5,7 @@ import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.Support;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorOptions;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;

@@ -8,7 +8,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;

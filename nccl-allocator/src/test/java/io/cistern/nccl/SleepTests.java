@@ -10,7 +10,7 @@ import io.cistern.spi.TrimResult;
 import io.cistern.spi.TrimResult.Reason;
 import io.cistern.caching.CachingProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;

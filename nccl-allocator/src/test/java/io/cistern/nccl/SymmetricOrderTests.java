@@ -10,7 +10,7 @@ import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.testkit.StreamLatch;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;

@@ -9,7 +9,7 @@ import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.cistern.loader;
 
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.AllocatorContext;

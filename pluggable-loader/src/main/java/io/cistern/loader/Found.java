@@ -1,7 +1,7 @@
 package io.cistern.loader;
 
-import io.cistern.spi.Catalog.Entry;
-import io.cistern.spi.Catalog.Kind;
+import io.cistern.spi.catalog.Catalog.Entry;
+import io.cistern.spi.catalog.Catalog.Kind;
 import java.util.Optional;
 
 /// One provider that was found, sound or not. Immutable.

@@ -1,7 +1,7 @@
 package io.cistern.loader;
 
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.List;

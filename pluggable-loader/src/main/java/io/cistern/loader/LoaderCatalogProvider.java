@@ -2,8 +2,8 @@ package io.cistern.loader;
 
 import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
-import io.cistern.spi.CatalogProvider;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.catalog.CatalogProvider;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.List;
 import java.util.function.Supplier;

@@ -3,7 +3,7 @@ package io.cistern.loader;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
 import io.cistern.internal.names.SourceNames;
-import io.cistern.spi.Catalog.Entry;
+import io.cistern.spi.catalog.Catalog.Entry;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;

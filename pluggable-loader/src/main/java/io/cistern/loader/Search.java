@@ -2,7 +2,7 @@ package io.cistern.loader;
 
 import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.ArrayList;
 import java.util.List;

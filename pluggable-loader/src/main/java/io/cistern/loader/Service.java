@@ -1,7 +1,7 @@
 package io.cistern.loader;
 
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog.Kind;
+import io.cistern.spi.catalog.Catalog.Kind;
 import io.cistern.spi.SegmentSourceProvider;
 
 /// What discovery asks of a provider, the same for allocators and for segment sources.

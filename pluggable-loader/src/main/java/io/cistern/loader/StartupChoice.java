@@ -1,14 +1,14 @@
 package io.cistern.loader;
 
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
-import io.cistern.spi.Catalog;
-import io.cistern.spi.Catalog.Choice;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.catalog.Catalog.Choice;
 import io.cistern.spi.DeviceEnvironment;
 import java.util.ArrayList;
 import java.util.List;

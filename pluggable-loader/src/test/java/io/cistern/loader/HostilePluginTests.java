@@ -70,7 +70,7 @@ class HostilePluginTests {
     void oneThatHangsInAvailabilityCannotRunAndSaysWhy() {
         CountDownLatch never = new CountDownLatch(1);
         Found<String> found = Found.broken(
-                io.cistern.spi.Catalog.Kind.ALLOCATOR, "acme.Slow", "/slow.jar", java.util.Optional.of("slow"), 0, "");
+                io.cistern.spi.catalog.Catalog.Kind.ALLOCATOR, "acme.Slow", "/slow.jar", java.util.Optional.of("slow"), 0, "");
         Availability answer = CheckedAnswers.availability(
                 found,
                 () -> {

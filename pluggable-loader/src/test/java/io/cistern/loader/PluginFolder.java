@@ -1,7 +1,7 @@
 package io.cistern.loader;
 
 import io.cistern.cuda.settings.Settings;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -7,7 +7,7 @@ import io.cistern.Allocator;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -2,7 +2,7 @@ package io.cistern.loader;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.spi.CatalogProvider;
+import io.cistern.spi.catalog.CatalogProvider;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

@@ -6,8 +6,8 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
-import io.cistern.spi.CatalogProvider;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.catalog.CatalogProvider;
 import java.util.ServiceLoader;
 
 /// A user's program, for a JVM of its own: tells what the loader finds and which allocator is current, allocates,

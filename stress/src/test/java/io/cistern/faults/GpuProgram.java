@@ -9,7 +9,7 @@ import io.cistern.MemoryPool;
 import io.cistern.spi.TrimMode;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;

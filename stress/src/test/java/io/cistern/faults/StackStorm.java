@@ -6,7 +6,7 @@ import io.cistern.diagnostics.LiveBlock;
 import io.cistern.MemoryLimit;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package io.cistern.internal.reclaim;
 
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.registry.OpenAllocator;
@@ -16,21 +16,17 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// What the framework tries when an allocator has no memory for a request, after the allocator's own search: graphs
-/// that are gone → callbacks → pools that lend → trim → synchronise → other allocators' idle memory → spilling →
-/// frees of other threads, for a while. After each that gave something the allocator is asked again.
+/// Looks for memory when an allocator has none for a request, after the allocator's own search. [ReclaimAttempt] lists
+/// the steps. After each step that gave something the allocator is asked again.
 ///
 /// **No livelock.** One thread a device at a time takes memory from others ([ReclaimTurn]). A thread asks the
-/// allocator
-/// again whenever any thread's step gave something on the device since it asked last. Each step is taken once. Only a
-/// thread that waits for frees repeats them, and only when there were some; after each attempt in vain it waits twice
-/// as long, so that running threads get time to free.
+/// allocator again whenever any thread's step gave something on the device since it asked last. Each step is taken
+/// once. Only a thread that waits for frees repeats them, when there were some. It backs off exponentially, so running
+/// threads get time to free.
 ///
 /// **No deadlock.** Nothing is locked while listeners, allocators or the driver are called, since each of them may
-/// wait
-/// for another thread that needs memory. A turn to take memory never covers a wait for work. One thread a device
-/// waits
-/// for the work that other allocators' idle memory was used by; the others wait for that thread, with a bound.
+/// wait for another thread that needs memory. A turn to take memory never covers a wait for work. One thread a device
+/// waits for the work that used other allocators' idle memory; the others wait for that thread, with a bound.
 ///
 /// A request that a limit refused gets only the steps after which less is charged to it. A request whose allocator
 /// closes meanwhile begins anew with the one that serves it now.
@@ -41,7 +37,7 @@ public final class OutOfMemoryHandler {
     final Captures captures;
     final PoolLenders lenders;
     final OutOfMemoryReporter reports;
-    final Set<LadderStep> steps;
+    final Set<ReclaimStep> steps;
     final Duration longestWait;
     final List<MemoryReleaser> listeners = new CopyOnWriteArrayList<>();
     final List<MemoryReleaser> stores = new CopyOnWriteArrayList<>();
@@ -49,9 +45,9 @@ public final class OutOfMemoryHandler {
     /// By device.
     final List<ReclaimAttempt.Shared> shared;
 
-    /// The calling thread's innermost climb.
+    /// The calling thread's innermost attempt.
     @SuppressWarnings("ThreadLocalUsage") // a listener of one device memory may allocate from another
-    private final ThreadLocal<@Nullable ReclaimAttempt> climbing = new ThreadLocal<>();
+    private final ThreadLocal<@Nullable ReclaimAttempt> attempts = new ThreadLocal<>();
 
     /// @param longestWait how long to wait for frees of other threads
     public OutOfMemoryHandler(Registry registry, Captures captures, PoolLenders lenders, Duration longestWait) {
@@ -70,7 +66,7 @@ public final class OutOfMemoryHandler {
     ///
     /// @return ends that
     /// @throws IllegalArgumentException if it is no step that asks listeners
-    public Runnable add(LadderStep step, MemoryReleaser listener) {
+    public Runnable add(ReclaimStep step, MemoryReleaser listener) {
         List<MemoryReleaser> asked = switch (step) {
             case CALLBACKS -> listeners;
             case SPILL -> stores;
@@ -82,8 +78,8 @@ public final class OutOfMemoryHandler {
 
     /// Whether the calling thread is looking for memory for a request to an allocator: in a listener, for example.
     public boolean isReclaimingFor(OpenAllocator allocator) {
-        for (ReclaimAttempt climb = climbing.get(); climb != null; climb = climb.outer) {
-            if (allocator.leads(climb.route())) {
+        for (ReclaimAttempt attempt = attempts.get(); attempt != null; attempt = attempt.outer) {
+            if (allocator.leads(attempt.route())) {
                 return true;
             }
         }
@@ -102,16 +98,16 @@ public final class OutOfMemoryHandler {
     /// @throws DeviceOutOfMemoryException if nothing helps
     /// @throws IllegalStateException if the allocator is closed and no other one serves the request
     public long serve(Request request, DeviceOutOfMemoryException failure) {
-        ReclaimAttempt outer = climbing.get();
-        ReclaimAttempt climb = new ReclaimAttempt(this, outer, request, failure);
-        climbing.set(climb);
+        ReclaimAttempt outer = attempts.get();
+        ReclaimAttempt attempt = new ReclaimAttempt(this, outer, request, failure);
+        attempts.set(attempt);
         try {
-            return climb.run();
+            return attempt.run();
         } finally {
             if (outer != null) {
-                climbing.set(outer);
+                attempts.set(outer);
             } else {
-                climbing.remove();
+                attempts.remove();
             }
         }
     }

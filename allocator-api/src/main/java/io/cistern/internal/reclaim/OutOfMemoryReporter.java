@@ -1,5 +1,6 @@
 package io.cistern.internal.reclaim;
 
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -11,7 +12,6 @@ import io.cistern.internal.registry.PoolLenders;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
-import io.cistern.spi.DescribesMemory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
@@ -60,8 +60,8 @@ final class OutOfMemoryReporter {
         for (OpenAllocator allocator : registry.all()) {
             if (allocator.leads(refusing)) {
                 return allocator
-                        .extension(DescribesMemory.class)
-                        .map(DescribesMemory::whyInPieces)
+                        .extension(MemoryStatistics.class)
+                        .map(MemoryStatistics::whyInPieces)
                         .orElse(List.of());
             }
         }
@@ -79,14 +79,14 @@ final class OutOfMemoryReporter {
 
     private AllocatorMemory describe(OpenAllocator allocator, int device) {
         RouteStatistics counted = allocator.statistics(device);
-        DescribesMemory describes = allocator.extension(DescribesMemory.class).orElse(null);
+        MemoryStatistics own = allocator.extension(MemoryStatistics.class).orElse(null);
         return new AllocatorMemory(
                 allocator.toString(),
                 lenders.tagOf(allocator),
                 allocator.reservedBytes(device),
                 counted.requestedBytes(),
                 allocator.liveBlocks(device),
-                describes == null ? List.of() : describes.describe(device));
+                own == null ? List.of() : own.heldByStream(device));
     }
 
     /// Only what applies.

@@ -1,6 +1,8 @@
 package io.cistern.internal.reclaim;
 
-import io.cistern.diagnostics.LadderStep;
+import java.util.OptionalLong;
+import java.util.function.Supplier;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
@@ -10,7 +12,7 @@ import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
-import io.cistern.spi.Reclaims;
+import io.cistern.spi.MemoryReclaim;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -19,7 +21,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
-/// One request's way through the steps of a [OutOfMemoryHandler].
+/// One request's way through the steps of an [OutOfMemoryHandler].
 ///
 /// **Threads.** The request's alone; what it has in common with others is in [Shared].
 final class ReclaimAttempt {
@@ -28,18 +30,16 @@ final class ReclaimAttempt {
     private static final int MOST_ROUNDS = 3;
 
     /// So long a thread waits for the turns of others while nobody gets on: longer than the work that is enqueued on
-    /// a
-    /// device takes as a rule. Then it takes what it can have without a turn and without waiting.
+    /// a device takes as a rule. Then it takes what it can have without a turn and without waiting.
     private static final long PATIENCE_NANOS = 10_000_000_000L;
 
-    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver
-    /// take.
+    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver take.
     private static final long PAUSE_NANOS = 100_000;
 
     /// At last: still short for people.
     private static final long LONGEST_PAUSE_NANOS = 10_000_000;
 
-    /// What the threads that climb on one device share.
+    /// What the attempts on one device share.
     ///
     /// @param taking to take idle memory from others
     /// @param waiting to wait for the work of others
@@ -50,13 +50,33 @@ final class ReclaimAttempt {
         }
     }
 
+    /// Tries one thing, and asks the allocator again if that helped.
+    @FunctionalInterface
+    private interface Step {
+        /// Returns the address of memory for the request, or 0 if there still is none.
+        long serve();
+    }
+
+    /// What is tried, in this order, until memory is found.
+    private final List<Step> order = List.of(
+            this::collectGraphs,
+            this::askListeners,
+            this::borrow,
+            this::takeIdle,
+            this::spill,
+            this::waitForFrees,
+            this::askIfGiven);
+
+    /// That of it which a thread tries again while it waits for frees.
+    private final List<Step> repeated = List.of(this::borrow, this::takeIdle);
+
     /// That of the same thread in the course of which this one began.
     final @Nullable ReclaimAttempt outer;
 
-    private final OutOfMemoryHandler ladder;
+    private final OutOfMemoryHandler handler;
     private final Registry registry;
     private final CudaDriver driver;
-    private final Set<LadderStep> steps;
+    private final Set<ReclaimStep> steps;
     private final OutOfMemoryHandler.Request request;
     private final Shared shared;
     private final List<TriedStep> tried;
@@ -74,15 +94,22 @@ final class ReclaimAttempt {
 
     private boolean asksListeners;
 
-    ReclaimAttempt(OutOfMemoryHandler ladder, @Nullable ReclaimAttempt outer, OutOfMemoryHandler.Request request, DeviceOutOfMemoryException first) {
-        this.ladder = ladder;
+    /// Whether the route's allocator, asked again, may give back more.
+    private boolean mayHaveMore;
+
+    ReclaimAttempt(
+            OutOfMemoryHandler handler,
+            @Nullable ReclaimAttempt outer,
+            OutOfMemoryHandler.Request request,
+            DeviceOutOfMemoryException first) {
+        this.handler = handler;
         this.outer = outer;
         this.request = request;
-        this.registry = ladder.registry;
+        this.registry = handler.registry;
         this.driver = registry.driver();
-        this.steps = ladder.steps;
+        this.steps = handler.steps;
         this.route = request.refusing();
-        this.shared = ladder.shared.get(route.device());
+        this.shared = handler.shared.get(route.device());
         this.asked = shared.given.get();
         this.tried = new ArrayList<>(first.steps());
         this.last = first;
@@ -101,7 +128,7 @@ final class ReclaimAttempt {
         do {
             long address = route.isOpen() ? 0 : again();
             from = route;
-            address = address != 0 ? address : takeSteps();
+            address = address != 0 ? address : serve(order);
             if (address != 0) {
                 return address;
             }
@@ -109,53 +136,53 @@ final class ReclaimAttempt {
         throw refused();
     }
 
-    private long takeSteps() {
-        long address = after(LadderStep.GRAPHS, this::collectGraphs);
-        address = address != 0 ? address : after(LadderStep.CALLBACKS, () -> ask(ladder.listeners));
-        address = address != 0 ? address : takeIdle();
-        address = address != 0 ? address : spill();
-        address = address != 0 ? address : waitForFrees();
-        return address != 0 ? address : askIfGiven();
+    private static long serve(List<Step> order) {
+        for (Step step : order) {
+            long address = step.serve();
+            if (address != 0) {
+                return address;
+            }
+        }
+        return 0;
     }
 
     private DeviceOutOfMemoryException refused() {
         if (!last.isByLimit()) {
-            route.reclaims().ifPresent(this::tellFailed);
+            route.reclaim().ifPresent(this::tellFailed);
         }
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
-        return last.with(ladder.reports.report(route, request.stream(), last, tried));
+        return last.with(handler.reports.report(route, request.stream(), last, tried));
     }
 
+    /// Idle memory that goes back to the driver does not help where a limit refused.
     private long takeIdle() {
-        long address = lend();
-        if (address != 0 || last.isByLimit()) {
-            return address;
+        if (last.isByLimit()) {
+            return 0;
         }
-        address = takeOwnIdle();
+        long address = takeOwnIdle();
         return address != 0 ? address : takeFromOthers();
     }
 
     private long takeOwnIdle() {
-        long[] given = {1};
-        int rounds = route.reclaims().isPresent() ? MOST_ROUNDS : 1; // a trim gives all at once
-        long address = alone(LadderStep.TRIM, () -> giveBackOwn(LadderStep.TRIM));
-        for (int round = 0; address == 0 && given[0] > 0 && round < rounds; round++) {
-            given[0] = 0;
-            address = after(LadderStep.SYNCHRONIZE, () -> given[0] = giveBackOwn(LadderStep.SYNCHRONIZE));
+        long address = alone(ReclaimStep.TRIM, () -> giveBackOwn(ReclaimStep.TRIM));
+        mayHaveMore = true;
+        for (int round = 0; address == 0 && mayHaveMore && round < MOST_ROUNDS; round++) {
+            mayHaveMore = false;
+            address = after(ReclaimStep.SYNCHRONIZE, () -> giveBackOwn(ReclaimStep.SYNCHRONIZE));
         }
         return address;
     }
 
     /// What others gave up after their work may have gone to a third one, whose turn it was.
     private long takeFromOthers() {
-        long address = alone(LadderStep.OTHER_ALLOCATORS, () -> trim(false, false));
-        if (address != 0 || !steps.contains(LadderStep.SYNCHRONIZE)) {
+        long address = alone(ReclaimStep.OTHER_ALLOCATORS, () -> trim(false, false));
+        if (address != 0 || !steps.contains(ReclaimStep.SYNCHRONIZE)) {
             return address;
         }
         long before = shared.given.get();
         address = waitForOthers();
         boolean gave = shared.given.get() != before;
-        return address == 0 && gave ? alone(LadderStep.OTHER_ALLOCATORS, () -> trim(false, false)) : address;
+        return address == 0 && gave ? alone(ReclaimStep.OTHER_ALLOCATORS, () -> trim(false, false)) : address;
     }
 
     /// Takes what others give up after their work. If another thread waits for that too long, this one does not: it
@@ -163,7 +190,7 @@ final class ReclaimAttempt {
     private long waitForOthers() {
         boolean mine = shared.waiting.begin(PATIENCE_NANOS);
         try {
-            return after(LadderStep.OTHER_ALLOCATORS, () -> trim(mine, false));
+            return after(ReclaimStep.OTHER_ALLOCATORS, () -> trim(mine, false));
         } finally {
             if (mine) {
                 shared.waiting.end();
@@ -174,12 +201,12 @@ final class ReclaimAttempt {
     /// What was spilled was freed behind copies that may not be done.
     private long spill() {
         long[] given = {0};
-        long address = after(LadderStep.SPILL, () -> given[0] = ask(ladder.stores));
+        long address = after(ReclaimStep.SPILL, () -> given[0] = ask(handler.stores));
         return address == 0 && given[0] > 0 ? takeOwnIdle() : address;
     }
 
     /// As [#after], in turn.
-    private long alone(LadderStep step, LongSupplier taking) {
+    private long alone(ReclaimStep step, LongSupplier taking) {
         boolean mine = shared.taking.begin(PATIENCE_NANOS);
         try {
             return after(step, taking);
@@ -191,7 +218,7 @@ final class ReclaimAttempt {
     }
 
     /// Takes a step, and asks again if it gave something; before it, if another thread's did.
-    private long after(LadderStep step, LongSupplier taking) {
+    private long after(ReclaimStep step, LongSupplier taking) {
         if (!steps.contains(step)) {
             return 0;
         }
@@ -209,7 +236,7 @@ final class ReclaimAttempt {
     }
 
     /// What a step gave in several goes is told as one.
-    private void note(LadderStep step, long given, long begun) {
+    private void note(ReclaimStep step, long given, long begun) {
         if (waits) {
             return;
         }
@@ -245,8 +272,14 @@ final class ReclaimAttempt {
     }
 
     private long collectGraphs() {
-        long before = freeBytes();
-        return ladder.captures.collect() ? Math.max(1, freeBytes() - before) : 0;
+        return after(ReclaimStep.GRAPHS, () -> {
+            long before = freeBytes();
+            return handler.captures.collect() ? Math.max(1, freeBytes() - before) : 0;
+        });
+    }
+
+    private long askListeners() {
+        return after(ReclaimStep.CALLBACKS, () -> ask(handler.listeners));
     }
 
     private long freeBytes() {
@@ -268,37 +301,37 @@ final class ReclaimAttempt {
     }
 
     private boolean isInListener() {
-        for (ReclaimAttempt climb = outer; climb != null; climb = climb.outer) {
-            if (climb.asksListeners) {
+        for (ReclaimAttempt each = outer; each != null; each = each.outer) {
+            if (each.asksListeners) {
                 return true;
             }
         }
         return false;
     }
 
-    private long lend() {
-        if (!steps.contains(LadderStep.LENDING)) {
+    private long borrow() {
+        if (!steps.contains(ReclaimStep.LENDING)) {
             return 0;
         }
         long begun = driver.nanoTime();
-        long address = ladder.lenders.lend(route, request.limit(), request.byteSize(), request.stream());
-        note(LadderStep.LENDING, address == 0 ? 0 : request.byteSize(), begun);
+        long address = handler.lenders.lend(route, request.limit(), request.byteSize(), request.stream());
+        note(ReclaimStep.LENDING, address == 0 ? 0 : request.byteSize(), begun);
         return address;
     }
 
-    private long giveBackOwn(LadderStep step) {
-        Reclaims own = route.reclaims().orElse(null);
-        return own != null
-                ? unlessBroken(() -> own.reclaim(step, last, request.stream()))
-                : trim(step == LadderStep.SYNCHRONIZE, true);
+    private long giveBackOwn(ReclaimStep step) {
+        MemoryReclaim own = route.reclaim().orElse(null);
+        OptionalLong given = own == null ? OptionalLong.empty() : unlessBroken(() -> own.reclaim(step, last, request.stream()), OptionalLong.of(0));
+        mayHaveMore = given.orElse(0) > 0; // a trim gives all at once
+        return given.isPresent() ? given.getAsLong() : trim(step == ReclaimStep.SYNCHRONIZE, true);
     }
 
     /// What an allocator gave back; nothing if it throws.
     ///
     /// @throws CudaException if the context is dead
-    private long unlessBroken(LongSupplier givingBack) {
+    private <T> T unlessBroken(Supplier<T> givingBack, T nothing) {
         try {
-            return givingBack.getAsLong();
+            return givingBack.get();
         } catch (RuntimeException broken) {
             if (broken instanceof CudaException failure && failure.result().endsContext()) {
                 throw broken;
@@ -306,11 +339,11 @@ final class ReclaimAttempt {
             if (!waits) {
                 thrown.add(broken);
             }
-            return 0;
+            return nothing;
         }
     }
 
-    private void tellFailed(Reclaims own) {
+    private void tellFailed(MemoryReclaim own) {
         try {
             own.failed(last);
         } catch (RuntimeException broken) {
@@ -326,21 +359,21 @@ final class ReclaimAttempt {
         for (OpenAllocator allocator : registry.all()) {
             if (allocator.leads(route) == own) {
                 returned += unlessBroken(
-                        () -> allocator.trim(route.device(), 0, mode).returnedBytes());
+                        () -> allocator.trim(route.device(), 0, mode).returnedBytes(), 0L);
             }
         }
         return returned;
     }
 
     private long waitForFrees() {
-        if (!steps.contains(LadderStep.FREES) || ladder.longestWait.isZero()) {
+        if (!steps.contains(ReclaimStep.FREES) || handler.longestWait.isZero()) {
             return 0;
         }
         long begun = driver.nanoTime();
         waits = true;
-        long address = lookForFrees(System.nanoTime() + ladder.longestWait.toNanos());
+        long address = lookForFrees(System.nanoTime() + handler.longestWait.toNanos());
         waits = false;
-        note(LadderStep.FREES, address == 0 ? 0 : request.byteSize(), begun);
+        note(ReclaimStep.FREES, address == 0 ? 0 : request.byteSize(), begun);
         return address;
     }
 
@@ -358,7 +391,7 @@ final class ReclaimAttempt {
             } else {
                 seen = now;
                 address = again();
-                address = address != 0 ? address : takeIdle();
+                address = address != 0 ? address : serve(repeated);
                 pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS);
             }
         }

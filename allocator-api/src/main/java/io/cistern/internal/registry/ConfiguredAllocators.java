@@ -2,7 +2,7 @@ package io.cistern.internal.registry;
 
 import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CisternException;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,5 +1,6 @@
 package io.cistern.internal.registry;
 
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.StackRoom;
@@ -11,11 +12,9 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeTarget;
-import io.cistern.spi.AllocatorSpec;
-import io.cistern.spi.DetailedStatistics;
+import io.cistern.spi.options.AllocatorSpec;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.ReportingTrim;
-import io.cistern.spi.ReservedPeak;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import java.util.ArrayList;
@@ -235,8 +234,7 @@ public final class OpenAllocator {
     public void resetPeaks(int device) {
         router.resetPeak(route(device));
         if (!isDrained()) {
-            extension(ReservedPeak.class).ifPresent(peak -> peak.resetReservedPeak(device));
-            extension(DetailedStatistics.class).ifPresent(detail -> detail.resetPeaks(device));
+            extension(MemoryStatistics.class).ifPresent(own -> own.resetPeaks(device));
         }
     }
 
@@ -244,7 +242,7 @@ public final class OpenAllocator {
     public void resetTotals(int device) {
         atReset.set(device, router.statistics(route(device)));
         if (!isDrained()) {
-            extension(DetailedStatistics.class).ifPresent(detail -> detail.resetTotals(device));
+            extension(MemoryStatistics.class).ifPresent(own -> own.resetTotals(device));
         }
     }
 
@@ -268,9 +266,9 @@ public final class OpenAllocator {
         if (isDrained()) {
             return new TrimResult(0, OptionalLong.of(0), List.of());
         }
-        return backend.extension(ReportingTrim.class)
-                .orElseGet(() -> new PlainTrim(backend, registry.driver()))
-                .trim(device, keepBytes, mode);
+        return backend.extension(MemoryReclaim.class)
+                .flatMap(reclaim -> reclaim.trim(device, keepBytes, mode))
+                .orElseGet(() -> new PlainTrim(backend, registry.driver()).trim(device, keepBytes, mode));
     }
 
     /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.

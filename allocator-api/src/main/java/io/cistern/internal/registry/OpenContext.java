@@ -1,21 +1,21 @@
 package io.cistern.internal.registry;
 
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.internal.order.EventOrder;
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.errors.ConfigurationException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecOptions;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.EventSink;
-import io.cistern.spi.LadderChoice;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.StreamOrder;
@@ -38,7 +38,7 @@ public final class OpenContext implements AllocatorContext {
     private final Map<String, SegmentSource> ownSources;
     private final StreamOrder streams;
     private final ReservedBytes reserved;
-    private final LadderChoice ladder;
+    private final MemoryReclaim.Choice reclaimChoice;
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
     /// Prepares to open a plug-in from a spec.
@@ -57,7 +57,7 @@ public final class OpenContext implements AllocatorContext {
         this.ownSources = Map.of();
         this.options = new SpecOptions(spec);
         this.reserved = newReserved(registry);
-        this.ladder = whole(registry);
+        this.reclaimChoice = whole(registry);
         this.streams = order;
     }
 
@@ -66,9 +66,9 @@ public final class OpenContext implements AllocatorContext {
             SpecOptions options,
             Map<String, SegmentSource> ownSources,
             ReservedBytes reserved,
-            LadderChoice ladder) {
+            MemoryReclaim.Choice reclaimChoice) {
         this.reserved = reserved;
-        this.ladder = ladder;
+        this.reclaimChoice = reclaimChoice;
         this.registry = registry;
         this.ownSources = Map.copyOf(ownSources);
         this.options = options;
@@ -78,16 +78,16 @@ public final class OpenContext implements AllocatorContext {
     }
 
     /// What routes lead to is asked for the rest after callbacks and pools that lend.
-    private static LadderChoice inCall(Registry registry) {
-        Set<LadderStep> steps = EnumSet.noneOf(LadderStep.class);
+    private static MemoryReclaim.Choice inCall(Registry registry) {
+        Set<ReclaimStep> steps = EnumSet.noneOf(ReclaimStep.class);
         steps.addAll(registry.reclaimSteps());
-        steps.removeAll(EnumSet.of(LadderStep.TRIM, LadderStep.SYNCHRONIZE));
-        return new LadderChoice(steps, true);
+        steps.removeAll(EnumSet.of(ReclaimStep.TRIM, ReclaimStep.SYNCHRONIZE));
+        return new MemoryReclaim.Choice(steps, true);
     }
 
     /// Nobody asks what is behind an adaptor again, nor what serves graphs.
-    private static LadderChoice whole(Registry registry) {
-        return new LadderChoice(registry.reclaimSteps());
+    private static MemoryReclaim.Choice whole(Registry registry) {
+        return new MemoryReclaim.Choice(registry.reclaimSteps());
     }
 
     private static ReservedBytes newReserved(Registry registry) {
@@ -193,8 +193,8 @@ public final class OpenContext implements AllocatorContext {
 
     @Override
     public <T> Optional<T> extension(Class<T> type) {
-        if (type == LadderChoice.class) {
-            return Optional.of(type.cast(ladder));
+        if (type == MemoryReclaim.Choice.class) {
+            return Optional.of(type.cast(reclaimChoice));
         }
         return type.isInstance(registry.driver()) ? Optional.of(type.cast(registry.driver())) : Optional.empty();
     }

@@ -6,15 +6,13 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.ReportingTrim;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 
 /// Trims an allocator that can only say how much it gave back. It tells no reasons.
-public record PlainTrim(DeviceAllocator allocator, CudaDriver driver) implements ReportingTrim {
-    @Override
-    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+public record PlainTrim(DeviceAllocator allocator, CudaDriver driver) {
+    TrimResult trim(int device, long keepBytes, TrimMode mode) {
         if (mode == TrimMode.SYNCHRONIZE) {
             waitForDevice(device);
         }

@@ -1,7 +1,7 @@
 package io.cistern.internal.registry;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Failures;
@@ -12,9 +12,9 @@ import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.AllocatorSpec;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.Availability;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
@@ -44,7 +44,7 @@ public final class Registry {
     private final DriverEnvironment environment;
     private final Router router;
     private final Leaks leaks;
-    private final Set<LadderStep> reclaimSteps;
+    private final Set<ReclaimStep> reclaimSteps;
     private final @Nullable Budgets[] budgets;
     private final Surroundings surroundings;
     private final CurrentAllocators currents;
@@ -64,7 +64,7 @@ public final class Registry {
             Catalog catalog,
             Router router,
             Leaks leaks,
-            Set<LadderStep> reclaimSteps,
+            Set<ReclaimStep> reclaimSteps,
             IntFunction<@Nullable Budgets> budgets,
             @Nullable Route[] currentRoutes,
             boolean publishes,
@@ -310,7 +310,7 @@ public final class Registry {
     }
 
     /// What may be tried when memory runs out.
-    public Set<LadderStep> reclaimSteps() {
+    public Set<ReclaimStep> reclaimSteps() {
         return reclaimSteps;
     }
 

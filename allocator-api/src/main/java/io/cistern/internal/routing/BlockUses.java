@@ -3,7 +3,7 @@ package io.cistern.internal.routing;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
-import io.cistern.spi.RecordsUse;
+import io.cistern.spi.StreamUses;
 import io.cistern.spi.StreamOrder;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /// **Idea.** Any allocator is right about the stream of the free. So at the free that stream is made to wait for the
 /// present ends of the others, and the allocator needs to know nothing of them.
 ///
-/// **Steps.** 1. A use is offered to the allocator ([RecordsUse]). 2. If it does not take it, it is noted here, and
+/// **Steps.** 1. A use is offered to the allocator ([StreamUses]). 2. If it does not take it, it is noted here, and
 /// the owner record is marked. 3. The free of a marked record comes here before it goes to the allocator; the frees
 /// of all other blocks know nothing of this. 4. When a stream ends, its fence is taken once for all blocks that it
 /// uses, and waited for at their frees.
@@ -61,7 +61,7 @@ public final class BlockUses {
     public void recordUse(long address, long stream) {
         Route route = router.routeOfBlock(address);
         Router.refuseThreadStream(route.device, stream);
-        RecordsUse maker = route.maker.extension(RecordsUse.class).orElse(null);
+        StreamUses maker = route.maker.extension(StreamUses.class).orElse(null);
         if (maker == null || !maker.recordUse(address, route.device, stream)) {
             note(address, name(route.device, stream));
         }

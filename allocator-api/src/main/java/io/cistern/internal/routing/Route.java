@@ -2,7 +2,7 @@ package io.cistern.internal.routing;
 
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.Reclaims;
+import io.cistern.spi.MemoryReclaim;
 import java.lang.System.Logger.Level;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
@@ -249,9 +249,9 @@ public final class Route {
         budgets = others;
     }
 
-    /// What its allocator gives back when it is asked to.
-    public Optional<Reclaims> reclaims() {
-        return maker.extension(Reclaims.class);
+    /// Returns how its allocator gives up idle memory.
+    public Optional<MemoryReclaim> reclaim() {
+        return maker.extension(MemoryReclaim.class);
     }
 
     /// Whether blocks of both come from one allocator.

@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryAsleepException;
@@ -9,7 +10,6 @@ import io.cistern.cuda.Streams;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.Lends;
 import org.jspecify.annotations.Nullable;
 
 /// The routing kernel: the way of every allocation and every free, for every allocator.
@@ -177,12 +177,12 @@ public final class Router extends Routes {
     ///
     /// @return the address, or 0 if it has none, is closed, or can't tell
     public long lend(Route route, long byteSize, long stream) {
-        Lends lends = route.maker.extension(Lends.class).orElse(null);
-        if (lends == null || byteSize > MAX_SIZE) {
+        MemoryReclaim lender = route.maker.extension(MemoryReclaim.class).orElse(null);
+        if (lender == null || !lender.canLend().available() || byteSize > MAX_SIZE) {
             return 0;
         }
         try {
-            return Math.max(0, allocateSlowly(route, new IdleMemory(route.maker, lends), byteSize, stream, 0));
+            return Math.max(0, allocateSlowly(route, new IdleLender(route.maker, lender), byteSize, stream, 0));
         } catch (DeviceOutOfMemoryException | MemoryAsleepException none) {
             return 0;
         }

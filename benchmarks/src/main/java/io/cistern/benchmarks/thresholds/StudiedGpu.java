@@ -5,7 +5,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.CallCosts;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;

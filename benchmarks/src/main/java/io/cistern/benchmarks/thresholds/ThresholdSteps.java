@@ -6,7 +6,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.ArrayList;
 import java.util.Arrays;

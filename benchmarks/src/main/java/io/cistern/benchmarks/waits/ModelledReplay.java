@@ -3,7 +3,7 @@ package io.cistern.benchmarks.waits;
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.HashMap;
 import java.util.List;

@@ -5,7 +5,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.pressure.TaskArbiter;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;

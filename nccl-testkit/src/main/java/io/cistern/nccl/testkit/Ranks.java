@@ -8,7 +8,7 @@ import io.cistern.nccl.Nccl;
 import io.cistern.nccl.NcclSourceProvider;
 import io.cistern.nccl.SymmetricProvider;
 import io.cistern.nccl.VmmSourceProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ObjIntConsumer;

@@ -1,11 +1,11 @@
 package io.cistern.loader.library;
 
+import io.cistern.spi.MemorySharing;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.names.Failures;
-import io.cistern.spi.BaseRange;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.RecordsUse;
+import io.cistern.spi.StreamUses;
 import io.cistern.spi.Segment;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** As the library: it is called by every thread that allocates, also by several at once, except for
 /// allocations in a pool of its own, which take turns.
-final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
+final class LibraryAllocator implements DeviceAllocator, StreamUses, MemorySharing {
     private static final AtomicLong LAST_POOL = new AtomicLong();
 
     private final LibraryFunctions functions;
@@ -126,8 +126,12 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
         }
     }
 
+    /// A library without `record_stream` leaves uses on other streams to the framework.
     @Override
     public boolean recordUse(long address, int device, long stream) {
+        if (!functions.has(LibraryFunctions.RECORD_STREAM)) {
+            return false;
+        }
         inContext(
                 device,
                 () -> LibraryCalls.Rare.recordStream(functions.hook(LibraryFunctions.RECORD_STREAM), address, stream));
@@ -138,10 +142,10 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
     ///
     /// The library's `base_alloc` tells; without one, the driver does.
     @Override
-    public Segment base(long address, int device) {
+    public Optional<Segment> base(long address, int device) {
         if (!functions.has(LibraryFunctions.BASE_ALLOC)) {
             var range = driver.memory().range(device, address);
-            return new Segment(range.address(), range.byteSize(), device);
+            return Optional.of(new Segment(range.address(), range.byteSize(), device));
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment size = arena.allocate(ValueLayout.JAVA_LONG);
@@ -149,16 +153,8 @@ final class LibraryAllocator implements DeviceAllocator, RecordsUse, BaseRange {
             inContext(
                     device,
                     () -> base[0] = LibraryCalls.Rare.base(functions.hook(LibraryFunctions.BASE_ALLOC), address, size));
-            return new Segment(base[0], size.get(ValueLayout.JAVA_LONG, 0), device);
+            return Optional.of(new Segment(base[0], size.get(ValueLayout.JAVA_LONG, 0), device));
         }
-    }
-
-    /// A library without `record_stream` leaves uses on other streams to the framework.
-    @Override
-    public <T> Optional<T> extension(Class<T> type) {
-        return type == RecordsUse.class && !functions.has(LibraryFunctions.RECORD_STREAM)
-                ? Optional.empty()
-                : DeviceAllocator.super.extension(type);
     }
 
     /// Ends the library's pool, if this has one. The library stays loaded, for the next to open it.

@@ -1,7 +1,7 @@
 package io.cistern.loader.library;
 
 import io.cistern.errors.ConfigurationException;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorOptions;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.List;

@@ -3,7 +3,7 @@ package io.cistern.loader.library;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.AllocatorOptions;
+import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;

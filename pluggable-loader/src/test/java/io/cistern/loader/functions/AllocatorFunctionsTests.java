@@ -9,7 +9,7 @@ import io.cistern.Scope;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.loader.library.CSources;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;

@@ -3,7 +3,7 @@ package io.cistern.loader.library;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.loader.functions.AllocatorFunctions;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.testkit.AllocatorConformance;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;

@@ -1,5 +1,7 @@
 package io.cistern.loader.library;
 
+import io.cistern.spi.Segment;
+import io.cistern.spi.MemorySharing;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -11,9 +13,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.jvm.CCompiler;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.BaseRange;
-import io.cistern.spi.Catalog;
-import io.cistern.spi.RecordsUse;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.StreamUses;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -329,9 +330,9 @@ class LibraryTests {
         long block = library.allocate(1000, 1, 0);
         memory.recordUse(block, gpu.streams().create(1));
         library.trim(0, 0);
-        BaseRange base = library.extension(BaseRange.class).orElseThrow();
+        MemorySharing sharing = library.extension(MemorySharing.class).orElseThrow();
 
-        assertThat(base.base(block, 1).byteSize()).isEqualTo(4096);
+        assertThat(sharing.base(block, 1)).map(Segment::byteSize).contains(4096L);
         assertThat(calls(file)).containsExactly("init 2", "fraction 50 0", "fraction 50 1", "record", "reset", "base");
         memory.free(block, 0);
         memory.open("library:path=" + file + ",init=on_init").close();
@@ -354,7 +355,10 @@ class LibraryTests {
         Path file = plain();
         Allocator library = memory.open("library:path=" + file);
 
-        assertThat(library.extension(RecordsUse.class)).isEmpty(); // The framework waits for the streams then.
+        long block = library.allocate(1000, 1, 0);
+        StreamUses uses = library.extension(StreamUses.class).orElseThrow();
+        assertThat(uses.recordUse(block, 1, 0)).as("the framework waits for the streams").isFalse();
+        memory.free(block, 0);
         assertThat(library.trim(0, 0)).isZero();
         assertRefused(
                 () -> memory.open("library:path=" + file + ",fraction=0.5"),

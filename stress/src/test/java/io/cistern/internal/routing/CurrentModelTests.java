@@ -3,7 +3,7 @@ package io.cistern.internal.routing;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.process.ProcessFence;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;

@@ -4,7 +4,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;

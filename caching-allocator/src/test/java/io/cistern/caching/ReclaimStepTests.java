@@ -9,7 +9,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.MemoryPool;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
@@ -27,8 +27,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/// Each step of the ladder where it alone helps: without it the request fails.
-final class FailureLadderTests extends LadderFixture {
+/// Each reclaim step where it alone helps: without it the request fails.
+final class ReclaimStepTests extends ReclaimFixture {
     @Test
     void idleMemoryOfAnotherStreamIsGivenBack() throws InterruptedException {
         Request request = memory -> {
@@ -37,13 +37,13 @@ final class FailureLadderTests extends LadderFixture {
             gpu.streams().synchronize(DEVICE, other);
             return memory.allocate(MOST, DEVICE, stream);
         };
-        assertFails(EnumSet.of(LadderStep.OTHER_LANES, LadderStep.PASSED_FENCES, LadderStep.IDLE_PAGES), request);
-        assertServes(EnumSet.of(LadderStep.TRIM), request);
+        assertFails(EnumSet.of(ReclaimStep.OTHER_THREADS, ReclaimStep.PASSED_FENCES, ReclaimStep.IDLE_PAGES), request);
+        assertServes(EnumSet.of(ReclaimStep.TRIM), request);
     }
 
     @Test
     void workThatMayUseIdleMemoryIsWaitedFor() throws InterruptedException {
-        assertOnly(LadderStep.SYNCHRONIZE, memory -> {
+        assertOnly(ReclaimStep.SYNCHRONIZE, memory -> {
             memory.setCurrent("caching:source=linear");
             long block = memory.allocate(MOST, DEVICE, other);
             keepBusy(block, other);
@@ -60,7 +60,7 @@ final class FailureLadderTests extends LadderFixture {
 
     @Test
     void aBlockThatBecameFreeDuringTheWaitIsFound() throws InterruptedException {
-        assertOnly(LadderStep.SYNCHRONIZE, memory -> {
+        assertOnly(ReclaimStep.SYNCHRONIZE, memory -> {
             memory.setCurrent("caching:source=linear");
             long block = memory.allocate(MOST, DEVICE, stream);
             follow();
@@ -82,7 +82,7 @@ final class FailureLadderTests extends LadderFixture {
 
     @Test
     void memoryOfGraphsThatAreGoneIsGivenBack() throws InterruptedException {
-        assertOnly(LadderStep.GRAPHS, memory -> {
+        assertOnly(ReclaimStep.GRAPHS, memory -> {
             memory.setCurrent("caching");
             GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
             memory.free(memory.allocate(MOST, DEVICE, stream), stream);
@@ -97,7 +97,7 @@ final class FailureLadderTests extends LadderFixture {
 
     @Test
     void listenersFreeWhatTheProgramCanSpare() throws InterruptedException {
-        assertOnly(LadderStep.CALLBACKS, memory -> {
+        assertOnly(ReclaimStep.CALLBACKS, memory -> {
             memory.setCurrent("caching");
             long[] spare = {memory.allocate(MOST, DEVICE, stream)};
             Runnable end = memory.onMemoryPressure((device, byteSize) -> {
@@ -117,7 +117,7 @@ final class FailureLadderTests extends LadderFixture {
 
     @Test
     void poolsLend() throws InterruptedException {
-        assertAlone(LadderStep.LENDING, memory -> {
+        assertAlone(ReclaimStep.LENDING, memory -> {
             memory.setCurrent("direct");
             try (MemoryPool pool = MemoryPool.builder(memory)
                     .spec("caching:source=linear")
@@ -137,7 +137,7 @@ final class FailureLadderTests extends LadderFixture {
 
     @Test
     void idleMemoryOfOtherAllocatorsIsGivenBack() throws InterruptedException {
-        assertOnly(LadderStep.OTHER_ALLOCATORS, memory -> {
+        assertOnly(ReclaimStep.OTHER_ALLOCATORS, memory -> {
             Allocator keeping = memory.open("caching");
             memory.free(keeping.allocate(MOST, DEVICE, other), other);
             memory.setCurrent("direct");
@@ -147,10 +147,10 @@ final class FailureLadderTests extends LadderFixture {
 
     @Test
     void whatCanBeSpilledIs() throws InterruptedException {
-        assertOnly(LadderStep.SPILL, memory -> {
+        assertOnly(ReclaimStep.SPILL, memory -> {
             memory.setCurrent("caching");
             long[] block = {memory.allocate(MOST, DEVICE, stream)};
-            Runnable end = memory.onMemoryPressure(LadderStep.SPILL, (device, byteSize) -> {
+            Runnable end = memory.onMemoryPressure(ReclaimStep.SPILL, (device, byteSize) -> {
                 memory.free(block[0], stream);
                 return MOST;
             });
@@ -167,9 +167,9 @@ final class FailureLadderTests extends LadderFixture {
 
     @Test
     void onlyTwoStepsAskListeners() {
-        DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
-        for (LadderStep step : LadderStep.values()) {
-            if (step == LadderStep.CALLBACKS || step == LadderStep.SPILL) {
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
+        for (ReclaimStep step : ReclaimStep.values()) {
+            if (step == ReclaimStep.CALLBACKS || step == ReclaimStep.SPILL) {
                 memory.onMemoryPressure(step, (_, _) -> 0).run();
             } else {
                 assertThatThrownBy(() -> memory.onMemoryPressure(step, (_, _) -> 0))
@@ -224,7 +224,7 @@ final class FailureLadderTests extends LadderFixture {
 
     @Test
     void theReportSaysWhoHoldsWhatAndWhatWasTried() {
-        DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
         memory.setCurrent("caching");
         long block = memory.allocate(150 * MIB, DEVICE, stream);
         long second = memory.allocate(50 * MIB, DEVICE, other);
@@ -244,15 +244,15 @@ final class FailureLadderTests extends LadderFixture {
         assertThat(report.steps())
                 .extracting(TriedStep::step)
                 .contains(
-                        LadderStep.OTHER_LANES,
-                        LadderStep.PASSED_FENCES,
-                        LadderStep.IDLE_PAGES,
-                        LadderStep.TRIM,
-                        LadderStep.SYNCHRONIZE,
-                        LadderStep.CALLBACKS,
-                        LadderStep.LENDING,
-                        LadderStep.OTHER_ALLOCATORS,
-                        LadderStep.SPILL);
+                        ReclaimStep.OTHER_THREADS,
+                        ReclaimStep.PASSED_FENCES,
+                        ReclaimStep.IDLE_PAGES,
+                        ReclaimStep.TRIM,
+                        ReclaimStep.SYNCHRONIZE,
+                        ReclaimStep.CALLBACKS,
+                        ReclaimStep.LENDING,
+                        ReclaimStep.OTHER_ALLOCATORS,
+                        ReclaimStep.SPILL);
         assertThat(report.text()).contains("104857601 bytes were asked for", "tried synchronise", "2 live blocks");
         memory.free(block, stream);
         memory.free(second, other);
@@ -264,13 +264,13 @@ final class FailureLadderTests extends LadderFixture {
         memory.setCurrent("caching");
         DeviceOutOfMemoryException failure = catchThrowableOfType(
                 DeviceOutOfMemoryException.class, () -> memory.allocate(257 * MIB, DEVICE, stream));
-        assertThat(failure.steps()).extracting(TriedStep::step).containsExactly(LadderStep.values());
+        assertThat(failure.steps()).extracting(TriedStep::step).containsExactly(ReclaimStep.values());
     }
 
     /// The cache's own idle memory, which only a trim makes fit, is left until the program was asked.
     @Test
     void theProgramIsAskedBeforeIdleMemoryGoesBack() {
-        DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
         Allocator cache = memory.setCurrent("caching:source=linear");
         memory.free(memory.allocate(MOST, DEVICE, other), other);
         gpu.streams().synchronize(DEVICE, other);
@@ -290,7 +290,7 @@ final class FailureLadderTests extends LadderFixture {
     /// It has a trim and nothing else.
     @Test
     void anAllocatorThatCantBeAskedIsTrimmed() {
-        DeviceMemory memory = open(EnumSet.of(LadderStep.TRIM));
+        DeviceMemory memory = open(EnumSet.of(ReclaimStep.TRIM));
         Allocator keeping = memory.open("keeping", new KeepingAllocator(gpu));
         memory.free(keeping.allocate(MOST, DEVICE, stream), stream);
         memory.free(keeping.allocate(MOST + MIB, DEVICE, stream), stream);
@@ -345,7 +345,7 @@ final class FailureLadderTests extends LadderFixture {
                 .first()
                 .asString()
                 .contains("limit");
-        assertThat(failure.steps()).extracting(TriedStep::step).doesNotContain(LadderStep.OTHER_ALLOCATORS);
+        assertThat(failure.steps()).extracting(TriedStep::step).doesNotContain(ReclaimStep.OTHER_ALLOCATORS);
     }
 
     /// Every other block is freed, so that what is idle would do, if it lay together.
@@ -381,7 +381,7 @@ final class FailureLadderTests extends LadderFixture {
 
     @Test
     void aRequestLargerThanTheDeviceIsToldToBeSplit() {
-        DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
         memory.setCurrent("caching");
         DeviceOutOfMemoryException failure = catchThrowableOfType(
                 DeviceOutOfMemoryException.class, () -> memory.allocate(300 * MIB, DEVICE, stream));

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Timeout;
 /// Memory runs out while the current allocator is exchanged: the request goes on with the allocator that is current
 /// now, and with that one's memory.
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-final class LadderSwapTests {
+final class ReclaimSwapTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
 

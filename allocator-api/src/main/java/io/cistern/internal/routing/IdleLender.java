@@ -1,14 +1,14 @@
 package io.cistern.internal.routing;
 
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.Lends;
 
-/// An allocator with nothing but the idle memory that it has.
-record IdleMemory(DeviceAllocator maker, Lends lends) implements DeviceAllocator {
+/// An allocator with nothing but the idle memory that another one lends.
+record IdleLender(DeviceAllocator maker, MemoryReclaim lender) implements DeviceAllocator {
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        long address = lends.tryAllocate(byteSize, device, stream);
+        long address = lender.tryAllocate(byteSize, device, stream);
         if (address == 0) {
             throw new DeviceOutOfMemoryException(byteSize, device, "no idle block fits");
         }

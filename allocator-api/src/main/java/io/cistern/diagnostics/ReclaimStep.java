@@ -2,10 +2,10 @@ package io.cistern.diagnostics;
 
 /// What is tried, in this order, when there is no memory for a request, each followed by a new search. The first
 /// three are the allocator's own, and `caching` has them all; the others the framework takes for every allocator.
-/// Each can be [switched off][io.cistern.DeviceMemoryBuilder#ladder].
-public enum LadderStep {
+/// Each can be [switched off][io.cistern.DeviceMemoryBuilder#reclaimSteps].
+public enum ReclaimStep {
     /// Blocks that other threads keep to themselves.
-    OTHER_LANES("other threads' lanes"),
+    OTHER_THREADS("other threads' caches"),
     /// Blocks that other streams used, as far as those have got past them.
     PASSED_FENCES("passed fences"),
     /// Idle pages of other places and streams, moved.
@@ -23,16 +23,15 @@ public enum LadderStep {
     SYNCHRONIZE("synchronise"),
     /// Idle memory of all other allocators and pools of the device, given back to the driver.
     OTHER_ALLOCATORS("other allocators' idle memory"),
-    /// What [stores][io.cistern.DeviceMemory#onMemoryPressure(LadderStep, MemoryPressureListener)] take off the
-    /// device, to
-    /// bring it back when it is used.
+    /// What [stores][io.cistern.DeviceMemory#onMemoryPressure(ReclaimStep, MemoryPressureListener)] take off the
+    /// device, to bring it back when it is used.
     SPILL("spilling"),
     /// Frees of other threads, waited for up to a [bound][io.cistern.DeviceMemoryBuilder#waitForFrees].
     FREES("other threads' frees");
 
     private final String text;
 
-    LadderStep(String text) {
+    ReclaimStep(String text) {
         this.text = text;
     }
 

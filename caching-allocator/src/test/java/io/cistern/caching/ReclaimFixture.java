@@ -6,10 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.DeviceMemory;
 import io.cistern.DeviceMemoryBuilder;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -19,8 +19,8 @@ import java.util.ServiceLoader;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 
-/// A simulated GPU of 256 MiB with two streams, and device memory with some steps of the ladder.
-abstract class LadderFixture {
+/// A simulated GPU of 256 MiB with two streams, and device memory with some reclaim steps.
+abstract class ReclaimFixture {
     static final int DEVICE = 0;
     static final long MIB = 1 << 20;
     static final long MOST = 200 * MIB;
@@ -44,8 +44,8 @@ abstract class LadderFixture {
         assertThat(gpu.misuses()).isEmpty();
     }
 
-    DeviceMemory open(Set<LadderStep> steps) {
-        return open(DeviceMemory.builder(gpu).ladder(steps));
+    DeviceMemory open(Set<ReclaimStep> steps) {
+        return open(DeviceMemory.builder(gpu).reclaimSteps(steps));
     }
 
     DeviceMemory open(DeviceMemoryBuilder builder) {
@@ -61,24 +61,24 @@ abstract class LadderFixture {
     }
 
     /// Fails with all steps but one, and not with all.
-    void assertOnly(LadderStep step, Request request) throws InterruptedException {
+    void assertOnly(ReclaimStep step, Request request) throws InterruptedException {
         assertFails(EnumSet.complementOf(EnumSet.of(step)), request);
-        assertServes(EnumSet.allOf(LadderStep.class), request);
+        assertServes(EnumSet.allOf(ReclaimStep.class), request);
     }
 
     /// Fails without any step, and not with this one alone.
-    void assertAlone(LadderStep step, Request request) throws InterruptedException {
+    void assertAlone(ReclaimStep step, Request request) throws InterruptedException {
         assertFails(Set.of(), request);
         assertServes(EnumSet.of(step), request);
     }
 
-    void assertFails(Set<LadderStep> steps, Request request) {
+    void assertFails(Set<ReclaimStep> steps, Request request) {
         DeviceMemory lacking = open(steps);
         assertThatThrownBy(() -> request.in(lacking)).isInstanceOf(DeviceOutOfMemoryException.class);
         close();
     }
 
-    void assertServes(Set<LadderStep> steps, Request request) throws InterruptedException {
+    void assertServes(Set<ReclaimStep> steps, Request request) throws InterruptedException {
         DeviceMemory memory = open(steps);
         memory.free(request.in(memory), stream);
         close();

@@ -3,7 +3,7 @@ package io.cistern.caching;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.MemoryPool;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
@@ -11,7 +11,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /// The steps that only look for memory that the cache has already: each where it alone helps.
-final class LadderSearchTests extends LadderFixture {
+final class ReclaimSearchTests extends ReclaimFixture {
     /// What lanes keep also while pages are missing.
     private static final long SMALL = 8 << 10;
 
@@ -29,7 +29,7 @@ final class LadderSearchTests extends LadderFixture {
     /// What a lane holds is not worth taking for a page, but when there is no page.
     @Test
     void aBlockInAnotherThreadsLaneIsFound() throws InterruptedException {
-        assertAlone(LadderStep.OTHER_LANES, memory -> {
+        assertAlone(ReclaimStep.OTHER_THREADS, memory -> {
             memory.setCurrent("caching");
             List<Long> blocks = fill(memory, SMALL, stream);
             Thread freeing = Thread.ofPlatform().start(() -> memory.free(blocks.removeLast(), stream));
@@ -45,7 +45,7 @@ final class LadderSearchTests extends LadderFixture {
     /// While the driver is asked in vain, another stream gets past its use of a block.
     @Test
     void aFencePassesWhileTheDriverIsAsked() throws InterruptedException {
-        assertAlone(LadderStep.PASSED_FENCES, memory -> {
+        assertAlone(ReclaimStep.PASSED_FENCES, memory -> {
             long[] left = {MOST};
             try (MemoryPool pool = MemoryPool.builder(memory)
                     .functions(
@@ -74,7 +74,7 @@ final class LadderSearchTests extends LadderFixture {
     /// The cache had more before than it has now, and would buy that again rather than move pages.
     @Test
     void idlePagesAreMovedWhereNoneCanBeBought() throws InterruptedException {
-        assertAlone(LadderStep.IDLE_PAGES, memory -> {
+        assertAlone(ReclaimStep.IDLE_PAGES, memory -> {
             Allocator direct = memory.open("direct");
             Allocator cache = memory.setCurrent("caching");
             memory.free(cache.allocate(MOST, DEVICE, stream), stream);

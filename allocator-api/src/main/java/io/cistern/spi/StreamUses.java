@@ -1,11 +1,11 @@
 package io.cistern.spi;
 
-/// An optional ability of a [DeviceAllocator]: it keeps a freed block to itself until streams other than that of the
+/// The optional ability of a [DeviceAllocator] to keep a freed block to itself until streams other than that of the
 /// free have got past it. For an allocator without it the framework makes the stream of the free wait for the
 /// others, which is always right, but holds up that stream.
 ///
 /// An adaptor that hands out other addresses than its upstream must not pass its upstream's ability on as it is.
-public interface RecordsUse {
+public interface StreamUses {
     /// Says that a live block is also used on another stream, by work enqueued there until the block is freed.
     ///
     /// @implSpec After the free, whenever that is and on whichever stream, the memory is handed out only to work
@@ -15,5 +15,7 @@ public interface RecordsUse {
     /// @param device the device of the block and the stream
     /// @param stream a stream that exists
     /// @return false if this allocator can't for this block: then the framework does
-    boolean recordUse(long address, int device, long stream);
+    default boolean recordUse(long address, int device, long stream) {
+        return false;
+    }
 }

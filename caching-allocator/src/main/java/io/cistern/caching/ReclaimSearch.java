@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -22,15 +22,15 @@ import java.util.stream.Collectors;
 ///
 /// Then it says what is held and what each step gave. The last two are not taken here where the framework asks for
 /// them, after steps of its own.
-final class FailureLadder {
+final class ReclaimSearch {
     private final DeviceCache cache;
     private final StreamShard shard;
     private final long size;
-    private final Set<LadderStep> allowed;
+    private final Set<ReclaimStep> allowed;
     private final IdleReturns returns;
     private final List<TriedStep> tried = new ArrayList<>();
 
-    FailureLadder(DeviceCache cache, StreamShard shard, long size, Set<LadderStep> allowed) {
+    ReclaimSearch(DeviceCache cache, StreamShard shard, long size, Set<ReclaimStep> allowed) {
         this.cache = cache;
         this.shard = shard;
         this.size = size;
@@ -48,15 +48,15 @@ final class FailureLadder {
     /// @param asked what the caller asked for
     /// @param first the failure that led here
     /// @throws DeviceOutOfMemoryException if nothing helps
-    long climb(long asked, RuntimeException first) {
+    long run(long asked, RuntimeException first) {
         long reservedBefore = cache.reserved.bytes();
-        long address = after(LadderStep.OTHER_LANES, () -> cache.emptyLanes(shard));
-        address = address != 0 ? address : after(LadderStep.PASSED_FENCES, () -> cache.settle(shard, false));
+        long address = after(ReclaimStep.OTHER_THREADS, () -> cache.emptyLanes(shard));
+        address = address != 0 ? address : after(ReclaimStep.PASSED_FENCES, () -> cache.settle(shard, false));
         address = address != 0 ? address : moveIdlePages();
-        address = address != 0 ? address : giveBack(LadderStep.TRIM);
-        address = address != 0 ? address : giveBack(LadderStep.SYNCHRONIZE);
+        address = address != 0 ? address : giveBack(ReclaimStep.TRIM);
+        address = address != 0 ? address : giveBack(ReclaimStep.SYNCHRONIZE);
         for (int i = 1; address == 0 && i < IdleReturns.WAYS_TO_WAIT && gaveLast(); i++) {
-            address = giveBack(LadderStep.SYNCHRONIZE);
+            address = giveBack(ReclaimStep.SYNCHRONIZE);
         }
         if (address == 0) {
             throw new DeviceOutOfMemoryException(asked, cache.device, detail(reservedBefore), first, tried);
@@ -65,7 +65,7 @@ final class FailureLadder {
     }
 
     /// Takes a step, and searches whatever it gave: others free meanwhile.
-    private long after(LadderStep step, LongSupplier taking) {
+    private long after(ReclaimStep step, LongSupplier taking) {
         if (!allowed.contains(step)) {
             return 0;
         }
@@ -78,7 +78,7 @@ final class FailureLadder {
         return address != 0 || !isMore ? address : tryToGrow();
     }
 
-    private long giveBack(LadderStep step) {
+    private long giveBack(ReclaimStep step) {
         return after(step, () -> returns.giveBack(step, shard, size));
     }
 
@@ -87,19 +87,19 @@ final class FailureLadder {
     }
 
     private long moveIdlePages() {
-        if (!allowed.contains(LadderStep.IDLE_PAGES)) {
+        if (!allowed.contains(ReclaimStep.IDLE_PAGES)) {
             return 0;
         }
         long begun = cache.nanoTime();
         long address = tryToGrow();
-        tried.add(new TriedStep(LadderStep.IDLE_PAGES, address == 0 ? 0 : size, cache.nanoTime() - begun));
+        tried.add(new TriedStep(ReclaimStep.IDLE_PAGES, address == 0 ? 0 : size, cache.nanoTime() - begun));
         return address;
     }
 
     /// Moves what is idle and buys no more than is missing: a whole page may be more than there is.
     private long tryToGrow() {
         try {
-            return cache.misses.grow(shard, size, allowed.contains(LadderStep.IDLE_PAGES));
+            return cache.misses.grow(shard, size, allowed.contains(ReclaimStep.IDLE_PAGES));
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             if (outOfMemory(failure)) {
                 return 0;

@@ -1,4 +1,4 @@
-package io.cistern.spi;
+package io.cistern.spi.options;
 
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.cuda.DriverCall;
 import io.cistern.spi.DeviceAllocator;
 import java.time.Duration;
@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 /// Threads that run out of memory at the same time, each with an allocator and a stream of its own, so that each
 /// has to take from the others what those keep idle.
 @Timeout(120)
-final class LadderContentionTests extends LadderFixture {
+final class ReclaimContentionTests extends ReclaimFixture {
     private static final int THREADS = 6;
     private static final int ROUNDS = 40;
 
@@ -92,7 +92,7 @@ final class LadderContentionTests extends LadderFixture {
     /// Two requests, and idle memory that does for both: who comes second finds what the first one's trim left.
     @Test
     void whoHadToWaitForAnothersTrimAsksAgainFirst() throws Exception {
-        DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
         memory.setCurrent("direct");
         Thread second =
                 Thread.ofPlatform().unstarted(() -> memory.free(memory.allocate(100 * MIB, DEVICE, stream), stream));
@@ -149,7 +149,7 @@ final class LadderContentionTests extends LadderFixture {
         Allocator elsewhere = memory.open("caching");
         long block = elsewhere.allocate(MOST, DEVICE, stream);
         CountDownLatch asked = new CountDownLatch(1);
-        memory.onMemoryPressure(LadderStep.SPILL, (_, _) -> {
+        memory.onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
             asked.countDown(); // the last step before the wait
             return 0;
         });

@@ -1,16 +1,17 @@
 package io.cistern;
 
+import java.util.Optional;
+import io.cistern.spi.MemoryReclaim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.diagnostics.LadderStep;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.Catalog;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.ReportingTrim;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.CountDownLatch;
@@ -24,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 /// A thread that ran out of memory waits for work, or for a listener, that another thread has to let go on; that one
 /// runs out of memory too.
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-final class LadderWaitTests {
+final class ReclaimWaitTests {
     private static final long PATIENCE = 2_000_000_000L;
 
     /// Two of them are longer than that.
@@ -70,7 +71,7 @@ final class LadderWaitTests {
     }
 
     /// Has memory that is idle after work which another thread has to let go on.
-    private final class Busy implements DeviceAllocator, ReportingTrim {
+    private final class Busy implements DeviceAllocator, MemoryReclaim {
         final AtomicInteger waiting = new AtomicInteger();
 
         @Override
@@ -82,13 +83,13 @@ final class LadderWaitTests {
         public void free(long address, long byteSize, int device, long stream) {}
 
         @Override
-        public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
             if (mode == TrimMode.SYNCHRONIZE) {
                 waiting.incrementAndGet();
                 waits.countDown();
                 await(goesOn);
             }
-            return new TrimResult(0, OptionalLong.empty(), List.of());
+            return Optional.of(new TrimResult(0, OptionalLong.empty(), List.of()));
         }
     }
 
@@ -183,7 +184,7 @@ final class LadderWaitTests {
 
     @Test
     void storesAreAskedWithoutALock() throws InterruptedException {
-        memory.onMemoryPressure(LadderStep.SPILL, (_, _) -> {
+        memory.onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
             if (waits.getCount() > 0) {
                 waits.countDown();
                 await(goesOn);
@@ -213,7 +214,7 @@ final class LadderWaitTests {
                 throw new IllegalStateException("in a test");
             }
         });
-        memory.onMemoryPressure(LadderStep.SPILL, (_, _) -> {
+        memory.onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
             waits.countDown();
             return 0;
         });

@@ -1,4 +1,4 @@
-package io.cistern.spi;
+package io.cistern.spi.options;
 
 import io.cistern.errors.ConfigurationException;
 import java.util.List;

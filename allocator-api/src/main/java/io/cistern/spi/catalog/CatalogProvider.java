@@ -1,5 +1,7 @@
-package io.cistern.spi;
+package io.cistern.spi.catalog;
 
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.errors.ConfigurationException;
 import java.util.List;
 

@@ -1,0 +1,83 @@
+package io.cistern.spi;
+
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+
+/// The optional ability of a [DeviceAllocator] to give up idle memory in better ways than [DeviceAllocator#trim]:
+/// as much as a refused request needs, with a report, or to a request of another allocator. An allocator implements
+/// the methods that it can; the defaults say that it can't.
+///
+/// **Failures.** What [#reclaim] and [#failed] throw counts as nothing given: the other steps are taken, and the
+/// caller finds it among the suppressed exceptions of the [DeviceOutOfMemoryException], if it comes to that. Only a
+/// [io.cistern.cuda.CudaException] of [#reclaim] after which the context is dead reaches the caller instead.
+///
+/// **Threads.** Any.
+public interface MemoryReclaim {
+    /// Gives back idle memory to the driver, or makes it free for the stream, as far as a request that this
+    /// allocator refused needs it. The framework calls it after callbacks and pools that lend; again, a few times,
+    /// while it gave something and the request is refused still. The allocator needs to know of that while it
+    /// allocates: see [Choice#reclaimsLater].
+    ///
+    /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for work,
+    ///     but not for that of captured streams
+    /// @param refusal what this allocator said, with what the framework added and itself as the cause: how many
+    ///     bytes, and on which device
+    /// @param stream the stream that they were asked for
+    /// @return bytes, 0 if there is nothing more; empty if the allocator can't: then the framework trims it, which
+    ///     gives back more than a request needs
+    default OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
+        return OptionalLong.empty();
+    }
+
+    /// Hears that nothing helped, and that the caller gets the error.
+    ///
+    /// @param refusal what this allocator said last
+    default void failed(DeviceOutOfMemoryException refusal) {}
+
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and why.
+    ///
+    /// @param keepBytes what may stay, at least 0
+    /// @return empty, with nothing done, if the allocator has only [DeviceAllocator#trim]: then the framework waits
+    ///     for the device if `mode` says so, trims, and tells what it knows
+    default Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
+        return Optional.empty();
+    }
+
+    /// Returns whether [#tryAllocate] is implemented, which a [io.cistern.MemoryPool] needs to lend to others when
+    /// they run out.
+    default Availability canLend() {
+        return Availability.no("it can't say whether it has idle memory for a request");
+    }
+
+    /// Allocates from idle memory that the stream may use now, as [DeviceAllocator#allocate] would; obtains
+    /// nothing from the driver and waits for nothing. The block is freed with [DeviceAllocator#free].
+    ///
+    /// @param byteSize bytes wanted, at least 1
+    /// @param device the device's ordinal
+    /// @param stream the stream on which it is used first
+    /// @return the address, or 0 if no idle block fits
+    default long tryAllocate(long byteSize, int device, long stream) {
+        return 0;
+    }
+
+    /// Which steps an allocator may take by itself when there is no memory for a request. It asks for it with
+    /// [AllocatorContext#extension], and takes all of its own steps where there is none.
+    ///
+    /// @param steps those that are allowed within the call that allocates
+    /// @param reclaimsLater whether the framework takes [ReclaimStep#TRIM] and [ReclaimStep#SYNCHRONIZE] later, by
+    ///     [MemoryReclaim#reclaim]: not for what an adaptor is built on, nor for what serves graphs
+    record Choice(Set<ReclaimStep> steps, boolean reclaimsLater) {
+        /// Copies the set.
+        public Choice {
+            steps = Set.copyOf(steps);
+        }
+
+        /// All of them within the call.
+        public Choice(Set<ReclaimStep> steps) {
+            this(steps, false);
+        }
+    }
+}

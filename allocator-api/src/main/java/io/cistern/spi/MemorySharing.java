@@ -1,0 +1,28 @@
+package io.cistern.spi;
+
+import java.util.Optional;
+
+/// The optional ability of a [DeviceAllocator] to let others reach its memory: other devices, under its addresses,
+/// and other processes. An allocator implements the methods that it can; the defaults say that it can't.
+public interface MemorySharing {
+    /// Lets a device read and write what the allocator has on another one, now and later.
+    ///
+    /// @implSpec What is obtained later is open to the peer before a block of it is handed out. Once is as good as
+    ///     twice.
+    /// @param device where the memory is
+    /// @param peer another device, which can reach it
+    /// @return no, with nothing done and the reason, if this allocator, as it was opened, can't
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then it is open to whom it was before
+    default Availability grant(int device, int peer) {
+        return Availability.no("its allocator can't open its memory to other devices");
+    }
+
+    /// Returns the driver's allocation around a live block, which is what sharing with another process needs.
+    ///
+    /// @param address where a live block of this allocator begins
+    /// @param device the block's device
+    /// @return empty if this allocator can't tell
+    default Optional<Segment> base(long address, int device) {
+        return Optional.empty();
+    }
+}

@@ -1,0 +1,61 @@
+package io.cistern.spi;
+
+import io.cistern.diagnostics.BlockHistory;
+import io.cistern.diagnostics.StreamMemory;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/// The optional ability of a [DeviceAllocator] to tell more than the framework counts for every allocator at its
+/// boundary. An allocator implements the methods that it has an answer to; the defaults say that there is none.
+///
+/// **Names of figures.** Those of PyTorch's `torch.cuda.memory_stats`, with their meaning, where it has one for a
+/// thing: `NAME.POOL.METRIC`, POOL being `all`, `small_pool` or `large_pool`, METRIC being `current`, `peak`,
+/// `allocated` (all that came) or `freed` (all that went); `NAME.METRIC`; or `num_…` for events. Others are the
+/// allocator's own, and documented there. Bytes are bytes, all else are counts.
+///
+/// **Threads.** Any thread may call any method at any time. Figures are weakly consistent while other threads
+/// allocate, exact at rest.
+public interface MemoryStatistics {
+    /// Returns the figures of a device, in an order for people to read.
+    default Map<String, Long> statistics(int device) {
+        return Map.of();
+    }
+
+    /// Makes the present values the peaks, [#reservedPeakBytes] included.
+    default void resetPeaks(int device) {}
+
+    /// Makes what was added up so far 0: `allocated`, `freed` and the counts of events.
+    default void resetTotals(int device) {}
+
+    /// Returns the highest [DeviceAllocator#reservedBytes] since the last [reset][#resetPeaks], exactly: also
+    /// between calls.
+    ///
+    /// @return empty if the allocator does not know it exactly
+    default OptionalLong reservedPeakBytes(int device) {
+        return OptionalLong.empty();
+    }
+
+    /// Returns what each stream holds on a device now, for the report of an out of memory. Takes constant time a
+    /// stream and calls no driver.
+    ///
+    /// @return empty if the allocator can't tell
+    default List<StreamMemory> heldByStream(int device) {
+        return List.of();
+    }
+
+    /// Returns which settings keep idle memory that lies in pieces from being put together for a larger request:
+    /// sentences for people, with what to set instead.
+    default List<String> whyInPieces() {
+        return List.of();
+    }
+
+    /// Returns who allocated a block and, for a while, who freed it, so that errors can tell.
+    ///
+    /// @return the live block that the address lies in, else the block freed last that began there; empty if the
+    ///     allocator remembers neither
+    default Optional<BlockHistory> history(long address) {
+        return Optional.empty();
+    }
+}
