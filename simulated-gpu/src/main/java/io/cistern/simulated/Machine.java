@@ -241,7 +241,6 @@ final class Machine implements AutoCloseable {
         captures.refuseImplicit(stream, devices.get(stream.device()).legacy());
         Capture capture = stream.capture();
         if (capture == null) {
-            waitUntil(stream.device(), stream::hasRoom);
             work.to(stream);
         } else {
             capture.add(stream, kind, work);

@@ -8,16 +8,12 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Invariant: `completed ≤ issued`, and `pending` holds exactly the work with numbers in `(completed, issued]`.
 final class StreamQueue {
-    /// How much device work an H200's stream takes before the next launch waits for the oldest.
-    private static final int LAUNCH_ROOM = 1024;
-
     private final long handle;
     private final long id;
     private final int device;
     private final boolean blocking;
     private final Deque<Work> pending = new ArrayDeque<>();
     private final StreamClock clock = new StreamClock();
-    private int launches;
     private long issued;
     private long completed;
     private long freeNanos;
@@ -105,15 +101,9 @@ final class StreamQueue {
         return null;
     }
 
-    /// Whether the host need not wait before it gives device work to the stream.
-    boolean hasRoom() {
-        return launches < LAUNCH_ROOM;
-    }
-
     void add(Work work, long nowNanos) {
         work.issued(nowNanos, ++issued);
         pending.addLast(work);
-        launches += work.launched() ? 1 : 0;
     }
 
     long dueNanos(long nowNanos) {
@@ -124,7 +114,6 @@ final class StreamQueue {
     /// Takes the head out, whose effect is still to be run.
     Work finishHead(long nanos) {
         Work head = pending.removeFirst();
-        launches -= head.launched() ? 1 : 0;
         completed = head.sequence();
         freeNanos = nanos;
         return head;

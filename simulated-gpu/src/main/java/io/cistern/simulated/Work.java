@@ -88,11 +88,6 @@ final class Work {
         effect.run();
     }
 
-    /// Whether a stream's launch queue holds it until it is done: device work, unlike marks and waits.
-    boolean launched() {
-        return durationNanos > 0 || gate != null;
-    }
-
     long sequence() {
         return sequence;
     }

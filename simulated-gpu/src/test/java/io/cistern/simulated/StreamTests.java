@@ -117,50 +117,6 @@ final class StreamTests {
     }
 
     @Test
-    void theHostIsAtMost1024FillsAheadOfAStream() {
-        long big = gpu.memory().allocate(0, 4L << 30);
-        long before = gpu.virtualNanos();
-        fill(big, 1024);
-        assertThat(gpu.virtualNanos() - before).isLessThan(10_000_000);
-        fill(big, 100);
-        // A fill takes the GPU more than a millisecond, and a hundred are done.
-        assertThat(gpu.virtualNanos() - before).isBetween(100_000_000L, 120_000_000L);
-    }
-
-    private void fill(long address, int times) {
-        for (int i = 0; i < times; i++) {
-            gpu.copies().fillBytes(0, address, (byte) 1, 4L << 30, a);
-        }
-    }
-
-    @Test
-    void marksAndOtherStreamsNeedNoRoomInAFullLaunchQueue() {
-        long event = gpu.events().create(0);
-        machine.hold(a);
-        for (int i = 1; i < 1024; i++) {
-            gpu.copies().fillWords(0, memory, i, 4, a);
-        }
-        gpu.pools().free(0, gpu.pools().allocate(0, MIB, a), a);
-        gpu.events().record(0, event, a);
-        gpu.copies().fillWords(0, memory + 64, 1, 4, b);
-        gpu.streams().await(0, b, event);
-        assertThat(gpu.events().hasPassed(0, event)).isFalse();
-    }
-
-    @Test
-    void aLaunchIntoAFullQueueReturnsWhenAnotherThreadOpensTheLatch() throws InterruptedException {
-        machine.hold(a);
-        for (int i = 1; i < 1024; i++) {
-            gpu.copies().fillWords(0, memory, i, 4, a);
-        }
-        Thread launcher = Thread.ofVirtual().start(() -> gpu.copies().fillWords(0, memory, 2000, 4, a));
-        assertThat(launcher.join(java.time.Duration.ofMillis(20))).isFalse();
-        machine.open();
-        launcher.join();
-        assertThat(machine.read(memory, a)).isEqualTo(2000);
-    }
-
-    @Test
     void theClockMovesByTheCostOfACall() {
         long before = gpu.virtualNanos();
         gpu.memory().freeBytes(0);

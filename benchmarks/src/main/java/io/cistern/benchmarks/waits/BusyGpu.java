@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.Queue;
 import java.util.stream.IntStream;
 
-/// A host that gives fills to the streams of a GPU that share its memory's speed, and how long both take.
+/// A host that gives fills to the streams of a GPU and how long both take: what the simulated GPU leaves out.
 ///
 /// 1. A fill takes its latency, beside those of other streams, and then its bytes at the memory's speed, which the
 /// streams that are writing share equally.
