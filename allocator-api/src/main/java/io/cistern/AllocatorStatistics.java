@@ -1,6 +1,11 @@
 package io.cistern;
 
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.LongSummaryStatistics;
+import java.util.Map;
 import java.util.OptionalLong;
+import java.util.function.ToLongFunction;
 
 /// What the framework counted for one allocator on one device, whatever the allocator is. Weakly consistent
 /// while other threads allocate, exact at rest.
@@ -23,4 +28,37 @@ public record AllocatorStatistics(
         long requestedBytes,
         long requestedPeakBytes,
         long requestedTotalBytes,
-        OptionalLong reservedBytes) {}
+        OptionalLong reservedBytes) {
+    /// Returns the sums of several. The peak is the sum of the peaks, which need not be of one moment; the bytes
+    /// reserved are the sum of those that are known, empty if none are.
+    public static AllocatorStatistics sum(List<AllocatorStatistics> all) {
+        LongSummaryStatistics reserved = all.stream()
+                .flatMapToLong(each -> each.reservedBytes.stream())
+                .summaryStatistics();
+        return new AllocatorStatistics(
+                sum(all, AllocatorStatistics::allocations),
+                sum(all, AllocatorStatistics::frees),
+                sum(all, AllocatorStatistics::liveBlocks),
+                sum(all, AllocatorStatistics::requestedBytes),
+                sum(all, AllocatorStatistics::requestedPeakBytes),
+                sum(all, AllocatorStatistics::requestedTotalBytes),
+                reserved.getCount() == 0 ? OptionalLong.empty() : OptionalLong.of(reserved.getSum()));
+    }
+
+    private static long sum(List<AllocatorStatistics> all, ToLongFunction<AllocatorStatistics> figure) {
+        return all.stream().mapToLong(figure).sum();
+    }
+
+    /// Returns them by the names of PyTorch's `memory_stats`; a map of the caller's own.
+    public Map<String, Long> figures() {
+        Map<String, Long> figures = new LinkedHashMap<>();
+        figures.put("allocation.all.current", liveBlocks);
+        figures.put("allocation.all.allocated", allocations);
+        figures.put("allocation.all.freed", frees);
+        figures.put("requested_bytes.all.current", requestedBytes);
+        figures.put("requested_bytes.all.peak", requestedPeakBytes);
+        figures.put("requested_bytes.all.allocated", requestedTotalBytes);
+        reservedBytes.ifPresent(bytes -> figures.put("reserved_bytes.all.current", bytes));
+        return figures;
+    }
+}

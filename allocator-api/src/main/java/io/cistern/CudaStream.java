@@ -2,6 +2,8 @@ package io.cistern;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /// A stream of a device as an object, whose end is announced to all allocators ([DeviceMemory#streamClosing]) before
 /// it is destroyed.
@@ -48,15 +50,15 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return new CudaStream(memory, device, handle, true);
     }
 
-    /// A stream that somebody else made and will destroy, such as another library's. Closing it does nothing: who
-    /// destroys it calls [#announceEnd] before.
+    /// Wraps a stream that somebody else made and will destroy, such as another library's. Closing it does nothing:
+    /// who destroys it calls [#announceEnd] before.
     ///
     /// @param handle a `CUstream`; 0 and 1 for the legacy default stream, 2 for the per-thread one
     public static CudaStream ofForeign(DeviceMemory memory, int device, long handle) {
         return new CudaStream(memory, device, handle, false);
     }
 
-    /// The device memory whose allocators hear of its end.
+    /// Returns the device memory whose allocators hear of its end.
     public DeviceMemory memory() {
         return memory;
     }
@@ -69,7 +71,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         streams().synchronize(device, handle());
     }
 
-    /// Whether all its work is done.
+    /// Returns whether all its work is done.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed
@@ -121,6 +123,21 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
                 streams().destroy(device, raw);
             }
         }
+    }
+
+    /// Returns whether the other one is a stream of the same device memory and device, with the same handle. Streams
+    /// that were closed stay equal, although the driver may give their handle to another stream.
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof CudaStream that
+                && that.memory.equals(memory)
+                && that.device == device
+                && that.raw == raw;
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(System.identityHashCode(memory), device, raw);
     }
 
     private Streams streams() {

@@ -20,7 +20,7 @@ final class SystemDeviceMemory {
         DeviceMemory opened = null;
         RuntimeException failure = null;
         try {
-            opened = DeviceMemory.open(CudaDrivers.openBest(), Catalog.discover(List.of(), List.of()));
+            opened = DeviceMemory.builder(CudaDrivers.openBest()).catalog(Catalog.discover(List.of(), List.of())).open();
         } catch (IllegalSettingException e) {
             failure = new ConfigurationException(String.valueOf(e.getMessage()), e);
         } catch (RuntimeException e) {

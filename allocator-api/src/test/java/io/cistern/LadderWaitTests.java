@@ -31,7 +31,7 @@ final class LadderWaitTests {
     private static final long HOLD_MILLIS = 1_200;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
     private final CountDownLatch waits = new CountDownLatch(1);
     private final CountDownLatch goesOn = new CountDownLatch(1);
 
@@ -101,7 +101,7 @@ final class LadderWaitTests {
     }
 
     private FutureTask<Long> refused() {
-        return started(memory.open("full", new Full(0)));
+        return started(memory.open(OpenOptions.made("full", new Full(0))));
     }
 
     private static FutureTask<Long> started(Allocator allocator) {
@@ -116,10 +116,10 @@ final class LadderWaitTests {
 
     @Test
     void memoryIsTakenWhileAnotherThreadWaitsForWork() throws InterruptedException {
-        memory.open("busy", new Busy());
+        memory.open(OpenOptions.made("busy", new Busy()));
         FutureTask<Long> first = refused();
         waits.await();
-        Allocator idle = memory.open("idle", new Full(512));
+        Allocator idle = memory.open(OpenOptions.made("idle", new Full(512)));
         memory.free(idle.allocate(512, 0, 0), 0);
         goesOn.countDown();
         assertRefused(first);
@@ -129,9 +129,9 @@ final class LadderWaitTests {
     @Test
     void threadsThatAnotherOneWaitsForTakeWhatIsIdleAndWaitForNoWork() throws Exception {
         Busy busy = new Busy();
-        memory.open("busy", busy);
+        memory.open(OpenOptions.made("busy", busy));
         Idle idle = new Idle();
-        memory.open("idle", idle);
+        memory.open(OpenOptions.made("idle", idle));
         FutureTask<Long> first = refused();
         waits.await();
         FutureTask<Long> second = refused();
@@ -153,7 +153,7 @@ final class LadderWaitTests {
     private final class Idle implements DeviceAllocator {
         volatile long bytes;
         private volatile boolean given;
-        final Allocator taker = memory.open("taker", new DeviceAllocator() {
+        final Allocator taker = memory.open(OpenOptions.made("taker", new DeviceAllocator() {
             @Override
             public long allocate(long byteSize, int device, long stream) {
                 if (!given) {
@@ -164,7 +164,7 @@ final class LadderWaitTests {
 
             @Override
             public void free(long address, long byteSize, int device, long stream) {}
-        });
+        }));
 
         @Override
         public long allocate(long byteSize, int device, long stream) {
@@ -183,7 +183,7 @@ final class LadderWaitTests {
 
     @Test
     void storesAreAskedWithoutALock() throws InterruptedException {
-        memory.onMemoryPressure(LadderStep.SPILL, (_, _) -> {
+        memory.listeners().onMemoryPressure(LadderStep.SPILL, (_, _) -> {
             if (waits.getCount() > 0) {
                 waits.countDown();
                 await(goesOn);
@@ -199,7 +199,7 @@ final class LadderWaitTests {
 
     @Test
     void anAllocatorThatCannotBeTrimmedIsNoReasonToFail() {
-        memory.open("broken", new DeviceAllocator() {
+        memory.open(OpenOptions.made("broken", new DeviceAllocator() {
             @Override
             public long allocate(long byteSize, int device, long stream) {
                 throw new AssertionError("nobody asks it");
@@ -212,12 +212,12 @@ final class LadderWaitTests {
             public long trim(int device, long keepBytes) {
                 throw new IllegalStateException("in a test");
             }
-        });
-        memory.onMemoryPressure(LadderStep.SPILL, (_, _) -> {
+        }));
+        memory.listeners().onMemoryPressure(LadderStep.SPILL, (_, _) -> {
             waits.countDown();
             return 0;
         });
-        Allocator full = memory.open("full", new Full(0));
+        Allocator full = memory.open(OpenOptions.made("full", new Full(0)));
         assertThatThrownBy(() -> full.allocate(512, 0, 0))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
                 .satisfies(failure -> assertThat(failure.getSuppressed())

@@ -25,7 +25,7 @@ final class ReclaimFailureTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private RuntimeException thrown = BROKEN;
     private boolean hasMemory;
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(new BrokenProvider()), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new BrokenProvider()), List.of())).open();
 
     @AfterEach
     void close() {
@@ -85,7 +85,7 @@ final class ReclaimFailureTests {
 
     @Test
     void theStepsBehindAreTakenAllTheSame() {
-        memory.onMemoryPressure(LadderStep.SPILL, (_, byteSize) -> {
+        memory.listeners().onMemoryPressure(LadderStep.SPILL, (_, byteSize) -> {
             hasMemory = true;
             return byteSize;
         });

@@ -1,8 +1,12 @@
 package io.cistern.graph;
 
+import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.capture.GraphBlocks;
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.routing.RouteStatistics;
+import io.cistern.internal.statistics.StatisticsTable;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -50,7 +54,7 @@ public final class GraphMemory {
     }
 
     static Captures captures(DeviceMemory memory) {
-        return memory.attached(Captures.class).orElseThrow();
+        return memory.moduleSupport().attached(Captures.class).orElseThrow();
     }
 
     GraphBlocks blocks() {
@@ -63,6 +67,35 @@ public final class GraphMemory {
     /// @throws IndexOutOfBoundsException if there is no such device
     public long reservedBytes(int device) {
         return blocks.reservedBytes(device);
+    }
+
+    /// Returns what the framework counted on a device for these graphs alone; kept blocks of others are in theirs.
+    /// Once their memory is back it is all 0.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device, and there is memory
+    public AllocatorStatistics statistics(int device) {
+        return AllocatorStatistics.sum(blocks.allocators().stream()
+                .map(allocator -> statistics(allocator, device))
+                .toList());
+    }
+
+    private static AllocatorStatistics statistics(OpenAllocator allocator, int device) {
+        RouteStatistics counted = allocator.statistics(device);
+        return new AllocatorStatistics(
+                counted.allocations(),
+                counted.frees(),
+                allocator.liveBlocks(device),
+                counted.requestedBytes(),
+                counted.requestedPeakBytes(),
+                counted.requestedTotalBytes(),
+                allocator.reservedBytes(device));
+    }
+
+    /// Returns the statistics of a device as a text for people.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device, and there is memory
+    public String memorySummary(int device) {
+        return StatisticsTable.text("graphs, device " + device, statistics(device).figures());
     }
 
     /// Whether its graphs are gone and nothing can be captured into it any more.

@@ -9,6 +9,7 @@ import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.spi.ReservedPeak;
+import io.cistern.spi.TrimMode;
 import java.util.EnumMap;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -64,7 +65,7 @@ class ChosenPoolTest extends AsyncFixture {
             assertThat(settings(pool)).isEqualTo(before);
             async.resetPeaks(DEVICE);
             memory.free(address, stream);
-            async.trim(DEVICE, 0);
+            async.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
         }
         assertThat(settings(pool)).isEqualTo(before);
         assertThat(attribute(pool, PoolAttribute.USED_HIGH)).isEqualTo(MIB);

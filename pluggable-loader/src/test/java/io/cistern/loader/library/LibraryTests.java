@@ -14,6 +14,7 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.BaseRange;
 import io.cistern.spi.Catalog;
 import io.cistern.spi.RecordsUse;
+import io.cistern.spi.TrimMode;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -39,7 +40,7 @@ class LibraryTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.discover(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.discover(List.of(), List.of())).open();
 
     @AfterEach
     void nothingIsLeft() {
@@ -76,7 +77,7 @@ class LibraryTests {
 
     @Test
     void aPoolKeepsAndCutsItsSegments() {
-        try (MemoryPool pool = memory.pool("caching:source=\"library:path=" + plain() + "\"")) {
+        try (MemoryPool pool = memory.pools().open("caching:source=\"library:path=" + plain() + "\"")) {
             long one = pool.allocate(1000, 0, 0);
             long two = pool.allocate(1000, 0, 0);
             assertThat(pool.reservedBytes(0)).hasValue(2 * MIB);
@@ -328,7 +329,7 @@ class LibraryTests {
                 + "memory_fraction=on_fraction,base_alloc=on_base,record_stream=on_record");
         long block = library.allocate(1000, 1, 0);
         memory.recordUse(block, gpu.streams().create(1));
-        library.trim(0, 0);
+        library.trim(0, 0, TrimMode.WITHOUT_WAITING);
         BaseRange base = library.extension(BaseRange.class).orElseThrow();
 
         assertThat(base.base(block, 1).byteSize()).isEqualTo(4096);
@@ -355,7 +356,7 @@ class LibraryTests {
         Allocator library = memory.open("library:path=" + file);
 
         assertThat(library.extension(RecordsUse.class)).isEmpty(); // The framework waits for the streams then.
-        assertThat(library.trim(0, 0)).isZero();
+        assertThat(library.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
         assertRefused(
                 () -> memory.open("library:path=" + file + ",fraction=0.5"),
                 "library " + file
