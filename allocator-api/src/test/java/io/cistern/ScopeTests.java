@@ -173,8 +173,8 @@ class ScopeTests {
 
     @Test
     void codeRunsInAScope() {
-        assertThat(pool.call(ScopeOptions.all(), this::serving))
-                .isSameAs(pool);
+        Allocator inScope = pool.call(ScopeOptions.all(), this::serving);
+        assertThat(inScope).isSameAs(pool);
         assertThat(serving()).isSameAs(current);
     }
 

@@ -173,7 +173,7 @@ final class FailureLadderTests extends LadderFixture {
         DeviceMemory memory = open(EnumSet.allOf(LadderStep.class));
         for (LadderStep step : LadderStep.values()) {
             if (step == LadderStep.CALLBACKS || step == LadderStep.SPILL) {
-                memory.listeners().onMemoryPressure(step, (_, _) -> 0).run();
+                memory.listeners().onMemoryPressure(step, (_, _) -> 0).close();
             } else {
                 assertThatThrownBy(() -> memory.listeners().onMemoryPressure(step, (_, _) -> 0))
                         .isInstanceOf(IllegalArgumentException.class);

@@ -156,7 +156,7 @@ final class ThresholdTests extends PoolFixture {
     @Test
     void whoEndedIsNotCalled() throws InterruptedException {
         memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear)
-                .run();
+                .close();
         memory.free(memory.allocate(THRESHOLD + 1, DEVICE, stream), stream);
         assertNothingWasHeard();
     }
