@@ -94,7 +94,14 @@ public final class Pools {
     /// @throws IllegalArgumentException if it is a pool of other device memory
     /// @throws IllegalStateException if the pool is closed
     public void begin(MemoryPool pool, int device) {
-        Scope scope = own(pool).enter(ScopeOptions.all().device(device));
+        own(pool).beginUse();
+        Scope scope;
+        try {
+            scope = pool.allocator().enter(ScopeOptions.all().device(device));
+        } catch (Throwable failure) {
+            pool.endUse();
+            throw failure;
+        }
         begun.computeIfAbsent(here(pool, device), _ -> new ArrayDeque<>()).push(scope);
     }
 
