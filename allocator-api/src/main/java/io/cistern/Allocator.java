@@ -11,7 +11,6 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.statistics.StatisticsTable;
 import io.cistern.spi.AllocatorSpec;
 import io.cistern.spi.DetailedStatistics;
-import io.cistern.spi.ReservedPeak;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import java.util.List;
@@ -54,8 +53,8 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
-    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default
-    ///     stream
+    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy
+    ///     default stream
     /// @return an address that is a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -113,8 +112,8 @@ public final class Allocator implements AutoCloseable {
         });
     }
 
-    /// Calls code in a scope. Threads that the code forks in a [java.util.concurrent.StructuredTaskScope] are in the
-    /// scope too, through a [ScopedValue]; other threads are not.
+    /// Calls code in a scope. Threads that the code forks in a [java.util.concurrent.StructuredTaskScope]
+    /// are in the scope too, through a [ScopedValue]; other threads are not.
     ///
     /// @return what the code returns
     /// @throws IndexOutOfBoundsException if the options name a device that there is not
@@ -149,23 +148,24 @@ public final class Allocator implements AutoCloseable {
         opened.resetPeaks(device);
     }
 
-    /// Lets all that is added up begin at 0: allocations, frees and their bytes, and what the allocator adds up
-    /// itself ([DetailedStatistics]). What is alive stays counted as alive; peaks stay.
+    /// Lets all that is added up begin at 0: allocations, frees and their bytes, and what the allocator adds
+    /// up itself ([DetailedStatistics]). What is alive stays counted as alive; peaks stay.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
         opened.resetTotals(device);
     }
 
-    /// Returns the bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
+    /// Returns the bytes that the allocator holds from the driver: none once it is drained; empty if it
+    /// can't tell.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
         return opened.reservedBytes(device);
     }
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and
-    /// why.
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left
+    /// and why.
     ///
     /// @param keepBytes what may stay
     /// @throws IllegalArgumentException if `keepBytes` is negative
@@ -174,11 +174,12 @@ public final class Allocator implements AutoCloseable {
         return opened.trim(device, keepBytes, mode);
     }
 
-    /// Returns what is counted on a device, by the names of PyTorch's `memory_stats`: what the framework counts for
-    /// every allocator, and all that the allocator counts itself. See [DetailedStatistics].
+    /// Returns what is counted on a device, by the names of PyTorch's `memory_stats`: what the framework
+    /// counts for every allocator, and all that the allocator counts itself. See [DetailedStatistics].
     ///
-    /// Of this allocator alone. PyTorch's private pools (`reserved_bytes_by_private_pools`) are allocators of their
-    /// own here: see [MemoryPool#statistics] and [io.cistern.internal.capture.GraphBlocks#reservedBytes].
+    /// Of this allocator alone. PyTorch's private pools (`reserved_bytes_by_private_pools`) are allocators
+    /// of their own here: see [MemoryPool#statistics] and
+    /// [io.cistern.internal.capture.GraphBlocks#reservedBytes].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public Map<String, Long> memoryStatistics(int device) {
@@ -212,13 +213,13 @@ public final class Allocator implements AutoCloseable {
         return opened.extension(type);
     }
 
-    /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the driver
-    /// when the last live block has been freed, which may be now. Closing twice does nothing.
+    /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the
+    /// driver when the last live block has been freed, which may be now. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException in the middle of an allocation or a free of this allocator: in code that it
-    ///     calls, or in a [listener][Listeners#onMemoryPressure] that makes room for it; also in the
-    ///     middle of one of another allocator that a thread in such code is closing, since both would wait for each
-    ///     other; then it stays open
+    /// @throws IllegalStateException in the middle of an allocation or a free of this allocator: in code
+    ///     that it calls, or in a [listener][Listeners#onMemoryPressure] that makes room for it; also in the
+    ///     middle of one of another allocator that a thread in such code is closing, since both would wait
+    ///     for each other; then it stays open
     /// @throws RuntimeException what the driver or the plug-in throws; the allocator is closed then
     @Override
     public void close() {

@@ -16,11 +16,12 @@ import java.util.function.ToLongFunction;
 /// @param liveBlocks blocks alive now
 /// @param requestedBytes bytes that callers asked for in the blocks alive now
 /// @param requestedPeakBytes the most of them at any time since it was opened, or its peaks were
-///     [reset][Allocator#resetPeaks]: exact while one thread allocates and resets, outside scopes with a limit;
-///     otherwise never too low, and at most 2 % or 64 KiB for each thread too high, whichever is more
+///     [reset][Allocator#resetPeaks]: exact while one thread allocates and resets, outside scopes with a
+///     limit; otherwise never too low, and at most 2 % or 64 KiB for each thread too high, whichever is more
 /// @param requestedTotalBytes bytes that callers asked for since the allocator was opened or its totals were
 ///     reset
-/// @param reservedBytes bytes that the allocator holds from the driver; empty if it can't tell, never 0 for that
+/// @param reservedBytes bytes that the allocator holds from the driver; empty if it can't tell, never 0 for
+///     that
 public record AllocatorStatistics(
         long allocations,
         long frees,
@@ -29,12 +30,11 @@ public record AllocatorStatistics(
         long requestedPeakBytes,
         long requestedTotalBytes,
         OptionalLong reservedBytes) {
-    /// Returns the sums of several. The peak is the sum of the peaks, which need not be of one moment; the bytes
-    /// reserved are the sum of those that are known, empty if none are.
+    /// Returns the sums of several. The peak is the sum of the peaks, which need not be of one moment; the
+    /// bytes reserved are the sum of those that are known, empty if none are.
     public static AllocatorStatistics sum(List<AllocatorStatistics> all) {
-        LongSummaryStatistics reserved = all.stream()
-                .flatMapToLong(each -> each.reservedBytes.stream())
-                .summaryStatistics();
+        LongSummaryStatistics reserved =
+                all.stream().flatMapToLong(each -> each.reservedBytes.stream()).summaryStatistics();
         return new AllocatorStatistics(
                 sum(all, AllocatorStatistics::allocations),
                 sum(all, AllocatorStatistics::frees),

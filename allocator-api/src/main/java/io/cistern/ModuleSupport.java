@@ -10,8 +10,8 @@ import io.cistern.internal.routing.Router;
 import java.util.Optional;
 import java.util.function.Function;
 
-/// What modules that build on a [DeviceMemory] need and programs rarely do: objects that they keep with it, and calls
-/// on behalf of buffers. Reached by [DeviceMemory#moduleSupport].
+/// What modules that build on a [DeviceMemory] need and programs rarely do: objects that they keep with it,
+/// and calls on behalf of buffers. Reached by [DeviceMemory#moduleSupport].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ModuleSupport {
@@ -23,8 +23,7 @@ public final class ModuleSupport {
     private final LeakLevel leakLevel;
     private final Attachments attachments = new Attachments();
 
-    ModuleSupport(
-            DeviceMemory memory, Pools pools, BlockUses uses, EventStreams eventStreams, LeakLevel leakLevel) {
+    ModuleSupport(DeviceMemory memory, Pools pools, BlockUses uses, EventStreams eventStreams, LeakLevel leakLevel) {
         this.memory = memory;
         this.router = memory.router();
         this.pools = pools;
@@ -33,15 +32,16 @@ public final class ModuleSupport {
         this.leakLevel = leakLevel;
     }
 
-    /// Returns the object of a type that belongs to the device memory: what another module keeps for it. The first
-    /// call makes it. If it is [AutoCloseable], [DeviceMemory#close] closes it, after all allocators.
+    /// Returns the object of a type that belongs to the device memory: what another module keeps for it. The
+    /// first call makes it. If it is [AutoCloseable], [DeviceMemory#close] closes it, after all allocators.
     ///
     /// @param opening makes the object; called under a lock, so it must not wait for other threads
     public <T> T attachment(Class<T> type, Function<? super DeviceMemory, ? extends T> opening) {
         return attachments.get(type, () -> opening.apply(memory));
     }
 
-    /// Returns what belongs to the device memory and has an ability, the last that was [attached][#attachment].
+    /// Returns what belongs to the device memory and has an ability, the last that was
+    /// [attached][#attachment].
     public <T> Optional<T> attached(Class<T> ability) {
         return attachments.find(ability);
     }
@@ -51,8 +51,8 @@ public final class ModuleSupport {
         return leakLevel;
     }
 
-    /// Records uses of a block on another stream, as [DeviceMemory#recordUse], that are over when an event of the
-    /// program has passed.
+    /// Records uses of a block on another stream, as [DeviceMemory#recordUse], that are over when an event
+    /// of the program has passed.
     ///
     /// @param address what an allocation returned; 0 does nothing
     /// @param event a `CUevent` of any device; what it recorded until now counts
@@ -75,8 +75,8 @@ public final class ModuleSupport {
         }
     }
 
-    /// Returns whether any pool is asleep, which is seldom: so that code which has to look for a block only to
-    /// [require][#requireAwake] that it is awake need not look at other times.
+    /// Returns whether any pool is asleep, which is seldom: so that code which has to look for a block only
+    /// to [require][#requireAwake] that it is awake need not look at other times.
     public boolean isAnyAsleep() {
         return pools.anyAsleep;
     }

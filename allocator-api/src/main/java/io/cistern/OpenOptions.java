@@ -7,8 +7,8 @@ import io.cistern.spi.AllocatorSpec;
 import io.cistern.spi.DeviceAllocator;
 import org.jspecify.annotations.Nullable;
 
-/// What [DeviceMemory#open(OpenOptions)] opens: an allocator by its spec, or one that the program made, and a limit
-/// on all its blocks.
+/// What [DeviceMemory#open(OpenOptions)] opens: an allocator by its spec, or one that the program made, and
+/// a limit on all its blocks.
 ///
 /// ```java
 /// memory.open(OpenOptions.spec("caching").limit(serving));
@@ -44,8 +44,8 @@ public final class OpenOptions {
         return new OpenOptions((registry, limit) -> registry.open(spec, limit), null);
     }
 
-    /// Returns options for an allocator that the program made itself. It is metered and owned like any other, and
-    /// closed with the [Allocator].
+    /// Returns options for an allocator that the program made itself. It is metered and owned like any
+    /// other, and closed with the [Allocator].
     ///
     /// @param name a name for statistics and messages
     public static OpenOptions made(String name, DeviceAllocator allocator) {

@@ -21,11 +21,12 @@ import org.jspecify.annotations.Nullable;
 
 /// The pools of one [DeviceMemory]: reached by [DeviceMemory#pools].
 ///
-/// **Scopes without lexical form.** [#begin] opens a scope and takes a use of the pool; [#end] closes the scope;
-/// [#release] gives the use back. So memory that outlives a region can keep its pool, until whoever knows the pool by
-/// its id alone releases it.
+/// **Scopes without lexical form.** [#begin] opens a scope and takes a use of the pool; [#end] closes the
+/// scope; [#release] gives the use back. So memory that outlives a region can keep its pool, until whoever
+/// knows the pool by its id alone releases it.
 ///
-/// **Threads.** Any thread may call any method at any time. The scopes of a thread are touched by that thread alone.
+/// **Threads.** Any thread may call any method at any time. The scopes of a thread are touched by that
+/// thread alone.
 public final class Pools {
     private record Begun(long poolId, int device, long threadId) {}
 
@@ -71,7 +72,8 @@ public final class Pools {
     /// Wakes all pools of a tag that are asleep, or none: see [MemoryPool#wake].
     ///
     /// @throws IllegalArgumentException if no pool has it
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for all: then all sleep on
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for all: then all
+    ///     sleep on
     public void wake(String tag) {
         new PoolSleep(memory, tagged(tag)).wake();
     }
@@ -87,8 +89,8 @@ public final class Pools {
         return tagged;
     }
 
-    /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes end in
-    /// the reverse order of their beginning, whichever form they have.
+    /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes
+    /// end in the reverse order of their beginning, whichever form they have.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalArgumentException if it is a pool of other device memory
@@ -105,11 +107,12 @@ public final class Pools {
         begun.computeIfAbsent(here(pool, device), _ -> new ArrayDeque<>()).push(scope);
     }
 
-    /// Ends the scope that the calling thread [began][#begin] last for a pool and a device. The pool stays in use
-    /// until [#release].
+    /// Ends the scope that the calling thread [began][#begin] last for a pool and a device. The pool stays
+    /// in use until [#release].
     ///
     /// @throws IllegalArgumentException if it is a pool of other device memory
-    /// @throws IllegalStateException if this thread began none, or if it is not the innermost: then nothing changes
+    /// @throws IllegalStateException if this thread began none, or if it is not the innermost: then nothing
+    ///     changes
     public void end(MemoryPool pool, int device) {
         Begun key = here(own(pool), device);
         Deque<Scope> scopes = begun.get(key);
@@ -197,7 +200,9 @@ public final class Pools {
                 }
             }
             for (MemoryPool pool : pools) {
-                long address = pool.lendsNow() ? router.lend(pool.allocator().opened().route(device, limit), byteSize, stream) : 0;
+                long address = pool.lendsNow()
+                        ? router.lend(pool.allocator().opened().route(device, limit), byteSize, stream)
+                        : 0;
                 if (address != 0) {
                     return address;
                 }

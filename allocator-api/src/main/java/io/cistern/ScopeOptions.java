@@ -26,8 +26,8 @@ public final class ScopeOptions {
 
     /// Returns the same for one device, on all its streams.
     ///
-    /// @param device the device's ordinal; entering a scope throws [IndexOutOfBoundsException] if there is no such
-    ///     device
+    /// @param device the device's ordinal; entering a scope throws [IndexOutOfBoundsException] if there is
+    ///     no such device
     /// @throws IndexOutOfBoundsException if it is negative
     public ScopeOptions device(int device) {
         requireOrdinal(device);
@@ -36,8 +36,8 @@ public final class ScopeOptions {
 
     /// Returns the same for one stream of one device.
     ///
-    /// @param device the device's ordinal; entering a scope throws [IndexOutOfBoundsException] if there is no such
-    ///     device
+    /// @param device the device's ordinal; entering a scope throws [IndexOutOfBoundsException] if there is
+    ///     no such device
     /// @param stream a `CUstream`
     /// @throws IndexOutOfBoundsException if the device is negative
     public ScopeOptions stream(int device, long stream) {
@@ -51,9 +51,9 @@ public final class ScopeOptions {
         }
     }
 
-    /// Returns the same with a limit: what is allocated in the scope is charged to it as well, and to all limits
-    /// above it. A block stays charged until it is freed, in the scope or not. A scope opened inside has only its
-    /// own limit: make that a child of this one where both shall hold.
+    /// Returns the same with a limit: what is allocated in the scope is charged to it as well, and to all
+    /// limits above it. A block stays charged until it is freed, in the scope or not. A scope opened inside
+    /// has only its own limit: make that a child of this one where both shall hold.
     public ScopeOptions limit(MemoryLimit limit) {
         return new ScopeOptions(target.within(limit.handle()));
     }

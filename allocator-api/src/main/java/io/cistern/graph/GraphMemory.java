@@ -10,16 +10,17 @@ import io.cistern.internal.statistics.StatisticsTable;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// The memory of one or more graphs: what streams allocated while they were captured, and what they freed then. It
-/// lives as long as the last of its graphs and their executables; then, as soon as no capture is under way, it goes
-/// back. Blocks of it that are alive then stay valid until they are freed.
+/// The memory of one or more graphs: what streams allocated while they were captured, and what they freed
+/// then. It lives as long as the last of its graphs and their executables; then, as soon as no capture is
+/// under way, it goes back. Blocks of it that are alive then stay valid until they are freed.
 ///
-/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve the next
-/// one, so **launch such graphs in the order of their captures and never side by side**; their results are
-/// overwritten by the next launch of another one.
+/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve
+/// the next one, so **launch such graphs in the order of their captures and never side by side**; their
+/// results are overwritten by the next launch of another one.
 ///
-/// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept with the
-/// graph too, since the graph may use it. So is pinned memory that captured work uses, whenever it is closed.
+/// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept
+/// with the graph too, since the graph may use it. So is pinned memory that captured work uses, whenever it
+/// is closed.
 ///
 /// Two objects for the memory of the same graphs are equal.
 ///
@@ -44,8 +45,8 @@ public final class GraphMemory {
         return Optional.ofNullable(captures(memory).memoryOf(device, stream)).map(GraphMemory::new);
     }
 
-    /// Gives back the memory of graphs that are gone, unless a capture is under way. It happens by itself when a
-    /// capture
+    /// Gives back the memory of graphs that are gone, unless a capture is under way. It happens by itself
+    /// when a capture
     /// begins or ends, at a trim, and when memory runs out.
     ///
     /// @return whether there was any
@@ -61,16 +62,16 @@ public final class GraphMemory {
         return blocks;
     }
 
-    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell; kept blocks of
-    /// others are in theirs.
+    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell; kept
+    /// blocks of others are in theirs.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public long reservedBytes(int device) {
         return blocks.reservedBytes(device);
     }
 
-    /// Returns what the framework counted on a device for these graphs alone; kept blocks of others are in theirs.
-    /// Once their memory is back it is all 0.
+    /// Returns what the framework counted on a device for these graphs alone; kept blocks of others are in
+    /// theirs. Once their memory is back it is all 0.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, and there is memory
     public AllocatorStatistics statistics(int device) {
@@ -95,7 +96,8 @@ public final class GraphMemory {
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, and there is memory
     public String memorySummary(int device) {
-        return StatisticsTable.text("graphs, device " + device, statistics(device).figures());
+        return StatisticsTable.text(
+                "graphs, device " + device, statistics(device).figures());
     }
 
     /// Whether its graphs are gone and nothing can be captured into it any more.
@@ -103,8 +105,8 @@ public final class GraphMemory {
         return blocks.isGone();
     }
 
-    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws is
-    /// run again at the next occasion; one that equals another that waits is not added.
+    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that
+    /// throws is run again at the next occasion; one that equals another that waits is not added.
     ///
     /// @return false if they are gone already, and the action does not run
     public boolean whenGone(Runnable action) {

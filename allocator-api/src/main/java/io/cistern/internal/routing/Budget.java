@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
 
 /// One limit in a tree of limits on requested bytes.
 ///
-/// **Invariants**: 0 ≤ leased ≤ limit at any time, unless the limit was lowered below what was in use; leased = the
-/// bytes of live blocks charged here + the credit of the [Lease]s of the routes charged here, while nobody is
-/// between the two.
+/// **Invariants**: 0 ≤ leased ≤ limit at any time, unless the limit was lowered below what was in use;
+/// leased = the bytes of live blocks charged here + the credit of the [Lease]s of the routes charged here,
+/// while nobody is between the two.
 ///
 /// **Threads.** Bytes are taken and leases recalled as [Budgets] says; they are given back at any time.
 public final class Budget {
