@@ -1,7 +1,9 @@
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
+import io.cistern.ScopeOptions;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.Callable;
@@ -17,12 +19,12 @@ public final class ForkInScope {
         DeviceMemory memory = DeviceMemory.builder(
                         SimulatedGpu.builder().capacityBytes(1 << 20).build())
                 .open();
-        memory.setCurrent(memory.open("current", new Counting(1L << 40)));
-        Allocator pool = memory.open("pool", new Counting(1L << 41));
-        Allocator inner = memory.open("inner", new Counting(1L << 42));
+        memory.currents().set(memory.open(OpenOptions.made("current", new Counting(1L << 40))));
+        Allocator pool = memory.open(OpenOptions.made("pool", new Counting(1L << 41)));
+        Allocator inner = memory.open(OpenOptions.made("inner", new Counting(1L << 42)));
         ScopeCarrier outside = ScopeCarrier.capture(memory);
         forkAndPrint(memory, "outside", Thread.ofVirtual().factory(), outside, inner);
-        memory.where(pool).run(() -> {
+        pool.run(ScopeOptions.all(), () -> {
             forkAndPrint(memory, "virtual", Thread.ofVirtual().factory(), outside, inner);
             forkAndPrint(memory, "platform", Thread.ofPlatform().factory(), outside, inner);
         });

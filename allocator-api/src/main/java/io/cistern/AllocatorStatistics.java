@@ -1,6 +1,11 @@
 package io.cistern;
 
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.LongSummaryStatistics;
+import java.util.Map;
 import java.util.OptionalLong;
+import java.util.function.ToLongFunction;
 
 /// What the framework counted for one allocator on one device, whatever the allocator is. Weakly consistent
 /// while other threads allocate, exact at rest.
@@ -11,11 +16,12 @@ import java.util.OptionalLong;
 /// @param liveBlocks blocks alive now
 /// @param requestedBytes bytes that callers asked for in the blocks alive now
 /// @param requestedPeakBytes the most of them at any time since it was opened, or its peaks were
-///     [reset][Allocator#resetPeaks]: exact while one thread allocates and resets, outside scopes with a limit;
-///     otherwise never too low, and at most 2 % or 64 KiB for each thread too high, whichever is more
+///     [reset][Allocator#resetPeaks]: exact while one thread allocates and resets, outside scopes with a
+///     limit; otherwise never too low, and at most 2 % or 64 KiB for each thread too high, whichever is more
 /// @param requestedTotalBytes bytes that callers asked for since the allocator was opened or its totals were
 ///     reset
-/// @param reservedBytes bytes that the allocator holds from the driver; empty if it can't tell, never 0 for that
+/// @param reservedBytes bytes that the allocator holds from the driver; empty if it can't tell, never 0 for
+///     that
 public record AllocatorStatistics(
         long allocations,
         long frees,
@@ -23,4 +29,36 @@ public record AllocatorStatistics(
         long requestedBytes,
         long requestedPeakBytes,
         long requestedTotalBytes,
-        OptionalLong reservedBytes) {}
+        OptionalLong reservedBytes) {
+    /// Returns the sums of several. The peak is the sum of the peaks, which need not be of one moment; the
+    /// bytes reserved are the sum of those that are known, empty if none are.
+    public static AllocatorStatistics sum(List<AllocatorStatistics> all) {
+        LongSummaryStatistics reserved =
+                all.stream().flatMapToLong(each -> each.reservedBytes.stream()).summaryStatistics();
+        return new AllocatorStatistics(
+                sum(all, AllocatorStatistics::allocations),
+                sum(all, AllocatorStatistics::frees),
+                sum(all, AllocatorStatistics::liveBlocks),
+                sum(all, AllocatorStatistics::requestedBytes),
+                sum(all, AllocatorStatistics::requestedPeakBytes),
+                sum(all, AllocatorStatistics::requestedTotalBytes),
+                reserved.getCount() == 0 ? OptionalLong.empty() : OptionalLong.of(reserved.getSum()));
+    }
+
+    private static long sum(List<AllocatorStatistics> all, ToLongFunction<AllocatorStatistics> figure) {
+        return all.stream().mapToLong(figure).sum();
+    }
+
+    /// Returns them by the names of PyTorch's `memory_stats`; a map of the caller's own.
+    public Map<String, Long> figures() {
+        Map<String, Long> figures = new LinkedHashMap<>();
+        figures.put("allocation.all.current", liveBlocks);
+        figures.put("allocation.all.allocated", allocations);
+        figures.put("allocation.all.freed", frees);
+        figures.put("requested_bytes.all.current", requestedBytes);
+        figures.put("requested_bytes.all.peak", requestedPeakBytes);
+        figures.put("requested_bytes.all.allocated", requestedTotalBytes);
+        reservedBytes.ifPresent(bytes -> figures.put("reserved_bytes.all.current", bytes));
+        return figures;
+    }
+}

@@ -12,12 +12,12 @@ package io.cistern;
 public final class Allocators {
     private Allocators() {}
 
-    /// The allocator that [#allocate] takes from: the program's choice, else property `cistern.allocator`, else
-    /// environment variable `CISTERN_ALLOCATOR`, else the highest priority of those available.
+    /// Returns the allocator that [#allocate] takes from: the program's choice, else property `cistern.allocator`,
+    /// else environment variable `CISTERN_ALLOCATOR`, else the highest priority of those available.
     ///
     /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator that can't be opened
     public static Allocator current() {
-        return DeviceMemory.system().current();
+        return DeviceMemory.system().current(0);
     }
 
     /// Opens an allocator from a spec and makes it current. Blocks alive go back to their makers as before.
@@ -56,7 +56,7 @@ public final class Allocators {
         DeviceMemory.system().freeAfter(address, event);
     }
 
-    /// Says that a block is also used on another stream, by work enqueued there until the block is freed: see
+    /// Records that a block is also used on another stream, by work enqueued there until the block is freed: see
     /// [DeviceMemory#recordUse].
     ///
     /// @param address what an allocation returned; 0 does nothing
@@ -65,18 +65,6 @@ public final class Allocators {
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
     public static void recordUse(long address, long stream) {
         DeviceMemory.system().recordUse(address, stream);
-    }
-
-    /// Prepares to run code whose allocations come from an allocator: see [DeviceMemory#where(Allocator)].
-    public static ScopedWork where(Allocator allocator) {
-        return DeviceMemory.system().where(allocator);
-    }
-
-    /// Prepares to run code whose allocations come from a pool: see [DeviceMemory#where(MemoryPool)].
-    ///
-    /// @throws IllegalArgumentException if it is a pool of other device memory
-    public static ScopedWork where(MemoryPool pool) {
-        return DeviceMemory.system().where(pool);
     }
 
     /// Announces the end of a stream, before it is destroyed: see [DeviceMemory#streamClosing].

@@ -26,7 +26,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return new CudaEvent(memory, device, memory.driver().events().createTimed(device), true);
     }
 
-    /// An event that somebody else made and will destroy; closing it does nothing.
+    /// Wraps an event that somebody else made and will destroy; closing it does nothing.
     ///
     /// @param handle a `CUevent`
     public static CudaEvent ofForeign(DeviceMemory memory, int device, long handle) {
@@ -43,7 +43,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return this;
     }
 
-    /// Whether the stream has passed the mark; true if it never was recorded.
+    /// Returns whether the stream has passed the mark; true if it never was recorded.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed
@@ -59,7 +59,8 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         events().synchronize(device, handle());
     }
 
-    /// Milliseconds of the device between an earlier mark and this one; both were made to take the time, and passed.
+    /// Returns the milliseconds of the device between an earlier mark and this one; both were made to take the time,
+    /// and passed.
     ///
     /// @throws IllegalStateException if one of them is closed
     /// @throws CudaException if one was not passed, or takes no time

@@ -2,9 +2,11 @@ package io.cistern;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
-/// A stream of a device as an object, whose end is announced to all allocators ([DeviceMemory#streamClosing]) before
-/// it is destroyed.
+/// A stream of a device as an object, whose end is announced to all allocators
+/// ([DeviceMemory#streamClosing]) before it is destroyed.
 ///
 /// ```java
 /// try (CudaStream stream = CudaStream.open(memory, 0);
@@ -14,18 +16,18 @@ import io.cistern.cuda.Streams;
 /// }
 /// ```
 ///
-/// Close buffers before their stream, as the block above does; a buffer that is closed later names a handle that may
-/// be another stream's by then, and waits for all streams of its device.
+/// Close buffers before their stream, as the block above does; a buffer that is closed later names a handle
+/// that may be another stream's by then, and waits for all streams of its device.
 ///
-/// **Threads.** Any thread may call any method at any time, but for a foreign handle of the per-thread default
-/// stream, which is another stream on each thread.
+/// **Threads.** Any thread may call any method at any time, but for a foreign handle of the per-thread
+/// default stream, which is another stream on each thread.
 public final class CudaStream extends DriverHandle implements AutoCloseable {
     private CudaStream(DeviceMemory memory, int device, long handle, boolean own) {
         super(memory, device, handle, own);
     }
 
-    /// Creates a stream that does not wait for the legacy default stream, on device 0 of the process's own device
-    /// memory.
+    /// Creates a stream that does not wait for the legacy default stream, on device 0 of the process's own
+    /// device memory.
     ///
     /// @throws CudaException if the driver refuses
     public static CudaStream open() {
@@ -48,15 +50,15 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return new CudaStream(memory, device, handle, true);
     }
 
-    /// A stream that somebody else made and will destroy, such as another library's. Closing it does nothing: who
-    /// destroys it calls [#announceEnd] before.
+    /// Wraps a stream that somebody else made and will destroy, such as another library's. Closing it does
+    /// nothing: who destroys it calls [#announceEnd] before.
     ///
     /// @param handle a `CUstream`; 0 and 1 for the legacy default stream, 2 for the per-thread one
     public static CudaStream ofForeign(DeviceMemory memory, int device, long handle) {
         return new CudaStream(memory, device, handle, false);
     }
 
-    /// The device memory whose allocators hear of its end.
+    /// Returns the device memory whose allocators hear of its end.
     public DeviceMemory memory() {
         return memory;
     }
@@ -69,7 +71,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         streams().synchronize(device, handle());
     }
 
-    /// Whether all its work is done.
+    /// Returns whether all its work is done.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed
@@ -77,7 +79,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return streams().isIdle(device, handle());
     }
 
-    /// Makes work that is given to it from now on wait for what an event recorded last, also one of another device.
+    /// Makes work that is given to it from now on wait for what an event recorded last, also one of another
+    /// device.
     ///
     /// @throws IllegalStateException if one of them is closed
     /// @throws CudaException if the driver refuses
@@ -108,8 +111,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Announces the end and destroys the stream; work that it was given still runs to its end. Does nothing to a
-    /// foreign stream, and nothing the second time.
+    /// Announces the end and destroys the stream; work that it was given still runs to its end. Does nothing
+    /// to a foreign stream, and nothing the second time.
     ///
     /// @throws CudaException if the driver refuses
     @Override
@@ -121,6 +124,21 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
                 streams().destroy(device, raw);
             }
         }
+    }
+
+    /// Returns whether the other one is a stream of the same device memory and device, with the same handle.
+    /// Streams that were closed stay equal, although the driver may give their handle to another stream.
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof CudaStream that
+                && that.memory.equals(memory)
+                && that.device == device
+                && that.raw == raw;
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(System.identityHashCode(memory), device, raw);
     }
 
     private Streams streams() {

@@ -45,7 +45,7 @@ public final class CudaStreamPool implements AutoCloseable {
         return new CudaStreamPool(memory, device, priority, count);
     }
 
-    /// The next stream, which others may be given as well. It is the pool's to close.
+    /// Returns the next stream, which others may be given as well. It is the pool's to close.
     ///
     /// @throws IllegalStateException if the pool is closed
     /// @throws CudaException if the driver refuses a new stream

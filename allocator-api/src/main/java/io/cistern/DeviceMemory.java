@@ -2,15 +2,20 @@ package io.cistern;
 
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.settings.IllegalSettingException;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.capture.Captures;
+import io.cistern.internal.leaks.ConfiguredLeakLevel;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Failures;
-import io.cistern.internal.names.NearestName;
+import io.cistern.internal.names.SettingProblems;
 import io.cistern.internal.order.EventOrder;
 import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
@@ -20,28 +25,28 @@ import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.PlainTrim;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.BlockUses;
+import io.cistern.internal.routing.Budget;
+import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Devices;
 import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
-import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.internal.routing.ScopeWatch;
-import io.cistern.spi.options.AllocatorSpec;
+import io.cistern.internal.statistics.StatisticsTable;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.catalog.Catalog;
-import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
-import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
+import java.time.Duration;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /// The device memory of one driver: the allocators that are open on it, which one is current, who made each
@@ -55,14 +60,14 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
-/// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the stream given to [#free]
-/// is the stream of the last use.
+/// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the stream given to
+/// [#free] is the stream of the last use.
 public final class DeviceMemory implements AutoCloseable {
     // What every allocation and free reads.
     private final Router router = new Router();
 
-    /// By device, the route of the current allocator. Always null while a watch is to see what is allocated outside
-    /// scopes: so its cost is nothing where there is none.
+    /// By device, the route of the current allocator. Always null while a watch is to see what is allocated
+    /// outside scopes: so its cost is nothing where there is none.
     private final @Nullable Route[] currentRoutes;
 
     private final BlockUses uses;
@@ -72,25 +77,21 @@ public final class DeviceMemory implements AutoCloseable {
     private final @Nullable ScopeWatch watch;
     private final Registry registry;
 
-    /// Whether a pool is asleep: so that at other times buffers need to ask nothing more.
-    private volatile boolean anyAsleep;
-
     // What programs ask for more rarely.
     private final Map<OpenAllocator, Allocator> facades = new ConcurrentHashMap<>();
-    private final Pools pools = new Pools(router, any -> anyAsleep = any);
+    private final Pools pools = new Pools(this);
     private final @Nullable OpenScopes openScopes;
     private final Leaks leaks;
-    private final LeakLevel leakLevel;
     private final EventOrder orderOfUses;
     private final ThresholdNotifier notifier;
-    private final Attachments attachments = new Attachments();
-    private final List<StreamClosingListener> streamListeners = new CopyOnWriteArrayList<>();
+    private final Currents currents;
+    private final Listeners listeners;
+    private final ModuleSupport moduleSupport;
 
-    DeviceMemory(DeviceMemoryBuilder builder) {
+    DeviceMemory(Builder builder) {
         CudaDriver driver = builder.driver;
         int deviceCount = driver.devices().count();
-        leakLevel = builder.leakLevel;
-        leaks = new Leaks(router, leakLevel);
+        leaks = new Leaks(router, builder.leakLevel);
         currentRoutes = new Route[deviceCount];
         registry = new Registry(
                 driver,
@@ -106,15 +107,18 @@ public final class DeviceMemory implements AutoCloseable {
         uses = new BlockUses(router, orderOfUses, driver.devices()::synchronize);
         eventStreams = new EventStreams(driver, deviceCount);
         captures = new Captures(registry, eventStreams, this::streamClosing);
-        outOfMemory = new OutOfMemoryHandler(registry, captures, pools, builder.longestWait);
+        outOfMemory = new OutOfMemoryHandler(registry, captures, pools.lenders(), builder.longestWait);
         openScopes = builder.reportScopes ? new OpenScopes() : null;
         watch = builder.reportScopes ? new ScopeWatch() : null;
         if (watch != null) {
             router.watch(watch);
         }
         notifier = new ThresholdNotifier(driver, router);
-        attachments.get(Leaks.class, () -> leaks);
-        attachments.get(Captures.class, () -> captures);
+        currents = new Currents(this, registry);
+        listeners = new Listeners(outOfMemory, notifier, deviceCount);
+        moduleSupport = new ModuleSupport(this, pools, uses, eventStreams, builder.leakLevel);
+        moduleSupport.attachment(Leaks.class, _ -> leaks);
+        moduleSupport.attachment(Captures.class, _ -> captures);
     }
 
     private void outsideCaptures(Runnable action) {
@@ -125,7 +129,8 @@ public final class DeviceMemory implements AutoCloseable {
         return outOfMemory.isReclaimingFor(allocator);
     }
 
-    /// The object that programs know an allocator by: the same as long as the allocator is open or has live blocks.
+    /// The object that programs know an allocator by: the same as long as the allocator is open or has live
+    /// blocks.
     Allocator facade(OpenAllocator opened) {
         Allocator facade = facades.computeIfAbsent(opened, each -> new Allocator(this, each));
         if (opened.isDrained()) {
@@ -134,86 +139,53 @@ public final class DeviceMemory implements AutoCloseable {
         return facade;
     }
 
-    /// The process's own device memory: on the driver that the setting `cistern.driver` names, else on the real one
-    /// or, with a warning where that can't be used, a simulated one, with the allocators that the loader finds.
-    /// Opened at the first call; if that fails, each call fails alike.
+    /// Returns the process's own device memory: on the driver that the setting `cistern.driver` names, else
+    /// on the real one or, with a warning where that can't be used, a simulated one, with the allocators
+    /// that the loader finds. Opened at the first call; if that fails, each call fails alike.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    /// @throws IllegalStateException if there is no driver that can be used, or one that is set up or named can't
-    /// @throws io.cistern.errors.ConfigurationException if there is no loader, or something is set that can't be
-    ///     followed
+    /// @throws IllegalStateException if there is no driver that can be used, or one that is set up or named
+    ///     can't
+    /// @throws ConfigurationException if there is no loader, or something is set that can't be followed
     public static DeviceMemory system() {
         return SystemDeviceMemory.get();
     }
 
-    /// The process's own device memory if anybody asked for it yet: for integrations that must not open a driver
-    /// where the program uses none.
+    /// Returns the process's own device memory if anybody asked for it yet: for integrations that must not
+    /// open a driver where the program uses none.
     public static Optional<DeviceMemory> systemIfOpen() {
         return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
     }
 
-    /// Opens device memory on a driver, which stays the caller's to close, later than this.
-    public static DeviceMemory open(CudaDriver driver, Catalog catalog) {
-        return builder(driver).catalog(catalog).open();
+    /// Starts to open device memory on a driver, which stays the caller's to close, later than the device
+    /// memory.
+    public static Builder builder(CudaDriver driver) {
+        return new Builder(driver);
     }
 
-    /// Starts to open device memory on a driver.
-    public static DeviceMemoryBuilder builder(CudaDriver driver) {
-        return new DeviceMemoryBuilder(driver);
-    }
-
-    /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It is not current
-    /// until [#setCurrent] says so.
+    /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It is not
+    /// current until [#setCurrent] or [Currents#set] says so.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @param spec `NAME` or `NAME:key=value,…`
+    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(String spec) {
-        return open(AllocatorSpec.parse(spec));
+        return open(OpenOptions.spec(spec));
     }
 
-    /// Opens an allocator from a spec. It is not current until [#setCurrent] says so.
+    /// Opens an allocator from a spec or from an object that the program made, with a limit or without. It
+    /// is not current until [Currents#set] says so.
     ///
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     /// @throws IllegalStateException if this device memory is closed
-    public Allocator open(AllocatorSpec spec) {
-        return facade(registry.open(spec, null));
+    public Allocator open(OpenOptions options) {
+        return facade(options.open(registry));
     }
 
-    /// Opens an allocator from a spec, with a limit on the bytes of all its blocks.
+    /// Returns the allocator that [DeviceMemory#allocate] takes from on a device, outside any scope. Without
+    /// a choice by the program it is the catalogue's, opened at first use.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see [Catalog#allocator]
-    /// @throws IllegalStateException if this device memory is closed
-    public Allocator open(String spec, MemoryLimit limit) {
-        return facade(registry.open(AllocatorSpec.parse(spec), limit.handle()));
-    }
-
-    /// Opens an allocator that the program made itself; it is metered and owned like any other.
-    ///
-    /// @param name a name for statistics and messages
-    /// @throws IllegalStateException if this device memory is closed
-    public Allocator open(String name, DeviceAllocator allocator) {
-        return facade(registry.open(name, allocator, null));
-    }
-
-    /// Opens an allocator that the program made itself, with a limit on the bytes of all its blocks.
-    ///
-    /// @param name a name for statistics and messages
-    /// @throws IllegalStateException if this device memory is closed
-    public Allocator open(String name, DeviceAllocator allocator, MemoryLimit limit) {
-        return facade(registry.open(name, allocator, limit.handle()));
-    }
-
-    /// The allocator that [DeviceMemory#allocate] takes from on device 0, outside any scope: see
-    /// [#current(int)].
-    ///
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator that can't be opened
-    public Allocator current() {
-        return current(0);
-    }
-
-    /// The allocator that [DeviceMemory#allocate] takes from on a device, outside any scope. Without a choice by
-    /// the program it is the catalogue's, opened at first use.
-    ///
+    /// @param device the device's ordinal
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator that can't be opened
     /// @throws IllegalStateException if this device memory is closed, and none was current
@@ -221,99 +193,44 @@ public final class DeviceMemory implements AutoCloseable {
         return facade(registry.currents().get(device));
     }
 
-    /// Makes an allocator current for all devices. Blocks alive go back to their makers as before; the former
-    /// current one stays open.
-    ///
-    /// @throws IllegalArgumentException if it is closed, or of other device memory
-    public void setCurrent(Allocator allocator) {
-        registry.currents().setAll(registry.requireMember(allocator.opened()));
-    }
-
-    /// Makes an allocator current for one device.
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if it is closed, or of other device memory
-    public void setCurrent(int device, Allocator allocator) {
-        registry.currents().set(device, registry.requireMember(allocator.opened()));
-    }
-
-    /// Opens an allocator from a spec and makes it current for all devices.
+    /// Opens an allocator from a spec and makes it current for all devices. Blocks alive go back to their
+    /// makers as before; the former current one stays open. All other ways to choose are in [#currents].
     ///
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the current allocator stays then
     /// @throws IllegalStateException if this device memory is closed
     public Allocator setCurrent(String spec) {
         Allocator allocator = open(spec);
-        setCurrent(allocator);
+        currents.set(allocator);
         return allocator;
     }
 
-    /// Makes an allocator current for a device if another one still is, so that two libraries don't overwrite
-    /// each other unknowingly.
-    ///
-    /// @param expected the allocator that the caller believes to be current, as [#current(int)] told
-    /// @return whether it was, and the next one now is
-    /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if the next one is closed, or of other device memory
-    public boolean compareAndSetCurrent(int device, Allocator expected, Allocator next) {
-        return registry.currents()
-                .compareAndSet(device, expected.opened(), registry.requireMember(next.opened()));
+    /// Returns which allocators are current, to be changed there.
+    public Currents currents() {
+        return currents;
     }
 
-    /// Opens an allocator from a spec, makes it current for all devices, and closes those that were: they drain,
-    /// and end with their last block. Allocations of other threads go to the old one or to the new one; none
-    /// fails because of the swap.
-    ///
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the current allocator stays then
-    /// @throws IllegalStateException if this device memory is closed, or in the middle of an allocation or a free
-    ///     of the current allocator, as [Allocator#close]: it stays then
-    /// @throws RuntimeException the first failure of a former allocator that closes, with the others suppressed in
-    ///     it; all of them are closed then, and the new one is current
-    public Allocator swap(String spec) {
-        return facade(registry.swap(AllocatorSpec.parse(spec)));
-    }
-
-    /// Looks for plug-ins again, reads the configuration again, and where it had chosen what is current, opens
-    /// what it names now and [swaps][#swap] to that. Where the program chose, nothing changes; nor where neither
-    /// the configured spec nor any plug-in is another one than before. Nothing reloads by itself.
-    ///
-    /// Limits and other settings are those of the time when this device memory was opened.
-    ///
-    /// @return what was exchanged, a line for each device: `device 0: caching -> async`
-    /// @throws io.cistern.errors.ConfigurationException if what is named can't be opened: then everything is as before
-    /// @throws IllegalStateException if this device memory is closed, or in the middle of an allocation or a free,
-    ///     as [#swap]: then too
-    /// @throws RuntimeException as [#swap]
-    public List<String> reload() {
-        return registry.reload();
-    }
-
-    /// The driver.
+    /// Returns the driver.
     public CudaDriver driver() {
         return registry.driver();
     }
 
-    /// The devices.
+    /// Returns the devices.
     public DeviceEnvironment environment() {
         return registry.environment();
     }
 
-    /// The allocators and sources that can be opened, as they were found last.
-    public Catalog catalog() {
-        return registry.catalog();
-    }
-
-    /// The allocators that are open or still have live blocks, in the order of opening.
+    /// Returns the allocators that are open or still have live blocks, in the order of opening.
     public List<Allocator> allocators() {
         return registry.all().stream().map(this::facade).toList();
     }
 
-    /// Allocates memory for use on a stream, from the allocator of the innermost scope that fits, else from the
-    /// current one.
+    /// Allocates memory for use on a stream, from the allocator of the innermost scope that fits, else from
+    /// the current one.
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
-    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy default
-    ///     stream
+    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy
+    ///     default stream
     /// @return an address that is a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -342,8 +259,8 @@ public final class DeviceMemory implements AutoCloseable {
     private long reclaim(Route refusing, long byteSize, long stream, DeviceOutOfMemoryException failure) {
         Region region = router.region();
         LimitHandle limit = region == null ? null : region.limit(refusing.device(), stream);
-        var request = new OutOfMemoryHandler.Request(
-                refusing, limit, byteSize, stream, closed -> nextRoute(closed, stream));
+        var request =
+                new OutOfMemoryHandler.Request(refusing, limit, byteSize, stream, closed -> nextRoute(closed, stream));
         return outOfMemory.serve(request, failure);
     }
 
@@ -359,8 +276,8 @@ public final class DeviceMemory implements AutoCloseable {
         return registry.currents().get(device).route(device);
     }
 
-    /// Goes to the allocator that became current while the former one closed. Ends, since each turn needs one more
-    /// swap.
+    /// Goes to the allocator that became current while the former one closed. Ends, since each turn needs
+    /// one more swap.
     private long allocateFromNext(Route refusing, long byteSize, long stream) {
         Route route = refusing;
         long address = Router.REFUSED;
@@ -393,13 +310,13 @@ public final class DeviceMemory implements AutoCloseable {
     /// Frees a block from any allocator of this device memory; it goes to the one that made it.
     ///
     /// @param address what an allocation returned; 0 does nothing
-    /// @param stream the stream of the last use, which exists and is one of the block's device: of all uses, unless
-    ///     the others were [recorded][#recordUse]
-    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a block,
-    ///     or is foreign
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread, and
-    ///     nothing is
-    ///     freed then; for a stream in a capture that nobody announced, beside one that was: the block goes later
+    /// @param stream the stream of the last use, which exists and is one of the block's device: of all uses,
+    ///     unless the others were [recorded][#recordUse]
+    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a
+    ///     block, or is foreign
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread, and nothing is
+    ///     freed then; for a stream in a capture that nobody announced, beside one that was: the block goes
+    ///     later
     public void free(long address, long stream) {
         try {
             router.free(address, stream);
@@ -422,13 +339,14 @@ public final class DeviceMemory implements AutoCloseable {
         return unknown;
     }
 
-    /// Frees a block after an event of the program: its memory is handed out again when the event has passed, and
-    /// no stream waits for it. The precise form, for a last use that other work comes behind on its stream.
+    /// Frees a block after an event of the program: its memory is handed out again when the event has
+    /// passed, and no stream waits for it. The precise form, for a last use that other work comes behind on
+    /// its stream.
     ///
     /// @param address what an allocation returned; 0 does nothing
     /// @param event a `CUevent` of any device, recorded after the last use: after all uses, unless the others
-    ///     were [recorded][#recordUse]. What it recorded until now counts; from here on it may be recorded again
-    ///     or destroyed
+    ///     were [recorded][#recordUse]. What it recorded until now counts; from here on it may be recorded
+    ///     again or destroyed
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed then
     public void freeAfter(long address, long event) {
@@ -448,17 +366,18 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Says that a block is also used on another stream, by work enqueued there until the block is freed: its
-    /// memory isn't handed out again before that stream has got past those uses. Nothing happens now: streams are
-    /// looked at after the free. Ordering the streams oneself, and freeing on the last one, needs no such call.
+    /// Records that a block is also used on another stream, by work enqueued there until the block is freed:
+    /// its memory isn't handed out again before that stream has got past those uses. Nothing happens now:
+    /// streams are looked at after the free. Ordering the streams oneself, and freeing on the last one,
+    /// needs no such call.
     ///
-    /// Where the allocator can't wait for other streams ([io.cistern.spi.StreamUses]), the stream of the free is
-    /// made to wait for them at the free.
+    /// Where the allocator can't wait for other streams ([io.cistern.spi.StreamUses]), the stream of the
+    /// free is made to wait for them at the free.
     ///
     /// @param address what an allocation returned, not an address inside a block; 0 does nothing
     /// @param stream a stream of the block's device, which exists; for one of another device, record an event
-    ///     there and free [after][#freeAfter] it. If its end is [announced][DeviceMemory#streamClosing] before
-    ///     the free, the work until then counts
+    ///     there and free [after][#freeAfter] it. If its end is [announced][DeviceMemory#streamClosing]
+    ///     before the free, the work until then counts
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
     /// @throws io.cistern.errors.MemoryAsleepException if its pool is asleep
@@ -467,7 +386,7 @@ public final class DeviceMemory implements AutoCloseable {
             return;
         }
         try {
-            requireAwake(address);
+            moduleSupport.requireAwake(address);
             captures.usedElsewhere(address);
             uses.recordUse(address, stream);
         } catch (UnknownAddressException unknown) {
@@ -475,34 +394,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// As [#recordUse], for uses that are over when an event of the program has passed.
-    ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses the event
-    public void recordUseUntil(long address, long event) {
-        if (address != 0) {
-            uses.recordUse(address, eventStreams.after(router.deviceOf(address), event));
-        }
-    }
-
-    /// Throws if a block is asleep, for code that is about to use a bare address: what a
-    /// `DeviceBuffer` asks of
-    /// itself.
-    ///
-    /// @param address where a block begins; anything else is awake
-    /// @throws io.cistern.errors.MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]
-    public void requireAwake(long address) {
-        if (anyAsleep) {
-            router.requireAwake(address);
-        }
-    }
-
-    /// Returns whether any pool is asleep, which is seldom: so that code which has to look for a block only to
-    /// [require][#requireAwake] that it is awake need not look at other times.
-    public boolean isAnyAsleep() {
-        return anyAsleep;
-    }
-
-    /// The blocks that are alive, of all allocators; not those that the program has freed and a
+    /// Returns the blocks that are alive, of all allocators; not those that the program has freed and a
     /// [graph][io.cistern.internal.capture.GraphBlocks]
     /// keeps. Weakly consistent while other threads allocate. How much is known of each, the
     /// [io.cistern.diagnostics.LeakLevel] says. It
@@ -511,60 +403,28 @@ public final class DeviceMemory implements AutoCloseable {
         return leaks.blocks(_ -> true);
     }
 
-    /// Opens a pool: see [MemoryPoolBuilder#spec]. For one with options, see [MemoryPool#builder].
+    /// Returns the allocator that made a live block.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed
-    /// @throws IllegalStateException if this device memory is closed
-    public MemoryPool pool(String spec) {
-        return MemoryPool.builder(this).spec(spec).open();
+    /// @param address what an allocation returned, not an address inside a block
+    /// @throws UnknownAddressException if no live block begins there
+    public Allocator ownerOf(long address) {
+        return facade(registry.ownerOf(router.routeOfBlock(address)));
     }
 
-    /// Prepares to run code whose allocations come from an allocator, as [Allocator#enter()] does for a block of
-    /// statements: on all devices and streams, unless [ScopedWork] is told less.
-    public ScopedWork where(Allocator allocator) {
-        return new ScopedWork(router, allocator, null, ScopeTarget.ALL);
+    /// Returns the pools.
+    public Pools pools() {
+        return pools;
     }
 
-    /// Prepares to run code whose allocations come from a pool, which is in use meanwhile.
-    ///
-    /// @throws IllegalArgumentException if it is a pool of other device memory
-    public ScopedWork where(MemoryPool pool) {
-        return new ScopedWork(router, own(pool).allocator(), pool, ScopeTarget.ALL);
+    /// Returns the object that listeners are registered with: of memory pressure, thresholds, budgets and
+    /// ends of streams.
+    public Listeners listeners() {
+        return listeners;
     }
 
-    /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes end
-    /// in the reverse order of their beginning, whichever form they have.
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if it is a pool of other device memory
-    /// @throws IllegalStateException if the pool is closed
-    public void begin(MemoryPool pool, int device) {
-        pools.begin(own(pool), device);
-    }
-
-    /// Ends the scope that the calling thread [began][#begin] last for a pool and a device. The pool stays in use
-    /// until [#release].
-    ///
-    /// @throws IllegalStateException if this thread began none, or if it is not the innermost: then nothing
-    ///     changes
-    public void end(MemoryPool pool, int device) {
-        pools.end(own(pool), device);
-    }
-
-    /// Gives back the use of a pool that a [begin][#begin] took, after its [end][#end], from any thread.
-    ///
-    /// @param poolId [MemoryPool#id]
-    /// @throws IllegalArgumentException if no pool has that id, or if it has drained
-    /// @throws IllegalStateException if each use was released already
-    public void release(long poolId) {
-        pools.release(poolId);
-    }
-
-    private MemoryPool own(MemoryPool pool) {
-        if (pool.memory() != this) {
-            throw new IllegalArgumentException(pool + " is of other device memory");
-        }
-        return pool;
+    /// Returns what modules that are built on this device memory need.
+    public ModuleSupport moduleSupport() {
+        return moduleSupport;
     }
 
     /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved
@@ -579,160 +439,60 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
-    /// released, and a later stream with the same handle does not meet it. Not announcing breaks the contract.
+    /// released, and a later stream with the same handle does not meet it. Not announcing breaks the
+    /// contract.
     public void streamClosing(int device, long stream) {
         Failures failures = new Failures(); // the others must hear of it all the same
         failures.gather(() -> uses.streamClosing(device, stream));
-        streamListeners.forEach(listener -> failures.gather(() -> listener.closing(device, stream)));
+        listeners.streamClosing(device, stream, failures);
         registry.streamClosing(device, stream, failures);
         failures.rethrow();
-    }
-
-    /// Returns how much is kept about live blocks.
-    public LeakLevel leakLevel() {
-        return leakLevel;
-    }
-
-    /// Calls a listener whenever the end of a stream is [announced][#streamClosing].
-    public Registration onStreamClosing(StreamClosingListener listener) {
-        streamListeners.add(listener);
-        return () -> streamListeners.remove(listener);
-    }
-
-    /// Returns the object of a type that belongs to this device memory: what another module keeps for it. The first
-    /// call makes it. If it is [AutoCloseable], [#close] closes it, after all allocators.
-    ///
-    /// @param opening makes the object; called under a lock, so it must not wait for other threads
-    public <T> T attachment(Class<T> type, Function<? super DeviceMemory, ? extends T> opening) {
-        return attachments.get(type, () -> opening.apply(this));
-    }
-
-    /// Returns what belongs to this device memory and has an ability, the last that was [attached][#attachment].
-    public <T> Optional<T> attached(Class<T> ability) {
-        return attachments.find(ability);
-    }
-
-    /// Has a listener called whenever a device has no memory for a request, before the request fails.
-    ///
-    /// @return ends that
-    public Runnable onMemoryPressure(MemoryPressureListener listener) {
-        return onMemoryPressure(ReclaimStep.CALLBACKS, listener);
-    }
-
-    /// As the other, in a step of the listener's choice.
-    ///
-    /// @param step [ReclaimStep#CALLBACKS] for what the program can spare; [ReclaimStep#SPILL] for what is only
-    ///     put elsewhere and will be wanted again: asked when idle memory of all others did not do
-    /// @return ends that
-    /// @throws IllegalArgumentException for another step
-    public Runnable onMemoryPressure(ReclaimStep step, MemoryPressureListener listener) {
-        return outOfMemory.add(step, listener::free);
-    }
-
-    /// Has a listener called when what is in use on a device rises above a threshold, by all allocators and
-    /// pools together: once each time, again after it was at or below. It is told at once if it is above
-    /// already. Crossings while a call is due or under way are told by one more call.
-    ///
-    /// It is looked at where a thread's credit with the meter ends, which is some MiB apart, or memory is
-    /// obtained or goes back: so the path of most allocations knows nothing of it.
-    ///
-    /// @param byteSize the threshold, at least 0
-    /// @return ends that; a call that has begun may go on
-    /// @throws IllegalArgumentException if `byteSize` is negative
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public Runnable onThreshold(int device, MemoryMeasure measure, long byteSize, ThresholdListener listener) {
-        return onThreshold(device, measure, byteSize, null, listener);
-    }
-
-    /// Has a listener called when the driver says that this process uses more memory of a device than its budget
-    /// (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). Whether there are budgets is the system's business.
-    ///
-    /// @return ends that; a call that has begun may go on
-    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver can't
-    ///     tell, as [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] says with the reason
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public Runnable onOverBudget(int device, OverBudgetListener listener) {
-        return notifier.onOverBudget(checked(device), bytes -> listener.overBudget(device, bytes));
-    }
-
-    Runnable onThreshold(
-            int device, MemoryMeasure measure, long byteSize, @Nullable Route only, ThresholdListener listener) {
-        return notifier.onThreshold(
-                checked(device),
-                measure == MemoryMeasure.RESERVED,
-                byteSize,
-                only,
-                bytes -> listener.above(device, byteSize, bytes));
-    }
-
-    /// What is tried when there is no memory for a request.
-    public Set<ReclaimStep> reclaimSteps() {
-        return registry.reclaimSteps();
     }
 
     private int checked(int device) {
         return Devices.check(device, environment().deviceCount());
     }
 
-    /// Lets all peaks on a device begin at what is alive or reserved now, for all allocators: see
-    /// [Allocator#resetPeaks].
+    /// Returns what the framework counted on a device for all allocators together, pools and the memory of
+    /// graphs included, that are open or still have live blocks. The peak is the sum of theirs, which need
+    /// not be of one moment: so it may be too high. Bytes reserved are those of the allocators that can tell.
+    ///
+    /// To let peaks or totals begin anew, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
+    /// [#allocators].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetPeaks(int device) {
-        registry.all().forEach(allocator -> allocator.resetPeaks(device));
+    public AllocatorStatistics statistics(int device) {
+        checked(device);
+        return AllocatorStatistics.sum(allocators().stream()
+                .map(allocator -> allocator.statistics(device))
+                .toList());
     }
 
-    /// Lets all that is added up on a device begin at 0, for all allocators: see [Allocator#resetTotals].
+    /// Returns the statistics of a device as a text for people: of each allocator, and of all together.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetTotals(int device) {
-        registry.all().forEach(allocator -> allocator.resetTotals(device));
+    public String memorySummary(int device) {
+        checked(device);
+        StringBuilder text = new StringBuilder();
+        allocators()
+                .forEach(allocator -> text.append(StatisticsTable.text(
+                        allocator + ", device " + device,
+                        allocator.statistics(device).figures())));
+        return text.append(StatisticsTable.text(
+                        "all allocators, device " + device, statistics(device).figures()))
+                .toString();
     }
 
-    /// Puts all pools of a [tag][MemoryPoolBuilder#tag] to sleep, or none: see [MemoryPool#sleep].
+    /// Closes all allocators. Those with live blocks give their memory back when the last one is freed;
+    /// blocks that are [kept][GraphBlocks] for graphs that still exist stay. Closing twice does nothing.
     ///
-    /// @return what went and what stays, of all of them
-    /// @throws IllegalArgumentException if no pool has it
-    /// @throws UnsupportedOperationException if one of them can't
-    public TrimResult sleep(String tag, SleepMode mode) {
-        return new PoolSleep(this, tagged(tag)).sleep(mode);
-    }
-
-    /// Wakes all pools of a tag that are asleep, or none: see [MemoryPool#wake].
+    /// From then on nothing is opened and nothing allocated: each attempt is an [IllegalStateException].
+    /// What is alive is freed as ever, and ends of streams are announced.
     ///
-    /// @throws IllegalArgumentException if no pool has it
-    /// @throws DeviceOutOfMemoryException if there is not enough memory for all: then all sleep on
-    public void wake(String tag) {
-        new PoolSleep(this, tagged(tag)).wake();
-    }
-
-    private List<MemoryPool> tagged(String tag) {
-        List<MemoryPool> tagged =
-                pools().stream().filter(pool -> pool.tag().equals(tag)).toList();
-        if (tagged.isEmpty()) {
-            List<String> known = pools().stream().map(MemoryPool::tag).toList();
-            throw new IllegalArgumentException(
-                    "no pool has the tag '" + tag + "'; known, nearest first: " + NearestName.listed(tag, known));
-        }
-        return tagged;
-    }
-
-    /// The pools that are in use or still have live blocks, in the order of opening.
-    public List<MemoryPool> pools() {
-        return pools.all();
-    }
-
-    /// Closes all allocators. Those with live blocks give their memory back when the last one is freed; blocks that
-    /// are [kept][io.cistern.internal.capture.GraphBlocks] for graphs that still exist stay. Closing twice does
-    /// nothing.
-    ///
-    /// From then on nothing is opened and nothing allocated: each attempt is an [IllegalStateException]. What is
-    /// alive is freed as ever, and ends of streams are announced.
-    ///
-    /// @throws IllegalStateException in the middle of an allocation or a free, as [Allocator#close]; then nothing
-    ///     is closed
-    /// @throws RuntimeException the first failure, of the driver or a plug-in, with the others suppressed in it;
-    ///     everything else is closed then
+    /// @throws IllegalStateException in the middle of an allocation or a free, as [Allocator#close]; then
+    ///     nothing is closed
+    /// @throws RuntimeException the first failure, of the driver or a plug-in, with the others suppressed in
+    ///     it; everything else is closed then
     @Override
     public void close() {
         registry.all().forEach(OpenAllocator::requireOutside);
@@ -746,11 +506,11 @@ public final class DeviceMemory implements AutoCloseable {
         registry.close(failures);
         failures.gather(() -> eventStreams.close(this::streamClosing));
         failures.gather(orderOfUses::close);
-        attachments.close(failures);
+        moduleSupport.close(failures);
         failures.rethrow();
     }
 
-    /// The driver and the allocators that are open, for people and logs.
+    /// Returns the driver and the allocators that are open, for people and logs.
     @Override
     public String toString() {
         return "DeviceMemory[" + driver().description() + "; open: " + allocators() + "]";
@@ -777,11 +537,135 @@ public final class DeviceMemory implements AutoCloseable {
         return openScopes;
     }
 
-    Pools poolBooks() {
-        return pools;
-    }
-
     Leaks leakRecords() {
         return leaks;
+    }
+
+    /// How to open [DeviceMemory].
+    ///
+    /// **Threads.** One thread at a time.
+    public static final class Builder {
+        final CudaDriver driver;
+        private @Nullable Catalog catalog;
+        private final Settings settings = Settings.ofProcess();
+        Set<ReclaimStep> reclaimSteps = EnumSet.allOf(ReclaimStep.class);
+        Duration longestWait = Duration.ZERO;
+        private long limitBytes = -1;
+        private @Nullable MemoryLimit limit;
+        LeakLevel leakLevel = ConfiguredLeakLevel.in(settings);
+        boolean reportScopes = settings.isTrue(Setting.SCOPES_REPORT);
+
+        Builder(CudaDriver driver) {
+            this.driver = driver;
+        }
+
+        /// What can be opened by name.
+        Catalog catalog() {
+            return catalog != null ? catalog : Catalog.of(List.of(), List.of());
+        }
+
+        /// Sets the allocators and sources that can be opened by name; none without this call.
+        public Builder catalog(Catalog catalog) {
+            this.catalog = catalog;
+            return this;
+        }
+
+        /// Sets a limit on the bytes requested on each device, over all allocators: never exceeded, and
+        /// nothing that fits is refused. Without this call the settings `cistern.device.N.limit` and
+        /// `cistern.limit` say.
+        ///
+        /// @throws IllegalArgumentException if it is negative
+        public Builder limitBytes(long limitBytes) {
+            if (limitBytes < 0) {
+                throw new IllegalArgumentException("limitBytes is negative: " + limitBytes);
+            }
+            this.limitBytes = limitBytes;
+            return this;
+        }
+
+        /// Sets a limit on the bytes requested on all devices together, over all allocators, which may span
+        /// several device memories.
+        public Builder limit(MemoryLimit limit) {
+            this.limit = limit;
+            return this;
+        }
+
+        /// Sets how much is kept about live blocks; without this call what setting `cistern.leaks` says,
+        /// `off` by default.
+        public Builder leakLevel(LeakLevel leakLevel) {
+            this.leakLevel = leakLevel;
+            return this;
+        }
+
+        /// Sets what is tried when there is no memory for a request; all of it without this call. A step of
+        /// an allocator's own is the business of its options.
+        public Builder reclaimSteps(Set<ReclaimStep> steps) {
+            reclaimSteps = Set.copyOf(steps);
+            return this;
+        }
+
+        /// Sets how long a request may wait for other threads to free memory, if nothing else helped: not at
+        /// all without this call, which a program with one thread is best served by.
+        ///
+        /// @throws IllegalArgumentException if it is negative
+        public Builder waitForFrees(Duration longest) {
+            if (longest.isNegative()) {
+                throw new IllegalArgumentException("longest is negative: " + longest);
+            }
+            longestWait = longest;
+            return this;
+        }
+
+        /// What all blocks on a device are charged to.
+        @Nullable
+        Budgets budgets(int device) {
+            Budgets whole =
+                    Budgets.of(null, limit == null ? null : limit.handle().budget());
+            long most = limitBytes < 0 ? setLimit(device) : limitBytes;
+            return most < 0 ? whole : Budgets.of(whole, new Budget("device " + device, most, null));
+        }
+
+        /// @throws ConfigurationException if what is set is no number of bytes
+        private long setLimit(int device) {
+            return settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device)
+                    .map(Builder::bytes)
+                    .orElse(-1L);
+        }
+
+        private static long bytes(Settings.Value set) {
+            try {
+                return set.bytes();
+            } catch (IllegalSettingException e) {
+                throw new ConfigurationException(String.valueOf(e.getMessage()), e);
+            }
+        }
+
+        /// Sets whether to report mistakes with scopes, once for each place in the program, as a warning of
+        /// the logger `io.cistern.scopes`. Without this call the setting `cistern.scopes.report` says.
+        ///
+        /// **Not carried.** A thread allocates outside every scope while another thread is in one that would
+        /// have served: most likely a worker to which the scope was not carried. The warning names the place
+        /// that allocates.
+        ///
+        /// **Forgotten.** A scope was dropped without close, or is open when its pool closes in the same
+        /// thread or after its thread has ended, or when the device memory closes. The warning names the
+        /// place that entered it.
+        ///
+        /// It makes allocations outside scopes, and entering one, slower; off, it costs nothing.
+        public Builder reportScopes(boolean report) {
+            this.reportScopes = report;
+            return this;
+        }
+
+        /// Opens it.
+        ///
+        /// @throws ConfigurationException if a limit that is set is no number of bytes
+        public DeviceMemory open() {
+            for (String problem :
+                    SettingProblems.ofAbsentDevices(settings, driver.devices().count())) {
+                System.getLogger(DeviceMemory.class.getName()).log(System.Logger.Level.WARNING, problem);
+            }
+            return new DeviceMemory(this);
+        }
     }
 }

@@ -24,7 +24,7 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         this.own = own;
     }
 
-    /// The driver's handle: a `CUstream`, a `CUevent`.
+    /// Returns the driver's handle: a `CUstream`, a `CUevent`.
     ///
     /// @throws IllegalStateException if it is closed
     public long handle() {
@@ -34,7 +34,7 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         return raw;
     }
 
-    /// The device it belongs to.
+    /// Returns the device it belongs to.
     public int device() {
         return device;
     }
@@ -46,7 +46,7 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         return !ended.getAndSet(true);
     }
 
-    /// Handle and device.
+    /// Returns handle and device.
     @Override
     public String toString() {
         return getClass().getSimpleName() + "[0x" + Long.toHexString(raw) + ", device " + device

@@ -1,6 +1,6 @@
 package io.cistern;
 
-/// What a [threshold][DeviceMemory#onThreshold] is about.
+/// What a [threshold][Listeners#onThreshold] is about.
 public enum MemoryMeasure {
     /// Bytes asked for in live blocks. A threshold is never told late, and at most 2 % or 64 KiB a thread early.
     REQUESTED,

@@ -1,27 +1,33 @@
 package io.cistern;
 
-import io.cistern.spi.Availability;
-import io.cistern.internal.routing.ScopeTarget;
+import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.SharingException;
+import io.cistern.internal.names.Failures;
+import io.cistern.internal.routing.LimitHandle;
 import io.cistern.spi.options.AllocatorSpec;
+import io.cistern.spi.Availability;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.MemorySharing;
+import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
-import io.cistern.cuda.CudaException;
-import io.cistern.internal.names.Failures;
-import io.cistern.spi.MemorySharing;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Supplier;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
-/// A private set of device memory: segments of its own from a source of its own, with its own statistics, limit and
-/// lifetime. Code allocates from it directly, or in a [Scope].
+/// A private set of device memory: segments of its own from a source of its own, with its own statistics,
+/// limit and lifetime. Code allocates from it directly, or in a [Scope].
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("vmm:handle=fabric"); Scope scope = pool.enter()) {
@@ -30,10 +36,10 @@ import java.util.stream.IntStream;
 /// MemoryPool own = MemoryPool.builder(memory).functions(this::map, this::unmap).splits(false).open();
 /// ```
 ///
-/// **Lifetime.** A pool is in use by the program, until [#close], and by each scope that it serves: [#useCount].
-/// When the last use ends, it refuses allocations and gives idle memory back through the source that made it. Blocks
-/// that are alive then stay valid; the rest of the memory returns by itself when the last of them is freed:
-/// [#isDrained].
+/// **Lifetime.** A pool is in use by the program, until [#close], and by each scope that it serves:
+/// [#useCount]. When the last use ends, it refuses allocations and gives idle memory back through the source
+/// that made it. Blocks that are alive then stay valid; the rest of the memory returns by itself when the
+/// last of them is freed: [#isDrained].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class MemoryPool implements AutoCloseable {
@@ -54,7 +60,7 @@ public final class MemoryPool implements AutoCloseable {
 
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    MemoryPool(MemoryPoolBuilder builder) {
+    MemoryPool(Builder builder) {
         id = IDS.incrementAndGet();
         tag = builder.tag;
         memory = builder.memory;
@@ -66,15 +72,15 @@ public final class MemoryPool implements AutoCloseable {
                         spec,
                         builder.ownSource(),
                         builder.limit(),
-                        () -> memory.poolBooks().remove(this)));
+                        () -> memory.pools().remove(this)));
     }
 
     /// Opens a pool as a builder says.
-    static MemoryPool open(MemoryPoolBuilder builder) {
+    static MemoryPool open(Builder builder) {
         MemoryPool pool = new MemoryPool(builder);
         try {
             builder.prepare(pool.allocator);
-            pool.memory.poolBooks().add(pool);
+            pool.memory.pools().add(pool);
             return pool;
         } catch (Throwable failure) {
             pool.close();
@@ -84,23 +90,23 @@ public final class MemoryPool implements AutoCloseable {
 
     /// Opens a pool in the process's own device memory.
     ///
-    /// @param spec as [MemoryPoolBuilder#spec]
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed
+    /// @param spec as [Builder#spec]
+    /// @throws ConfigurationException if the spec can't be followed
     public static MemoryPool of(String spec) {
         return builder(DeviceMemory.system()).spec(spec).open();
     }
 
     /// Opens a pool in the process's own device memory, from two functions.
     ///
-    /// @param maker as [MemoryPoolBuilder#functions]
-    /// @param deleter as [MemoryPoolBuilder#functions]
+    /// @param maker as [Builder#functions]
+    /// @param deleter as [Builder#functions]
     public static MemoryPool of(SegmentMaker maker, SegmentDeleter deleter) {
         return builder(DeviceMemory.system()).functions(maker, deleter).open();
     }
 
     /// Starts to open a pool.
-    public static MemoryPoolBuilder builder(DeviceMemory memory) {
-        return new MemoryPoolBuilder(memory);
+    public static Builder builder(DeviceMemory memory) {
+        return new Builder(memory);
     }
 
     /// Obtains device memory: half of a [io.cistern.spi.SegmentSource] written as two functions.
@@ -125,22 +131,22 @@ public final class MemoryPool implements AutoCloseable {
         void free(long address, long byteSize, int device);
     }
 
-    /// A number that no other pool of this process has; later pools have larger ones.
+    /// Returns a number that no other pool of this process has; later pools have larger ones.
     public long id() {
         return id;
     }
 
-    /// The name that the program gave it, or nothing.
+    /// Returns the name that the program gave it, or nothing.
     public String tag() {
         return tag;
     }
 
-    /// What it was opened with, a source's name completed to an allocator's.
+    /// Returns what it was opened with, a source's name completed to an allocator's.
     public AllocatorSpec spec() {
         return spec;
     }
 
-    /// How many keep it in use: 1 until it is closed, and 1 for each scope that it serves.
+    /// Returns how many keep it in use: 1 until it is closed, and 1 for each scope that it serves.
     public int useCount() {
         return uses.get();
     }
@@ -160,46 +166,52 @@ public final class MemoryPool implements AutoCloseable {
     ///
     /// @throws IllegalStateException if this pool is closed
     public Scope enter() {
-        return entered(() -> allocator.enter(ScopeTarget.ALL, this::endUse));
+        return enter(ScopeOptions.all());
     }
 
-    /// Opens a scope in which this pool serves the calling thread on one device.
+    /// Opens a scope in which this pool serves the calling thread.
     ///
-    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IndexOutOfBoundsException if the options name a device that there is not
     /// @throws IllegalStateException if this pool is closed
-    public Scope enter(int device) {
-        return entered(() -> allocator.enter(ScopeTarget.ALL.onDevice(allocator.opened().checkedDevice(device)), this::endUse));
-    }
-
-    /// Opens a scope in which this pool serves the calling thread on one stream of a device.
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalStateException if this pool is closed
-    public Scope enter(int device, long stream) {
-        return entered(
-                () -> allocator.enter(ScopeTarget.ALL.onStream(allocator.opened().checkedDevice(device), stream), this::endUse));
-    }
-
-    /// Opens a scope in which this pool serves the calling thread on all devices and streams, charged to a limit:
-    /// see [Allocator#enter(MemoryLimit)].
-    ///
-    /// @throws IllegalStateException if this pool is closed
-    public Scope enter(MemoryLimit limit) {
-        return entered(() -> allocator.enter(ScopeTarget.ALL.within(limit.handle()), this::endUse));
-    }
-
-    /// Opens a scope in a use of the pool.
-    Scope entered(Supplier<Scope> opening) {
+    public Scope enter(ScopeOptions options) {
         beginUse();
         try {
-            return opening.get();
+            return allocator.enter(options, this::endUse);
         } catch (Throwable failure) {
             endUse();
             throw failure;
         }
     }
 
-    /// What the framework counted on a device, also after closing.
+    /// Runs code in a scope of this pool, which is in use meanwhile: see [Allocator#run].
+    ///
+    /// @throws IndexOutOfBoundsException if the options name a device that there is not
+    /// @throws IllegalStateException if this pool is closed
+    public void run(ScopeOptions options, Runnable body) {
+        beginUse();
+        try {
+            allocator.run(options, body);
+        } finally {
+            endUse();
+        }
+    }
+
+    /// Calls code in a scope of this pool, which is in use meanwhile: see [Allocator#call].
+    ///
+    /// @return what the code returns
+    /// @throws IndexOutOfBoundsException if the options name a device that there is not
+    /// @throws IllegalStateException if this pool is closed
+    /// @throws X what the code throws
+    public <R, X extends Throwable> R call(ScopeOptions options, ScopedValue.CallableOp<R, X> body) throws X {
+        beginUse();
+        try {
+            return allocator.call(options, body);
+        } finally {
+            endUse();
+        }
+    }
+
+    /// Returns what the framework counted on a device, also after closing.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -220,7 +232,27 @@ public final class MemoryPool implements AutoCloseable {
         allocator.resetTotals(device);
     }
 
-    /// Blocks on all devices that were not freed yet, also after closing.
+    /// Returns what is counted on a device, by the names of PyTorch's `memory_stats`: see
+    /// [Allocator#memoryStatistics].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Map<String, Long> memoryStatistics(int device) {
+        return allocator.memoryStatistics(device);
+    }
+
+    /// Returns the [figures][#memoryStatistics] as a text for people.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public String memorySummary(int device) {
+        return allocator.memorySummary(device);
+    }
+
+    /// Returns the blocks of this pool that are alive: see [DeviceMemory#leaks].
+    public List<LiveBlock> leaks() {
+        return allocator.leaks();
+    }
+
+    /// Returns the number of blocks on all devices that were not freed yet, also after closing.
     public long liveBlocks() {
         long blocks = 0;
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
@@ -229,24 +261,24 @@ public final class MemoryPool implements AutoCloseable {
         return blocks;
     }
 
-    /// Bytes that the pool holds from its source; empty if it can't tell.
+    /// Returns the bytes that the pool holds from its source; empty if it can't tell.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
         return allocator.reservedBytes(device);
     }
 
-    /// Has a listener called when what this pool has in use on a device rises above a threshold: see
-    /// [DeviceMemory#onThreshold].
+    /// Calls a listener when what this pool has in use on a device rises above a threshold: see
+    /// [Listeners#onThreshold].
     ///
-    /// @return ends that
+    /// @return a registration; closing it removes the listener
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    public Runnable onThreshold(int device, MemoryMeasure measure, long byteSize, ThresholdListener listener) {
+    public Registration onThreshold(int device, MemoryMeasure measure, long byteSize, Listeners.Threshold listener) {
         return allocator.onThreshold(device, measure, byteSize, listener);
     }
 
-    /// Asks for an optional ability of the pool's allocator or of its source.
+    /// Returns an optional ability of the pool's allocator or of its source.
     ///
     /// @return empty if it has not got it
     public <T> Optional<T> extension(Class<T> type) {
@@ -261,20 +293,9 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.trim(device, keepBytes, mode);
     }
 
-    /// Gives this pool's idle memory back to its source until at most `keepBytes` are reserved, without waiting
-    /// for running work. Other pools and allocators keep theirs.
-    ///
-    /// @param keepBytes what may stay
-    /// @return bytes given back
-    /// @throws IllegalArgumentException if `keepBytes` is negative
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public long trim(int device, long keepBytes) {
-        return allocator.trim(device, keepBytes);
-    }
-
-    /// Lets a device read and write what the pool has on another one, now and later, under the same addresses: by
-    /// kernels and copies of its own. Memory of other pools is not opened. Order between the devices' streams is
-    /// the program's.
+    /// Lets a device read and write what the pool has on another one, now and later, under the same
+    /// addresses: by kernels and copies of its own. Memory of other pools is not opened. Order between the
+    /// devices' streams is the program's.
     ///
     /// @param device where the memory is
     /// @param peer who gets access; the device itself has it
@@ -308,53 +329,52 @@ public final class MemoryPool implements AutoCloseable {
         openTo(other, one);
     }
 
-    /// Gives the pool's physical memory back to the driver, on all devices, while its blocks keep their addresses:
-    /// for whoever needs the GPU meanwhile. Waits for the work of those devices. Graphs over the memory stay valid,
-    /// and are launched again after [#wake].
+    /// Gives the pool's physical memory back to the driver, on all devices, while its blocks keep their
+    /// addresses: for whoever needs the GPU meanwhile. Waits for the work of those devices. Graphs over the
+    /// memory stay valid, and are launched again after [#wake].
     ///
-    /// **While it is asleep** allocating from it, and whatever uses a `DeviceBuffer` in it, is a
-    /// [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a launch or a graph, is not seen and
-    /// reads memory that
-    /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on; what is
-    /// reserved is what had to stay. The pool may be closed.
+    /// **While it is asleep** allocating from it, and whatever uses a [io.cistern.buffers.DeviceBuffer] in
+    /// it, is a [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a launch or a graph,
+    /// is not seen and reads memory that
+    /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on;
+    /// what is reserved is what had to stay. The pool may be closed.
     ///
-    /// **Kept contents** are in pinned host memory: in the cache of device-buffers, where the program uses that, else in
-    /// memory that is pinned for this sleep alone.
+    /// **Kept contents** are in [pinned memory][DeviceMemory#pinned], which stays pinned for the next time;
+    /// the first time waits for it to be pinned.
     ///
-    /// Once more while it is asleep: what had to stay is tried again, and with [SleepMode#DROP] what was kept is
-    /// given up.
+    /// Once more while it is asleep: what had to stay is tried again, and with [SleepMode#DROP] what was
+    /// kept is given up.
     ///
     /// @return what went and what stays: what is registered or exported and needed where it is
     /// @throws UnsupportedOperationException if the allocator of the pool can't part addresses from memory
-    /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream of its devices is
-    ///     captured
-    /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much; then the pool is awake,
-    ///     unless it [is asleep][#isAsleep] because the driver would not take that back either
+    /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream of its devices
+    ///     is captured
+    /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much; then the pool is
+    ///     awake, unless it [is asleep][#isAsleep] because the driver would not take that back either
     public TrimResult sleep(SleepMode mode) {
         return new PoolSleep(memory, List.of(this)).sleep(mode);
     }
 
-    /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept. Awake, nothing
-    /// happens. If the device has not enough, other allocators give their idle memory back first.
+    /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept. Awake,
+    /// nothing happens. If the device has not enough, other allocators give their idle memory back first.
     ///
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory now: the pool sleeps on,
-    ///     and nothing is
-    ///     lost
+    /// @throws DeviceOutOfMemoryException if there is not enough memory now: the pool sleeps on, and nothing
+    ///     is lost
     /// @throws io.cistern.cuda.CudaException if the driver refuses: then too
     public void wake() {
         new PoolSleep(memory, List.of(this)).wake();
     }
 
-    /// Whether it [sleeps][#sleep].
+    /// Returns whether it [sleeps][#sleep].
     public boolean isAsleep() {
-        return memory.poolBooks().isAsleep(this);
+        return memory.pools().isAsleep(this);
     }
 
-    /// Ends the program's own use, and so the pool, unless a scope still uses it: that serves on until it ends.
-    /// [#liveBlocks] says what is alive. The pool lends to nobody any more. Closing twice does nothing.
+    /// Ends the program's own use, and so the pool, unless a scope still uses it: that serves on until it
+    /// ends. [#liveBlocks] says what is alive. The pool lends to nobody any more. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException in the middle of an allocation or a free, as [Allocator#close]; then nothing
-    ///     changes
+    /// @throws IllegalStateException in the middle of an allocation or a free, as [Allocator#close]; then
+    ///     nothing changes
     @Override
     public void close() {
         allocator.opened().requireOutside();
@@ -367,7 +387,8 @@ public final class MemoryPool implements AutoCloseable {
         }
     }
 
-    /// Whether its last use has ended and its last block is gone, so that its memory is back with the source.
+    /// Returns whether its last use has ended and its last block is gone, so that its memory is back with
+    /// the source.
     public boolean isDrained() {
         return allocator.isDrained();
     }
@@ -390,7 +411,7 @@ public final class MemoryPool implements AutoCloseable {
 
     private void giveBackIdle(int device) {
         try {
-            allocator.trim(device, 0);
+            allocator.trim(device, 0, TrimMode.WITHOUT_WAITING);
         } catch (CudaException dead) {
             if (!dead.result().endsContext()) { // else it went with its context
                 throw dead;
@@ -411,9 +432,184 @@ public final class MemoryPool implements AutoCloseable {
         return lends && !closed.get();
     }
 
-    /// Its number, tag and spec.
+    /// Returns its number, tag and spec.
     @Override
     public String toString() {
         return "pool " + id + (tag.isEmpty() ? "" : " '" + tag + "'") + " (" + spec + ")";
+    }
+
+    /// How to open a [MemoryPool]. Without a spec and a source it is `caching`.
+    ///
+    /// **Threads.** One thread at a time.
+    public static final class Builder {
+        /// What the pool's allocator calls the source that the program gave.
+        static final String OWN_SOURCE = "pool";
+
+        private static final String CACHING = "caching";
+
+        final DeviceMemory memory;
+        String tag = "";
+        boolean lends;
+        private long limitBytes = -1;
+        private long initialBytes;
+        private int initialDevice;
+        private long initialStream;
+        private @Nullable SegmentSource source;
+        private String spec = CACHING;
+        private final Map<String, List<String>> options = new LinkedHashMap<>();
+
+        Builder(DeviceMemory memory) {
+            this.memory = memory;
+        }
+
+        /// Sets what the pool takes its memory from.
+        ///
+        /// @param spec `NAME` or `NAME:key=value,…` of an allocator, of which the pool has an instance of
+        ///     its own; or of a segment source such as `linear`, `pages` or `vmm`: then `caching` on that
+        ///     source
+        /// @throws ConfigurationException if it does not follow the grammar
+        public Builder spec(String spec) {
+            AllocatorSpec.parse(spec);
+            this.spec = spec;
+            return this;
+        }
+
+        /// Uses a source of the program's own under the pool's allocator, which must have the option
+        /// `source`, as `caching` has. A [io.cistern.spi.PageSource] is used page by page, a
+        /// [io.cistern.spi.RangeSource] segment by segment. The pool closes it when its last block is gone,
+        /// and [#open] does if it fails.
+        public Builder source(SegmentSource source) {
+            this.source = source;
+            options.put("source", List.of(OWN_SOURCE));
+            return this;
+        }
+
+        /// Uses two functions of the program's own as the source: segments come from the one and go back to
+        /// the other. Whatever else it throws, a maker without memory returns 0.
+        public Builder functions(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter deleter) {
+            return source(new FunctionSource(maker, deleter));
+        }
+
+        /// Sets a name for statistics and messages.
+        public Builder tag(String tag) {
+            this.tag = tag;
+            return this;
+        }
+
+        /// Sets whether idle blocks of the pool serve allocations outside pools, in whatever form, that
+        /// would else be out of memory: of [DeviceMemory], [Allocator] and
+        /// [io.cistern.buffers.DeviceBuffer]. Pools don't borrow. A pool never obtains memory to lend it.
+        /// What is lent is a block of the pool, charged to its limits and to that of the scope that asked,
+        /// and goes back to it. False without this call.
+        public Builder lendsToOthers(boolean lends) {
+            this.lends = lends;
+            return this;
+        }
+
+        /// Sets whether blocks are cut for smaller requests; if not, each is a segment of its own. True
+        /// without this call.
+        public Builder splits(boolean splits) {
+            options.put("splits", List.of(Boolean.toString(splits)));
+            return this;
+        }
+
+        /// Sets what all addresses are multiples of, also those of blocks that were cut off others.
+        ///
+        /// @param byteAlignment a power of two, for `caching` from 256 to 2 MiB
+        public Builder byteAlignment(long byteAlignment) {
+            options.put("alignment", List.of(Long.toString(byteAlignment)));
+            return this;
+        }
+
+        /// Sets a limit on the bytes requested from the pool at once, on all devices together: never
+        /// exceeded, and nothing that fits is refused.
+        ///
+        /// @throws IllegalArgumentException if it is negative
+        public Builder limitBytes(long limitBytes) {
+            this.limitBytes = notNegative("limitBytes", limitBytes);
+            return this;
+        }
+
+        /// Sets the memory to obtain at once, so that a first block of this size on that stream, or smaller
+        /// ones that it is cut for, need no growth. At most [#limitBytes].
+        ///
+        /// @throws IllegalArgumentException if it is negative
+        public Builder initialBytes(long byteSize, int device, long stream) {
+            initialBytes = notNegative("initialBytes", byteSize);
+            initialDevice = device;
+            initialStream = stream;
+            return this;
+        }
+
+        private static long notNegative(String what, long byteSize) {
+            if (byteSize < 0) {
+                throw new IllegalArgumentException(what + " is negative: " + byteSize);
+            }
+            return byteSize;
+        }
+
+        /// Opens the pool.
+        ///
+        /// @throws ConfigurationException if there is no such allocator or source, if it can't run here, or
+        ///     if it lacks what was asked for: lending, splitting, alignment, a source
+        /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes] than the
+        ///     [limit][#limitBytes]
+        /// @throws DeviceOutOfMemoryException if there are no such initial bytes
+        /// @throws IndexOutOfBoundsException if there is no such device for them
+        public MemoryPool open() {
+            if (limitBytes >= 0 && initialBytes > limitBytes) {
+                throw new IllegalArgumentException(
+                        "initialBytes is " + initialBytes + ", more than limitBytes, which is " + limitBytes);
+            }
+            return MemoryPool.open(this);
+        }
+
+        Map<String, SegmentSource> ownSource() {
+            return source == null ? Map.of() : Map.of(OWN_SOURCE, source);
+        }
+
+        @Nullable
+        LimitHandle limit() {
+            return limitBytes < 0
+                    ? null
+                    : LimitHandle.of(tag.isEmpty() ? "pool" : "pool '" + tag + "'", limitBytes, null);
+        }
+
+        /// Does what can only be done once the allocator is open.
+        void prepare(Allocator allocator) {
+            if (lends) {
+                requireAbleToLend(allocator);
+            }
+            if (initialBytes > 0) {
+                allocator.opened().reserve(initialBytes, initialDevice, initialStream);
+            }
+        }
+
+        private static void requireAbleToLend(Allocator allocator) {
+            Availability able = allocator
+                    .extension(MemoryReclaim.class)
+                    .map(MemoryReclaim::canLend)
+                    .orElseGet(() -> Availability.no("it has no extension " + MemoryReclaim.class.getName()));
+            if (!able.available()) {
+                throw new ConfigurationException(allocator + " can't lend: " + able.reason());
+            }
+        }
+
+        /// The spec with the name of a source completed, and with the options that were set.
+        AllocatorSpec resolvedSpec() {
+            AllocatorSpec given = memory.currents().catalog().complete(AllocatorSpec.parse(spec));
+            Map<String, List<String>> all = new LinkedHashMap<>(given.options());
+            all.putAll(options);
+            return new AllocatorSpec(given.name(), all, text(given.name(), all));
+        }
+
+        private static String text(String name, Map<String, List<String>> options) {
+            StringBuilder text = new StringBuilder(name);
+            options.forEach((key, values) -> text.append(text.length() == name.length() ? ':' : ',')
+                    .append(key)
+                    .append('=')
+                    .append(values.size() == 1 ? values.getFirst() : "[" + String.join(",", values) + "]"));
+            return text.toString();
+        }
     }
 }

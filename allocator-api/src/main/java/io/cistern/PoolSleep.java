@@ -79,7 +79,7 @@ final class PoolSleep {
 
     private TrimResult sleep(MemoryPool pool, SleepMode mode) {
         MemorySleep sleeps = sleeps(pool);
-        memory.poolBooks().setAsleep(pool, true);
+        memory.pools().setAsleep(pool, true);
         pool.allocator().opened().sleep();
         try {
             return sleeps.sleep(mode, host());
@@ -92,11 +92,11 @@ final class PoolSleep {
 
     /// The cache of pinned memory where there is one.
     private HostMemory host() {
-        return memory.attached(HostMemory.class).orElseGet(() -> new DriverHostMemory(memory.driver()));
+        return memory.moduleSupport().attached(HostMemory.class).orElseGet(() -> new DriverHostMemory(memory.driver()));
     }
 
     private void awake(MemoryPool pool) {
-        memory.poolBooks().setAsleep(pool, false);
+        memory.pools().setAsleep(pool, false);
         pool.allocator().opened().wake();
     }
 

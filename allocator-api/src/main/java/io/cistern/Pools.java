@@ -1,10 +1,13 @@
 package io.cistern;
 
+import io.cistern.internal.names.NearestName;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.PoolLenders;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimResult;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashSet;
@@ -14,20 +17,21 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// The pools of one [io.cistern.DeviceMemory], what they lend, and the scopes that were begun without lexical form.
+/// The pools of one [DeviceMemory]: reached by [DeviceMemory#pools].
 ///
-/// `begin` opens a scope and takes a use of the pool; `end` closes the scope; `release` gives the use back. So
-/// memory that outlives a region can keep its pool, until whoever knows the pool by its id alone releases it.
+/// **Scopes without lexical form.** [#begin] opens a scope and takes a use of the pool; [#end] closes the
+/// scope; [#release] gives the use back. So memory that outlives a region can keep its pool, until whoever
+/// knows the pool by its id alone releases it.
 ///
-/// **Threads.** Any. The scopes of a thread are touched by that thread alone.
-final class Pools implements PoolLenders {
+/// **Threads.** Any thread may call any method at any time. The scopes of a thread are touched by that
+/// thread alone.
+public final class Pools {
     private record Begun(long poolId, int device, long threadId) {}
 
+    private final DeviceMemory memory;
     private final Router router;
-    private final Consumer<Boolean> anyAsleep;
     private final Set<MemoryPool> asleep = new HashSet<>();
     private final CopyOnWriteArrayList<MemoryPool> pools = new CopyOnWriteArrayList<>();
     private final Map<Begun, Deque<Scope>> begun = new ConcurrentHashMap<>();
@@ -35,10 +39,121 @@ final class Pools implements PoolLenders {
     /// By pool id, how often it was ended and not yet released.
     private final Map<Long, AtomicInteger> unreleased = new ConcurrentHashMap<>();
 
-    /// @param anyAsleep is told when the first pool falls asleep, and when the last one is awake
-    Pools(Router router, Consumer<Boolean> anyAsleep) {
-        this.router = router;
-        this.anyAsleep = anyAsleep;
+    /// Whether a pool is asleep: so that at other times buffers need to ask nothing more.
+    volatile boolean anyAsleep;
+
+    Pools(DeviceMemory memory) {
+        this.memory = memory;
+        this.router = memory.router();
+    }
+
+    /// Opens a pool: see [MemoryPool.Builder#spec]. For one with options, see [MemoryPool#builder].
+    ///
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed
+    /// @throws IllegalStateException if the device memory is closed
+    public MemoryPool open(String spec) {
+        return MemoryPool.builder(memory).spec(spec).open();
+    }
+
+    /// Returns the pools that are in use or still have live blocks, in the order of opening.
+    public List<MemoryPool> all() {
+        return List.copyOf(pools);
+    }
+
+    /// Puts all pools of a [tag][MemoryPool.Builder#tag] to sleep, or none: see [MemoryPool#sleep].
+    ///
+    /// @return what went and what stays, of all of them
+    /// @throws IllegalArgumentException if no pool has it
+    /// @throws UnsupportedOperationException if one of them can't
+    public TrimResult sleep(String tag, SleepMode mode) {
+        return new PoolSleep(memory, tagged(tag)).sleep(mode);
+    }
+
+    /// Wakes all pools of a tag that are asleep, or none: see [MemoryPool#wake].
+    ///
+    /// @throws IllegalArgumentException if no pool has it
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for all: then all
+    ///     sleep on
+    public void wake(String tag) {
+        new PoolSleep(memory, tagged(tag)).wake();
+    }
+
+    private List<MemoryPool> tagged(String tag) {
+        List<MemoryPool> tagged =
+                pools.stream().filter(pool -> pool.tag().equals(tag)).toList();
+        if (tagged.isEmpty()) {
+            List<String> known = pools.stream().map(MemoryPool::tag).toList();
+            throw new IllegalArgumentException(
+                    "no pool has the tag '" + tag + "'; known, nearest first: " + NearestName.listed(tag, known));
+        }
+        return tagged;
+    }
+
+    /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes
+    /// end in the reverse order of their beginning, whichever form they have.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalArgumentException if it is a pool of other device memory
+    /// @throws IllegalStateException if the pool is closed
+    public void begin(MemoryPool pool, int device) {
+        own(pool).beginUse();
+        Scope scope;
+        try {
+            scope = pool.allocator().enter(ScopeOptions.all().device(device));
+        } catch (Throwable failure) {
+            pool.endUse();
+            throw failure;
+        }
+        begun.computeIfAbsent(here(pool, device), _ -> new ArrayDeque<>()).push(scope);
+    }
+
+    /// Ends the scope that the calling thread [began][#begin] last for a pool and a device. The pool stays
+    /// in use until [#release].
+    ///
+    /// @throws IllegalArgumentException if it is a pool of other device memory
+    /// @throws IllegalStateException if this thread began none, or if it is not the innermost: then nothing
+    ///     changes
+    public void end(MemoryPool pool, int device) {
+        Begun key = here(own(pool), device);
+        Deque<Scope> scopes = begun.get(key);
+        if (scopes == null) {
+            throw new IllegalStateException(pool + " was not begun on device " + device + " by thread "
+                    + Thread.currentThread().getName());
+        }
+        scopes.element().close();
+        scopes.pop();
+        if (scopes.isEmpty()) {
+            begun.remove(key);
+        }
+        unreleased.computeIfAbsent(pool.id(), _ -> new AtomicInteger()).incrementAndGet();
+    }
+
+    private static Begun here(MemoryPool pool, int device) {
+        return new Begun(pool.id(), device, Thread.currentThread().threadId());
+    }
+
+    private MemoryPool own(MemoryPool pool) {
+        if (pool.memory() != memory) {
+            throw new IllegalArgumentException(pool + " is of other device memory");
+        }
+        return pool;
+    }
+
+    /// Gives back the use of a pool that a [begin][#begin] took, after its [end][#end], from any thread.
+    ///
+    /// @param poolId [MemoryPool#id]
+    /// @throws IllegalArgumentException if no pool has that id, or if it has drained
+    /// @throws IllegalStateException if each use was released already
+    public void release(long poolId) {
+        MemoryPool pool = pools.stream()
+                .filter(each -> each.id() == poolId)
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException("no pool has id " + poolId + ", or it has drained"));
+        AtomicInteger ended = unreleased.get(poolId);
+        if (ended == null || ended.getAndUpdate(now -> Math.max(0, now - 1)) == 0) {
+            throw new IllegalStateException(pool + " was released as often as it was begun and ended");
+        }
+        pool.endUse();
     }
 
     /// Adds a pool, unless somebody closed its allocator already.
@@ -60,7 +175,7 @@ final class Pools implements PoolLenders {
         synchronized (asleep) {
             boolean changed = sleeps ? asleep.add(pool) : asleep.remove(pool);
             if (changed) {
-                anyAsleep.accept(!asleep.isEmpty());
+                anyAsleep = !asleep.isEmpty();
             }
         }
     }
@@ -71,70 +186,38 @@ final class Pools implements PoolLenders {
         }
     }
 
-    List<MemoryPool> all() {
-        return List.copyOf(pools);
+    PoolLenders lenders() {
+        return new Lenders();
     }
 
-    void begin(MemoryPool pool, int device) {
-        Scope scope = pool.entered(() -> pool.allocator().enter(device));
-        begun.computeIfAbsent(here(pool, device), _ -> new ArrayDeque<>()).push(scope);
-    }
-
-    void end(MemoryPool pool, int device) {
-        Begun key = here(pool, device);
-        Deque<Scope> scopes = begun.get(key);
-        if (scopes == null) {
-            throw new IllegalStateException(pool + " was not begun on device " + device + " by thread "
-                    + Thread.currentThread().getName());
-        }
-        scopes.element().close();
-        scopes.pop();
-        if (scopes.isEmpty()) {
-            begun.remove(key);
-        }
-        unreleased.computeIfAbsent(pool.id(), _ -> new AtomicInteger()).incrementAndGet();
-    }
-
-    private static Begun here(MemoryPool pool, int device) {
-        return new Begun(pool.id(), device, Thread.currentThread().threadId());
-    }
-
-    void release(long poolId) {
-        MemoryPool pool = pools.stream()
-                .filter(each -> each.id() == poolId)
-                .findFirst()
-                .orElseThrow(() -> new IllegalArgumentException("no pool has id " + poolId + ", or it has drained"));
-        AtomicInteger ended = unreleased.get(poolId);
-        if (ended == null || ended.getAndUpdate(now -> Math.max(0, now - 1)) == 0) {
-            throw new IllegalStateException(pool + " was released as often as it was begun and ended");
-        }
-        pool.endUse();
-    }
-
-    @Override
-    public long lend(Route refusing, @Nullable LimitHandle limit, long byteSize, long stream) {
-        int device = refusing.device();
-        for (MemoryPool pool : pools) {
-            if (pool.allocator().opened().route(device).sharesMakerWith(refusing)) {
-                return 0;
+    private final class Lenders implements PoolLenders {
+        @Override
+        public long lend(Route refusing, @Nullable LimitHandle limit, long byteSize, long stream) {
+            int device = refusing.device();
+            for (MemoryPool pool : pools) {
+                if (pool.allocator().opened().route(device).sharesMakerWith(refusing)) {
+                    return 0;
+                }
             }
-        }
-        for (MemoryPool pool : pools) {
-            long address = pool.lendsNow() ? router.lend(pool.allocator().opened().route(device, limit), byteSize, stream) : 0;
-            if (address != 0) {
-                return address;
+            for (MemoryPool pool : pools) {
+                long address = pool.lendsNow()
+                        ? router.lend(pool.allocator().opened().route(device, limit), byteSize, stream)
+                        : 0;
+                if (address != 0) {
+                    return address;
+                }
             }
+            return 0;
         }
-        return 0;
-    }
 
-    @Override
-    public String tagOf(OpenAllocator allocator) {
-        for (MemoryPool pool : pools) {
-            if (pool.allocator().opened() == allocator) {
-                return pool.tag();
+        @Override
+        public String tagOf(OpenAllocator allocator) {
+            for (MemoryPool pool : pools) {
+                if (pool.allocator().opened() == allocator) {
+                    return pool.tag();
+                }
             }
+            return "";
         }
-        return "";
     }
 }

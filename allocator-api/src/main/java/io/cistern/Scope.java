@@ -47,7 +47,7 @@ public final class Scope implements AutoCloseable {
         router.enter(region);
     }
 
-    /// The allocator that serves the scope.
+    /// Returns the allocator that serves the scope.
     public Allocator allocator() {
         return allocator;
     }
@@ -81,7 +81,7 @@ public final class Scope implements AutoCloseable {
         }
     }
 
-    /// What it is, for people and logs.
+    /// Returns what it is, for people and logs.
     @Override
     public String toString() {
         return "Scope[" + allocator + ", thread " + owner.getName() + (closed ? ", closed" : "") + "]";

@@ -48,12 +48,12 @@ public final class ScopeCarrier {
         return new ScopeCarrier(memory.router(), memory.router().region());
     }
 
-    /// Carries no scopes: where it is used, the current allocator serves.
+    /// Returns a carrier of no scopes: where it is used, the current allocator serves.
     public static ScopeCarrier none(DeviceMemory memory) {
         return new ScopeCarrier(memory.router(), null);
     }
 
-    /// Whether no scopes were captured.
+    /// Returns whether no scopes were captured.
     public boolean isEmpty() {
         return region == null;
     }
@@ -89,27 +89,27 @@ public final class ScopeCarrier {
         }
     }
 
-    /// A task that runs in the captured scopes.
+    /// Returns a task that runs in the captured scopes.
     public Runnable wrap(Runnable task) {
         return () -> run(task);
     }
 
-    /// A task that is called in the captured scopes.
+    /// Returns a task that is called in the captured scopes.
     public <T> Callable<T> wrap(Callable<T> task) {
         return () -> call(task);
     }
 
-    /// An executor whose tasks run in the captured scopes: for [java.util.concurrent.CompletableFuture] too.
+    /// Returns an executor whose tasks run in the captured scopes: for [java.util.concurrent.CompletableFuture] too.
     public Executor executor(Executor executor) {
         return task -> executor.execute(wrap(task));
     }
 
-    /// Threads that run in the captured scopes.
+    /// Returns a factory of threads that run in the captured scopes.
     public ThreadFactory threadFactory(ThreadFactory factory) {
         return task -> factory.newThread(wrap(task));
     }
 
-    /// An executor service whose tasks run in the captured scopes. Shutting it down shuts the given one down.
+    /// Returns an executor service whose tasks run in the captured scopes. Shutting it down shuts the given one down.
     public ExecutorService executorService(ExecutorService executor) {
         return new CarryingExecutor(executor);
     }

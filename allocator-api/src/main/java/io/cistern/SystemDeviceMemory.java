@@ -1,15 +1,16 @@
 package io.cistern;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.settings.IllegalSettingException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Opens the process's own device memory when it is first asked for. What went wrong then is thrown each time, as it
-/// was: what an initialiser throws would come as an error of the class, and later as one without a reason.
+/// Opens the process's own device memory when it is first asked for. What went wrong then is thrown each
+/// time, as it was: what an initialiser throws would come as an error of the class, and later as one without
+/// a reason.
 final class SystemDeviceMemory {
     /// One of the two is null.
     private static final @Nullable DeviceMemory INSTANCE;
@@ -20,7 +21,9 @@ final class SystemDeviceMemory {
         DeviceMemory opened = null;
         RuntimeException failure = null;
         try {
-            opened = DeviceMemory.open(CudaDrivers.openBest(), Catalog.discover(List.of(), List.of()));
+            opened = DeviceMemory.builder(CudaDrivers.openBest())
+                    .catalog(Catalog.discover(List.of(), List.of()))
+                    .open();
         } catch (IllegalSettingException e) {
             failure = new ConfigurationException(String.valueOf(e.getMessage()), e);
         } catch (RuntimeException e) {

@@ -30,8 +30,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 /// An allocator that declares all abilities and implements no method of theirs is served as one that declares none.
 final class AbilityDefaultsTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.open(
-            gpu, Catalog.of(List.of(new Provider("none", new Plain()), new Provider("all", new Able())), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(
+                    List.of(new Provider("none", new Plain()), new Provider("all", new Able())), List.of()))
+            .open();
 
     private record Provider(String name, DeviceAllocator allocator) implements AllocatorProvider {
         @Override

@@ -28,7 +28,7 @@ class AbsentDeviceTests {
             isToldOf(2, () -> allocator.allocate(100, 2, 0));
             isToldOf(2, () -> allocator.statistics(2));
             isToldOf(2, () -> allocator.reservedBytes(2));
-            isToldOf(2, () -> allocator.trim(2, 0));
+            isToldOf(2, () -> allocator.trim(2, 0, TrimMode.WITHOUT_WAITING));
         }
         isToldOf(2, () -> memory.trim(2, 0, TrimMode.WITHOUT_WAITING));
         memory.close();
@@ -38,7 +38,7 @@ class AbsentDeviceTests {
     void whereThereIsOneThatIsSaid() {
         try (SimulatedGpu one =
                         SimulatedGpu.builder().devices(1).capacityBytes(1 << 26).build();
-                DeviceMemory ofOne = DeviceMemory.open(one, Catalog.of(List.of(new DirectProvider()), List.of()))) {
+                DeviceMemory ofOne = DeviceMemory.builder(one).catalog(Catalog.of(List.of(new DirectProvider()), List.of())).open()) {
             assertThatExceptionOfType(IndexOutOfBoundsException.class)
                     .isThrownBy(() -> ofOne.allocate(100, 1, 0))
                     .withMessage("there is no device 1: the driver has device 0 alone");

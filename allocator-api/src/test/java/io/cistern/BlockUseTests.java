@@ -25,7 +25,7 @@ class BlockUseTests {
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final Maker maker = new Maker();
-    private final Allocator allocator = memory.open("maker", maker);
+    private final Allocator allocator = memory.open(OpenOptions.made("maker", maker));
     private final long stream = gpu.streams().create(0);
     private final long reader = gpu.streams().create(0);
     private int refusedDestroys;
@@ -167,7 +167,7 @@ class BlockUseTests {
     @Test
     void aBlockUsedElsewhereIsFreedOnceAndGivesItsLimitBack() {
         MemoryLimit limit = MemoryLimit.of("limit", 1000);
-        Allocator limited = memory.open("limited", new Maker(), limit);
+        Allocator limited = memory.open(OpenOptions.made("limited", new Maker()).limit(limit));
         long address = limited.allocate(1000, 0, stream);
         memory.recordUse(address, reader);
         memory.free(address, stream);

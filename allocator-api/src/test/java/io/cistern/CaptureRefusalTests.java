@@ -36,7 +36,7 @@ class CaptureRefusalTests {
     private final Graphs graphs = mock(Graphs.class, withSettings().defaultAnswer(delegatesTo(gpu.graphs())));
     private final DeviceMemory memory = DeviceMemory.builder(driver()).open();
     private final Maker maker = new Maker();
-    private final Allocator allocator = memory.open("maker", maker);
+    private final Allocator allocator = memory.open(OpenOptions.made("maker", maker));
     private final long stream = gpu.streams().create(DEVICE);
     private final long captured = gpu.streams().create(DEVICE);
     private final long block = allocator.allocate(1000, DEVICE, stream);
@@ -63,7 +63,7 @@ class CaptureRefusalTests {
     @Test
     void aCloseWaitsForNoCaptureThatHasEnded() throws InterruptedException {
         for (int round = 0; round < 2000; round++) {
-            Allocator closing = memory.open("closing", new Maker());
+            Allocator closing = memory.open(OpenOptions.made("closing", new Maker()));
             GraphCapture.announce(memory, DEVICE, captured);
             CyclicBarrier together = new CyclicBarrier(2);
             Thread thread = Thread.ofPlatform().start(() -> {
@@ -235,7 +235,7 @@ class CaptureRefusalTests {
 
     @Test
     void aBlockThatIsNotReadyForACaptureIsNotLost() {
-        memory.setCurrent(allocator);
+        memory.currents().set(allocator);
         memory.free(block, stream);
         try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, captured, CaptureMode.GLOBAL)) {
             refuse(DriverCall.STREAM_SYNCHRONIZE);
@@ -257,7 +257,7 @@ class CaptureRefusalTests {
 
     @Test
     void aCapturedStreamGetsNothingIfTheDriverWillNotTellOfTheCapture() {
-        memory.setCurrent(allocator);
+        memory.currents().set(allocator);
         memory.free(block, stream);
         beginCapture();
         refuse(DriverCall.STREAM_GET_CAPTURE_INFO);

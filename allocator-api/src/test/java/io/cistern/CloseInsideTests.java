@@ -33,13 +33,13 @@ final class CloseInsideTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private final ArrayAllocatorProvider other = new ArrayAllocatorProvider("other");
     private final DeviceMemory memory =
-            DeviceMemory.open(gpu, Catalog.of(List.of(other), List.of(new LinearSourceProvider())));
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(other), List.of(new LinearSourceProvider()))).open();
     private final AtomicLong next = new AtomicLong(1 << 20);
     private final Plugin plugin = new Plugin();
-    private final Allocator allocator = memory.open("plug-in", plugin);
+    private final Allocator allocator = memory.open(OpenOptions.made("plug-in", plugin));
 
     CloseInsideTests() {
-        memory.setCurrent(allocator);
+        memory.currents().set(allocator);
     }
 
     @AfterEach
@@ -135,7 +135,7 @@ final class CloseInsideTests {
     @Test
     void inAFreeOfABlockThatIsChargedToALimit() {
         long block;
-        try (Scope _ = allocator.enter(MemoryLimit.of("limit", 1000))) {
+        try (Scope _ = allocator.enter(ScopeOptions.all().limit(MemoryLimit.of("limit", 1000)))) {
             block = memory.allocate(100, 0, 0);
         }
         plugin.inFree = allocator::close;
@@ -151,7 +151,7 @@ final class CloseInsideTests {
 
     @Test
     void byASwap() {
-        plugin.inAllocate = () -> memory.swap("other");
+        plugin.inAllocate = () -> memory.currents().swap("other");
         assertRefused(() -> memory.allocate(100, 0, 0));
         assertThat(other.log).isEmpty();
     }
@@ -160,13 +160,13 @@ final class CloseInsideTests {
     void inAListenerThatMakesRoomForIt() {
         for (ReclaimStep step : List.of(ReclaimStep.CALLBACKS, ReclaimStep.SPILL)) {
             plugin.full = true;
-            Runnable end = memory.onMemoryPressure(step, (_, _) -> {
+            Registration end = memory.listeners().onMemoryPressure(step, (_, _) -> {
                 plugin.full = false;
-                memory.swap("other");
+                memory.currents().swap("other");
                 return 100;
             });
             assertRefused(() -> memory.allocate(100, 0, 0));
-            end.run();
+            end.close();
         }
     }
 
@@ -224,7 +224,7 @@ final class CloseInsideTests {
     @ValueSource(booleans = {false, true})
     void twoAllocationsThatCloseEachOthersAllocator(boolean virtual) throws Exception {
         Plugin spare = new Plugin();
-        Allocator second = memory.open("spare", spare);
+        Allocator second = memory.open(OpenOptions.made("spare", spare));
         closeEachOther(spare, second, () -> pair(allocator, plugin), () -> pair(second, spare), virtual);
         memory.close();
         assertThat(spare.closed).isTrue();
@@ -234,7 +234,7 @@ final class CloseInsideTests {
     @ValueSource(booleans = {false, true})
     void twoFreesThatCloseEachOthersAllocator(boolean virtual) throws Exception {
         Plugin spare = new Plugin();
-        Allocator second = memory.open("spare", spare);
+        Allocator second = memory.open(OpenOptions.made("spare", spare));
         long first = allocator.allocate(100, 0, 0);
         long other = second.allocate(100, 0, 0);
         closeEachOther(spare, second, () -> memory.free(first, 0), () -> memory.free(other, 0), virtual);
@@ -245,9 +245,9 @@ final class CloseInsideTests {
     @Test
     void aListenerMayCloseAnotherAllocator() {
         Plugin spare = new Plugin();
-        Allocator idle = memory.open("spare", spare);
+        Allocator idle = memory.open(OpenOptions.made("spare", spare));
         plugin.full = true;
-        memory.onMemoryPressure((_, _) -> {
+        memory.listeners().onMemoryPressure((_, _) -> {
             plugin.full = false;
             idle.close();
             return 100;
@@ -259,7 +259,7 @@ final class CloseInsideTests {
     @Test
     void anAllocationMayCloseAnotherAllocatorThatIsInUse() {
         Plugin spare = new Plugin();
-        Allocator used = memory.open("spare", spare);
+        Allocator used = memory.open(OpenOptions.made("spare", spare));
         long block = used.allocate(100, 0, 0);
         plugin.inAllocate = used::close;
         memory.free(memory.allocate(100, 0, 0), 0);
@@ -270,7 +270,7 @@ final class CloseInsideTests {
     @Test
     void aFreeMayCloseWhatIsIdle() {
         Plugin spare = new Plugin();
-        Allocator idle = memory.open("spare", spare);
+        Allocator idle = memory.open(OpenOptions.made("spare", spare));
         long block = memory.allocate(100, 0, 0);
         plugin.inFree = idle::close;
         memory.free(block, 0);

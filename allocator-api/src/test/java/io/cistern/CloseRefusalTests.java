@@ -20,11 +20,12 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/// Device memory is closed while the driver or a plug-in refuses its part: all else is closed, and what failed is told.
+/// Device memory is closed while the driver or a plug-in refuses its part: all else is closed, and what failed is
+/// told.
 class CloseRefusalTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.open(
-            gpu, Catalog.of(List.of(new Upstream(), new Around()), List.of(new LinearSourceProvider())));
+    private final DeviceMemory memory = DeviceMemory.builder(
+            gpu).catalog(Catalog.of(List.of(new Upstream(), new Around()), List.of(new LinearSourceProvider()))).open();
     private final List<String> closed = new ArrayList<>();
 
     @AfterEach
@@ -37,9 +38,9 @@ class CloseRefusalTests {
 
     @Test
     void allAllocatorsAreClosedThoughTwoFail() {
-        memory.open("first", new Maker("first", false));
-        memory.open("second", new Maker("second", true));
-        memory.open("third", new Maker("third", true));
+        memory.open(OpenOptions.made("first", new Maker("first", false)));
+        memory.open(OpenOptions.made("second", new Maker("second", true)));
+        memory.open(OpenOptions.made("third", new Maker("third", true)));
         assertThatThrownBy(memory::close)
                 .hasMessage("third")
                 .satisfies(failure -> assertThat(failure.getSuppressed())
@@ -50,9 +51,9 @@ class CloseRefusalTests {
 
     @Test
     void aSwapClosesAllFormerAllocatorsThoughOneFails() {
-        memory.setCurrent(0, memory.open("first", new Maker("first", true)));
-        memory.setCurrent(1, memory.open("second", new Maker("second", false)));
-        assertThatThrownBy(() -> memory.swap("upstream")).hasMessage("first");
+        memory.currents().set(0, memory.open(OpenOptions.made("first", new Maker("first", true))));
+        memory.currents().set(1, memory.open(OpenOptions.made("second", new Maker("second", false))));
+        assertThatThrownBy(() -> memory.currents().swap("upstream")).hasMessage("first");
         assertThat(closed).containsExactly("first", "second");
         assertThat(memory.current(1).name()).isEqualTo("upstream");
     }
@@ -61,9 +62,9 @@ class CloseRefusalTests {
     void whatWaitedForACaptureIsClosedThoughTheFirstFails() {
         long captured = gpu.streams().create(0);
         GraphCapture.announce(memory, 0, captured);
-        memory.open("first", new Maker("first", true)).close();
-        memory.open("second", new Maker("second", false)).close();
-        memory.open("third", new Maker("third", false));
+        memory.open(OpenOptions.made("first", new Maker("first", true))).close();
+        memory.open(OpenOptions.made("second", new Maker("second", false))).close();
+        memory.open(OpenOptions.made("third", new Maker("third", false)));
         assertThat(closed).isEmpty();
         assertThatThrownBy(memory::close).hasMessage("first");
         assertThat(closed).containsExactly("first", "second", "third");
@@ -71,7 +72,7 @@ class CloseRefusalTests {
 
     @Test
     void allStreamsThatWaitForEventsEndThoughOneIsRefused() {
-        Allocator allocator = memory.open("maker", new Maker("maker", false));
+        Allocator allocator = memory.open(OpenOptions.made("maker", new Maker("maker", false)));
         for (int device = 0; device < 2; device++) {
             long event = gpu.events().create(device);
             memory.freeAfter(allocator.allocate(1000, device, 0), event);
@@ -84,7 +85,7 @@ class CloseRefusalTests {
 
     @Test
     void aStreamEndsThoughAnAllocatorWillNotHearOfIt() {
-        Allocator allocator = memory.open("deaf", new Maker("deaf", true));
+        Allocator allocator = memory.open(OpenOptions.made("deaf", new Maker("deaf", true)));
         memory.freeAfter(allocator.allocate(1000, 0, 0), gpu.events().create(0));
         long live = allocator.allocate(1000, 0, 0); // so that it is told
         assertThatThrownBy(memory::close).hasMessage("deaf");
@@ -96,8 +97,8 @@ class CloseRefusalTests {
     @Test
     void eventsOfCapturesEndThoughTheirReadyStreamStays() {
         long captured = gpu.streams().create(0);
-        Allocator allocator = memory.open("maker", new Maker("maker", false));
-        memory.setCurrent(allocator);
+        Allocator allocator = memory.open(OpenOptions.made("maker", new Maker("maker", false)));
+        memory.currents().set(allocator);
         try (GraphCapture _ = GraphCapture.begin(memory, 0, captured, CaptureMode.RELAXED)) {
             memory.free(memory.allocate(1000, 0, captured), captured);
         }

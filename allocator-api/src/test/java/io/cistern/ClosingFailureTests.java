@@ -28,10 +28,10 @@ final class ClosingFailureTests {
     private final LogOf captures = new LogOf(Captures.class.getName());
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
     private final long stream = gpu.streams().create(0);
     private @Nullable Error error;
-    private final Allocator broken = memory.open("broken", new BrokenInClosing());
+    private final Allocator broken = memory.open(OpenOptions.made("broken", new BrokenInClosing()));
 
     private final class BrokenInClosing implements DeviceAllocator {
         @Override

@@ -26,7 +26,7 @@ final class CollectWaitTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final List<Long> freed = new CopyOnWriteArrayList<>();
-    private final Allocator allocator = memory.open("maker", new Maker());
+    private final Allocator allocator = memory.open(OpenOptions.made("maker", new Maker()));
 
     private final class Maker implements DeviceAllocator {
         private long last = 1 << 20;

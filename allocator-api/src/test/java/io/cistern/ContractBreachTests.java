@@ -28,7 +28,7 @@ final class ContractBreachTests {
             .limit(limit)
             .open();
     private final List<Long> freed = new ArrayList<>();
-    private final Allocator allocator = memory.open("plug-in", new Plugin());
+    private final Allocator allocator = memory.open(OpenOptions.made("plug-in", new Plugin()));
     private long address = 1L << 32;
     private boolean refusesFrees;
 

@@ -10,6 +10,7 @@ import static org.mockito.Mockito.mock;
 import io.cistern.graph.GraphCapture;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.internal.direct.DirectProvider;
@@ -31,7 +32,7 @@ class DeviceMemoryTests {
     private final ArrayAllocatorProvider array = new ArrayAllocatorProvider("array");
     private final Catalog catalog = Catalog.of(
             List.of(new DirectProvider(), array), List.of(new LinearSourceProvider(), new PageSourceProvider()));
-    private final DeviceMemory memory = DeviceMemory.open(gpu, catalog);
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(catalog).open();
     private final long stream = gpu.streams().create(0);
 
     @AfterEach
@@ -53,7 +54,7 @@ class DeviceMemoryTests {
     void theCatalogueChoosesTheFirstCurrentAllocator() {
         assertThat(memory.allocators()).isEmpty();
         memory.free(memory.allocate(100, 0, stream), stream);
-        assertThat(memory.current().name()).isEqualTo("direct");
+        assertThat(memory.current(0).name()).isEqualTo("direct");
     }
 
     @Test
@@ -111,10 +112,10 @@ class DeviceMemoryTests {
         memory.close();
         List<ThrowingCallable> attempts = List.of(
                 () -> memory.open("array"),
-                () -> memory.open("mine", mock(DeviceAllocator.class)),
+                () -> memory.open(OpenOptions.made("mine", mock(DeviceAllocator.class))),
                 () -> memory.setCurrent("array"),
-                () -> memory.swap("array"),
-                () -> memory.pool("array"));
+                () -> memory.currents().swap("array"),
+                () -> memory.pools().open("array"));
         assertThat(attempts)
                 .allSatisfy(attempt -> assertThatIllegalStateException()
                         .isThrownBy(attempt)
@@ -170,7 +171,7 @@ class DeviceMemoryTests {
     void aConfiguredAllocatorWhosePluginThrowsIsAWrongConfiguration() {
         array.failure = new IllegalStateException("no licence");
         Catalog arrayAlone = Catalog.of(List.of(array), List.of(new LinearSourceProvider()));
-        try (DeviceMemory configured = DeviceMemory.open(gpu, arrayAlone)) {
+        try (DeviceMemory configured = DeviceMemory.builder(gpu).catalog(arrayAlone).open()) {
             assertThatExceptionOfType(ConfigurationException.class)
                     .isThrownBy(() -> configured.allocate(100, 0, stream))
                     .withMessageEndingWith(": array can't be opened: java.lang.IllegalStateException: no licence")
@@ -195,7 +196,7 @@ class DeviceMemoryTests {
     void aTrimToLessThanNothingIsRefused() {
         Allocator allocator = memory.open("array");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> allocator.trim(0, -1))
+                .isThrownBy(() -> allocator.trim(0, -1, TrimMode.WITHOUT_WAITING))
                 .withMessage("keepBytes is negative: -1");
     }
 
@@ -203,14 +204,14 @@ class DeviceMemoryTests {
     void aChoiceThatFailsLeavesTheCurrentAllocator() {
         Allocator current = memory.setCurrent("array");
         assertThatExceptionOfType(ConfigurationException.class).isThrownBy(() -> memory.setCurrent("nosuch"));
-        assertThat(memory.current()).isSameAs(current);
+        assertThat(memory.current(0)).isSameAs(current);
     }
 
     @Test
     void anAllocatorOfOtherDeviceMemoryCanNotBecomeCurrent() {
-        try (DeviceMemory other = DeviceMemory.open(gpu, catalog)) {
+        try (DeviceMemory other = DeviceMemory.builder(gpu).catalog(catalog).open()) {
             Allocator foreign = other.open("direct");
-            assertThatIllegalArgumentException().isThrownBy(() -> memory.setCurrent(foreign));
+            assertThatIllegalArgumentException().isThrownBy(() -> memory.currents().set(foreign));
         }
     }
 
@@ -228,10 +229,10 @@ class DeviceMemoryTests {
         long block = closed.allocate(100, 0, stream);
         closed.close();
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> memory.setCurrent(closed))
+                .isThrownBy(() -> memory.currents().set(closed))
                 .withMessageContaining("array is closed");
-        assertThatIllegalArgumentException().isThrownBy(() -> memory.compareAndSetCurrent(0, present, closed));
-        assertThat(memory.current()).isSameAs(present);
+        assertThatIllegalArgumentException().isThrownBy(() -> memory.currents().compareAndSet(0, present, closed));
+        assertThat(memory.current(0)).isSameAs(present);
         memory.free(block, stream);
     }
 
@@ -274,7 +275,7 @@ class DeviceMemoryTests {
     void whatIsReservedHoldsOffTheEndOfTheAllocator() {
         List<String> log = new ArrayList<>();
         AtomicReference<Allocator> opened = new AtomicReference<>();
-        opened.set(memory.open("closed meanwhile", new DeviceAllocator() {
+        opened.set(memory.open(OpenOptions.made("closed meanwhile", new DeviceAllocator() {
             @Override
             public long allocate(long byteSize, int device, long onStream) {
                 opened.get().close();
@@ -291,9 +292,65 @@ class DeviceMemoryTests {
             public void close() {
                 log.add("close");
             }
-        }));
+        })));
         opened.get().opened().reserve(1, 0, stream);
         assertThat(log).containsExactly("allocate", "free", "close");
         assertThatIllegalStateException().isThrownBy(() -> opened.get().opened().reserve(1, 0, stream));
+    }
+
+    @Test
+    void theAllocatorThatMadeABlockIsKnown() {
+        Allocator direct = memory.setCurrent("direct");
+        Allocator other = memory.open("array");
+        MemoryPool pool = memory.pools().open("direct");
+        long fromCurrent = memory.allocate(100, 0, stream);
+        long fromOther = other.allocate(100, 0, stream);
+        long fromPool = pool.allocate(100, 0, stream);
+        assertThat(memory.ownerOf(fromCurrent)).isSameAs(direct);
+        assertThat(memory.ownerOf(fromOther)).isSameAs(other);
+        assertThat(memory.ownerOf(fromPool)).hasToString(pool.toString());
+        memory.free(fromOther, stream);
+        assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(() -> memory.ownerOf(fromOther));
+        memory.free(fromCurrent, stream);
+        memory.free(fromPool, stream);
+        pool.close();
+    }
+
+    @Test
+    void theStatisticsOfADeviceAreTheSumOverAllocatorsAndPools() {
+        memory.setCurrent("direct");
+        MemoryPool pool = memory.pools().open("direct");
+        long kept = memory.allocate(1000, 0, stream);
+        memory.free(memory.allocate(5000, 0, stream), stream);
+        long pooled = pool.allocate(300, 0, stream);
+        AllocatorStatistics sum = memory.statistics(0);
+        assertThat(sum.allocations()).isEqualTo(3);
+        assertThat(sum.frees()).isOne();
+        assertThat(sum.liveBlocks()).isEqualTo(2);
+        assertThat(sum.requestedBytes()).isEqualTo(1300);
+        assertThat(sum.requestedPeakBytes()).isEqualTo(6300);
+        assertThat(sum.requestedTotalBytes()).isEqualTo(6300);
+        assertThat(memory.statistics(1).allocations()).isZero();
+        assertThat(memory.memorySummary(0)).contains("direct, device 0", pool + ", device 0", "all allocators, device 0");
+        assertThat(pool.memorySummary(0)).contains(pool.toString());
+        assertThat(pool.memoryStatistics(0)).containsEntry("requested_bytes.all.current", 300L);
+        assertThat(pool.leaks()).singleElement().satisfies(leak -> assertThat(leak.byteSize()).isEqualTo(300));
+        assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> memory.statistics(2));
+        memory.free(kept, stream);
+        memory.free(pooled, stream);
+        pool.close();
+    }
+
+    @Test
+    void streamsOfOneHandleAreEqual() {
+        CudaStream one = CudaStream.ofForeign(memory, 0, stream);
+        assertThat(one)
+                .isEqualTo(CudaStream.ofForeign(memory, 0, stream))
+                .hasSameHashCodeAs(CudaStream.ofForeign(memory, 0, stream))
+                .isNotEqualTo(CudaStream.ofForeign(memory, 1, stream))
+                .isNotEqualTo(CudaStream.ofForeign(memory, 0, stream + 1));
+        try (DeviceMemory other = DeviceMemory.builder(gpu).catalog(catalog).open()) {
+            assertThat(one).isNotEqualTo(CudaStream.ofForeign(other, 0, stream));
+        }
     }
 }

@@ -28,7 +28,7 @@ class MemoryLimitTests {
             .limit(process)
             .open();
     private final Allocator current = memory.setCurrent("direct");
-    private final Allocator pool = memory.open("direct", process.child("pool", 700));
+    private final Allocator pool = memory.open(OpenOptions.spec("direct").limit(process.child("pool", 700)));
 
     @AfterEach
     void everythingIsFreeAgain() {
@@ -53,7 +53,7 @@ class MemoryLimitTests {
     void aRefusalNamesEachLimitWithItsUse() {
         long outside = memory.allocate(100, 0, 0);
         MemoryLimit task = process.child("task", 300);
-        try (Scope _ = pool.enter(task)) {
+        try (Scope _ = pool.enter(ScopeOptions.all().limit(task))) {
             long inside = memory.allocate(250, 0, 0);
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                     .isThrownBy(() -> memory.allocate(51, 0, 0))
@@ -70,7 +70,7 @@ class MemoryLimitTests {
     void aBlockOfAScopeIsChargedUntilItIsFreedWhereverThatIs() throws Exception {
         MemoryLimit task = process.child("task", 300);
         long block;
-        try (Scope _ = pool.enter(task)) {
+        try (Scope _ = pool.enter(ScopeOptions.all().limit(task))) {
             block = memory.allocate(200, 0, 0);
         }
         assertThat(task.usedBytes()).isEqualTo(200);
@@ -82,9 +82,9 @@ class MemoryLimitTests {
     void anInnerScopeHasTheLimitsAboveItsOwn() {
         MemoryLimit outer = process.child("outer", 300);
         MemoryLimit inner = outer.child("inner", 1000);
-        try (Scope _ = pool.enter(outer)) {
+        try (Scope _ = pool.enter(ScopeOptions.all().limit(outer))) {
             long first = memory.allocate(200, 0, 0);
-            try (Scope _ = pool.enter(inner)) {
+            try (Scope _ = pool.enter(ScopeOptions.all().limit(inner))) {
                 assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                         .isThrownBy(() -> memory.allocate(101, 0, 0));
                 memory.free(memory.allocate(100, 0, 0), 0);
@@ -97,7 +97,7 @@ class MemoryLimitTests {
     void aScopeWithALimitIsCarriedWithIt() throws Exception {
         MemoryLimit task = process.child("task", 300);
         ScopeCarrier carrier;
-        try (Scope _ = pool.enter(task)) {
+        try (Scope _ = pool.enter(ScopeOptions.all().limit(task))) {
             carrier = ScopeCarrier.capture(memory);
         }
         try (ExecutorService platform = Executors.newSingleThreadExecutor();
@@ -117,7 +117,7 @@ class MemoryLimitTests {
     void blocksOfScopesWithLimitsAreInTheStatisticsOfTheirAllocator() {
         long outside = pool.allocate(100, 0, 0);
         long inside;
-        try (Scope _ = pool.enter(process.child("task", 300))) {
+        try (Scope _ = pool.enter(ScopeOptions.all().limit(process.child("task", 300)))) {
             inside = memory.allocate(200, 0, 0);
         }
         assertThat(pool.statistics(0))
@@ -132,7 +132,7 @@ class MemoryLimitTests {
     @Test
     void anAllocatorThatClosedEndsWithTheLastBlockOfItsScopes() {
         long block;
-        try (Scope _ = pool.enter(process.child("task", 300))) {
+        try (Scope _ = pool.enter(ScopeOptions.all().limit(process.child("task", 300)))) {
             block = memory.allocate(200, 0, 0);
             pool.close();
             assertThatIllegalStateException().isThrownBy(() -> memory.allocate(1, 0, 0));
@@ -140,7 +140,7 @@ class MemoryLimitTests {
         assertThat(pool.isDrained()).isFalse();
         memory.free(block, 0);
         assertThat(pool.isDrained()).isTrue();
-        assertThatIllegalStateException().isThrownBy(() -> pool.enter(process));
+        assertThatIllegalStateException().isThrownBy(() -> pool.enter(ScopeOptions.all().limit(process)));
     }
 
     /// Owner records can name 65,536 routes: a program that makes a limit for each request must not run out of
@@ -148,7 +148,7 @@ class MemoryLimitTests {
     @Test
     void limitsForEachOfManyRequestsMayBeMadeAndForgotten() {
         for (int request = 0; request < 70_000; request++) {
-            try (Scope _ = pool.enter(process.child("request", 300))) {
+            try (Scope _ = pool.enter(ScopeOptions.all().limit(process.child("request", 300)))) {
                 if (request % 100 == 0) {
                     memory.free(memory.allocate(300, 0, 0), 0);
                     assertThatExceptionOfType(DeviceOutOfMemoryException.class)
@@ -166,7 +166,7 @@ class MemoryLimitTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> MemoryLimit.of("wrong", -1))
                 .withMessageContaining("-1");
-        try (Scope _ = pool.enter(process.child("nothing", 0))) {
+        try (Scope _ = pool.enter(ScopeOptions.all().limit(process.child("nothing", 0)))) {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> memory.allocate(1, 0, 0));
         }
     }
@@ -186,10 +186,45 @@ class MemoryLimitTests {
         for (int i = 0; i < count; i++) {
             MemoryLimit request = process.child("request", 100);
             limits.add(request);
-            try (Scope _ = pool.enter(request)) {
+            try (Scope _ = pool.enter(ScopeOptions.all().limit(request))) {
                 memory.free(memory.allocate(100, 1, 0), 0);
             }
         }
         return threads.getCurrentThreadAllocatedBytes() - before;
+    }
+
+    @Test
+    void aLimitThatIsLoweredRefusesUntilThereIsRoom() {
+        MemoryLimit task = process.child("task", 600);
+        try (Scope _ = pool.enter(ScopeOptions.all().limit(task))) {
+            long first = memory.allocate(250, 0, 0);
+            long second = memory.allocate(250, 0, 0);
+            task.setByteSize(300);
+            assertThat(task.byteSize()).isEqualTo(300);
+            assertThat(task.usedBytes()).isEqualTo(500);
+            assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                    .isThrownBy(() -> memory.allocate(1, 0, 0))
+                    .withMessageContaining("task: limit of 300 bytes, 500 of them in use");
+            memory.free(first, 0);
+            long third = memory.allocate(50, 0, 0);
+            assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> memory.allocate(1, 0, 0));
+            memory.free(second, 0);
+            memory.free(third, 0);
+        }
+    }
+
+    @Test
+    void aLimitThatIsRaisedServesWhatItRefused() {
+        process.setByteSize(2000);
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                .isThrownBy(() -> pool.allocate(701, 0, 0))
+                .withMessageContaining("pool: limit of 700 bytes");
+        memory.free(memory.allocate(2000, 0, 0), 0);
+        process.setByteSize(0);
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> memory.allocate(1, 0, 0));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> process.setByteSize(-1))
+                .withMessage("the limit of process is negative: -1");
+        assertThat(process.byteSize()).isZero();
     }
 }

@@ -26,7 +26,7 @@ final class ReclaimFailureTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private RuntimeException thrown = BROKEN;
     private boolean hasMemory;
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(new BrokenProvider()), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new BrokenProvider()), List.of())).open();
 
     @AfterEach
     void close() {
@@ -86,7 +86,7 @@ final class ReclaimFailureTests {
 
     @Test
     void theStepsBehindAreTakenAllTheSame() {
-        memory.onMemoryPressure(ReclaimStep.SPILL, (_, byteSize) -> {
+        memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (_, byteSize) -> {
             hasMemory = true;
             return byteSize;
         });

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class ReclaimSwapTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
 
     /// Where the next one's memory comes from.
     private boolean hasMemory;
@@ -69,7 +69,7 @@ final class ReclaimSwapTests {
 
     /// Exchanges the current allocator while another thread is in it; ends when that thread may go on.
     private void exchange(Allocator former, CountDownLatch isClosing) {
-        memory.setCurrent(memory.open("next", new Next()));
+        memory.currents().set(memory.open(OpenOptions.made("next", new Next())));
         Thread.ofPlatform().daemon().start(former::close);
         while (!former.isClosed()) {
             Thread.onSpinWait();
@@ -81,11 +81,11 @@ final class ReclaimSwapTests {
     void aRequestUnderWayGoesOnWithTheNextAllocator() throws Exception {
         CountDownLatch isAsked = new CountDownLatch(1);
         CountDownLatch isClosing = new CountDownLatch(1);
-        Allocator former = memory.open("former", new Refusing(() -> {
+        Allocator former = memory.open(OpenOptions.made("former", new Refusing(() -> {
             isAsked.countDown();
             await(isClosing);
-        }));
-        memory.setCurrent(former);
+        })));
+        memory.currents().set(former);
         FutureTask<Long> request = new FutureTask<>(() -> memory.allocate(512, 0, 0));
         Thread.ofPlatform().daemon().start(request);
         isAsked.await();
@@ -95,9 +95,9 @@ final class ReclaimSwapTests {
 
     @Test
     void aRequestInAListenerGoesOnWithTheNextAllocator() {
-        Allocator former = memory.open("former", new Refusing(() -> {}));
-        memory.setCurrent(former);
-        memory.onMemoryPressure((_, _) -> {
+        Allocator former = memory.open(OpenOptions.made("former", new Refusing(() -> {})));
+        memory.currents().set(former);
+        memory.listeners().onMemoryPressure((_, _) -> {
             if (!former.isClosed()) {
                 exchangeAndAwait(former);
             }
@@ -108,8 +108,8 @@ final class ReclaimSwapTests {
 
     @Test
     void anAllocatorThatClosesMeanwhileIsToldToBeClosed() {
-        Allocator former = memory.open("former", new Refusing(() -> {}));
-        memory.onMemoryPressure((_, _) -> {
+        Allocator former = memory.open(OpenOptions.made("former", new Refusing(() -> {})));
+        memory.listeners().onMemoryPressure((_, _) -> {
             exchangeAndAwait(former);
             return 0;
         });

@@ -32,7 +32,7 @@ final class ReclaimWaitTests {
     private static final long HOLD_MILLIS = 1_200;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
     private final CountDownLatch waits = new CountDownLatch(1);
     private final CountDownLatch goesOn = new CountDownLatch(1);
 
@@ -102,7 +102,7 @@ final class ReclaimWaitTests {
     }
 
     private FutureTask<Long> refused() {
-        return started(memory.open("full", new Full(0)));
+        return started(memory.open(OpenOptions.made("full", new Full(0))));
     }
 
     private static FutureTask<Long> started(Allocator allocator) {
@@ -117,10 +117,10 @@ final class ReclaimWaitTests {
 
     @Test
     void memoryIsTakenWhileAnotherThreadWaitsForWork() throws InterruptedException {
-        memory.open("busy", new Busy());
+        memory.open(OpenOptions.made("busy", new Busy()));
         FutureTask<Long> first = refused();
         waits.await();
-        Allocator idle = memory.open("idle", new Full(512));
+        Allocator idle = memory.open(OpenOptions.made("idle", new Full(512)));
         memory.free(idle.allocate(512, 0, 0), 0);
         goesOn.countDown();
         assertRefused(first);
@@ -130,9 +130,9 @@ final class ReclaimWaitTests {
     @Test
     void threadsThatAnotherOneWaitsForTakeWhatIsIdleAndWaitForNoWork() throws Exception {
         Busy busy = new Busy();
-        memory.open("busy", busy);
+        memory.open(OpenOptions.made("busy", busy));
         Idle idle = new Idle();
-        memory.open("idle", idle);
+        memory.open(OpenOptions.made("idle", idle));
         FutureTask<Long> first = refused();
         waits.await();
         FutureTask<Long> second = refused();
@@ -154,7 +154,7 @@ final class ReclaimWaitTests {
     private final class Idle implements DeviceAllocator {
         volatile long bytes;
         private volatile boolean given;
-        final Allocator taker = memory.open("taker", new DeviceAllocator() {
+        final Allocator taker = memory.open(OpenOptions.made("taker", new DeviceAllocator() {
             @Override
             public long allocate(long byteSize, int device, long stream) {
                 if (!given) {
@@ -165,7 +165,7 @@ final class ReclaimWaitTests {
 
             @Override
             public void free(long address, long byteSize, int device, long stream) {}
-        });
+        }));
 
         @Override
         public long allocate(long byteSize, int device, long stream) {
@@ -184,7 +184,7 @@ final class ReclaimWaitTests {
 
     @Test
     void storesAreAskedWithoutALock() throws InterruptedException {
-        memory.onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
+        memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
             if (waits.getCount() > 0) {
                 waits.countDown();
                 await(goesOn);
@@ -200,7 +200,7 @@ final class ReclaimWaitTests {
 
     @Test
     void anAllocatorThatCannotBeTrimmedIsNoReasonToFail() {
-        memory.open("broken", new DeviceAllocator() {
+        memory.open(OpenOptions.made("broken", new DeviceAllocator() {
             @Override
             public long allocate(long byteSize, int device, long stream) {
                 throw new AssertionError("nobody asks it");
@@ -213,12 +213,12 @@ final class ReclaimWaitTests {
             public long trim(int device, long keepBytes) {
                 throw new IllegalStateException("in a test");
             }
-        });
-        memory.onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
+        }));
+        memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
             waits.countDown();
             return 0;
         });
-        Allocator full = memory.open("full", new Full(0));
+        Allocator full = memory.open(OpenOptions.made("full", new Full(0)));
         assertThatThrownBy(() -> full.allocate(512, 0, 0))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
                 .satisfies(failure -> assertThat(failure.getSuppressed())

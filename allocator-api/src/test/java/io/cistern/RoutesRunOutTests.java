@@ -18,10 +18,10 @@ final class RoutesRunOutTests {
     private static final int DEVICES = 31;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(DEVICES).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
     private final List<MemoryLimit> limits = new ArrayList<>();
     private final Plugin plugin = new Plugin();
-    private final Allocator allocator = memory.open("plug-in", plugin);
+    private final Allocator allocator = memory.open(OpenOptions.made("plug-in", plugin));
 
     private static final class Plugin implements DeviceAllocator {
         private int closed;
@@ -51,7 +51,7 @@ final class RoutesRunOutTests {
     private void enter() {
         MemoryLimit limit = MemoryLimit.of("limit " + limits.size(), 1000);
         limits.add(limit);
-        allocator.enter(limit).close();
+        allocator.enter(ScopeOptions.all().limit(limit)).close();
     }
 
     private void assertThatNoneIsLeft(Runnable opening) {
@@ -71,14 +71,14 @@ final class RoutesRunOutTests {
     @Test
     void anotherLimitIsRefused() {
         MemoryLimit another = MemoryLimit.of("another", 1000);
-        assertThatNoneIsLeft(() -> allocator.enter(another));
-        assertThatNoneIsLeft(() -> allocator.enter(another));
+        assertThatNoneIsLeft(() -> allocator.enter(ScopeOptions.all().limit(another)));
+        assertThatNoneIsLeft(() -> allocator.enter(ScopeOptions.all().limit(another)));
     }
 
     @Test
     void anotherAllocatorIsRefusedAndClosed() {
         Plugin another = new Plugin();
-        assertThatNoneIsLeft(() -> memory.open("another", another));
+        assertThatNoneIsLeft(() -> memory.open(OpenOptions.made("another", another)));
         assertThat(another.closed).isOne();
         assertThat(memory.allocators()).containsExactly(allocator);
     }

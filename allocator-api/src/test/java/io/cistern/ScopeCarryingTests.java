@@ -26,12 +26,12 @@ class ScopeCarryingTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(), List.of()));
-    private final Allocator pool = memory.open("pool", new Addresses(POOL));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
+    private final Allocator pool = memory.open(OpenOptions.made("pool", new Addresses(POOL)));
     private final ExecutorService executor = Executors.newFixedThreadPool(2);
 
     ScopeCarryingTests() {
-        memory.setCurrent(memory.open("current", new Addresses(1 << 20)));
+        memory.currents().set(memory.open(OpenOptions.made("current", new Addresses(1 << 20))));
     }
 
     @AfterEach
@@ -61,7 +61,7 @@ class ScopeCarryingTests {
             assertThat(executor.submit(carrier().wrap(task)).get()).isTrue();
             assertThat(carrier().executorService(executor).submit(task).get()).isTrue();
         }
-        boolean byItself = memory.where(pool).call(() -> executor.submit(task).get());
+        boolean byItself = pool.call(ScopeOptions.all(), () -> executor.submit(task).get());
         assertThat(byItself).isFalse();
     }
 
@@ -73,7 +73,7 @@ class ScopeCarryingTests {
                 assertThat(inNewThread(threads)).isFalse();
                 assertThat(inNewThread(carrier().threadFactory(threads))).isTrue();
             }
-            boolean byItself = memory.where(pool).call(() -> inNewThread(threads));
+            boolean byItself = pool.call(ScopeOptions.all(), () -> inNewThread(threads));
             assertThat(byItself).isFalse();
         }
     }
@@ -89,7 +89,7 @@ class ScopeCarryingTests {
     /// The thread that starts the stream does a part of it.
     @Test
     void ofAParallelStreamOnlyTheCallersPartIsInsideByItself() {
-        memory.where(pool).run(this::onlyTheCallersPartIsInside);
+        pool.run(ScopeOptions.all(), this::onlyTheCallersPartIsInside);
         try (Scope _ = pool.enter()) {
             onlyTheCallersPartIsInside();
             ScopeCarrier here = carrier();
@@ -109,8 +109,7 @@ class ScopeCarryingTests {
 
     @Test
     void stagesOfACompletableFutureAreCarriedByTheirExecutor() {
-        boolean byItself = memory.where(pool)
-                .call(() -> CompletableFuture.supplyAsync(this::isInside).join());
+        boolean byItself = pool.call(ScopeOptions.all(), () -> CompletableFuture.supplyAsync(this::isInside).join());
         assertThat(byItself).isFalse();
         try (Scope _ = pool.enter()) {
             assertThat(CompletableFuture.supplyAsync(this::isInside).join()).isFalse();

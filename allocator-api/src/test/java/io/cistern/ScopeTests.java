@@ -26,7 +26,7 @@ class ScopeTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
     private final DeviceMemory memory =
-            DeviceMemory.open(gpu, Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())));
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider()))).open();
     private final Allocator current = memory.setCurrent("direct");
     private final Allocator pool = memory.open("direct");
     private final Allocator other = memory.open("direct");
@@ -82,7 +82,7 @@ class ScopeTests {
 
     @Test
     void aScopeMayBeForOneDevice() {
-        try (Scope _ = pool.enter(1)) {
+        try (Scope _ = pool.enter(ScopeOptions.all().device(1))) {
             assertThat(serving(0, 0)).isSameAs(current);
             assertThat(serving(1, 0)).isSameAs(pool);
         }
@@ -93,11 +93,11 @@ class ScopeTests {
         long first = gpu.streams().create(0);
         long second = gpu.streams().create(0);
         try (Scope _ = other.enter();
-                Scope _ = pool.enter(0, first)) {
+                Scope _ = pool.enter(ScopeOptions.all().stream(0, first))) {
             assertThat(serving(0, first)).isSameAs(pool);
             assertThat(serving(0, second)).isSameAs(other);
             assertThat(serving(1, first)).isSameAs(other);
-            try (Scope _ = current.enter(0)) {
+            try (Scope _ = current.enter(ScopeOptions.all().device(0))) {
                 assertThat(serving(0, first)).isSameAs(current);
             }
         }
@@ -106,7 +106,7 @@ class ScopeTests {
     @Test
     void aSwapInsideAScopeShowsOutsideIt() {
         try (Scope _ = pool.enter()) {
-            memory.setCurrent(other);
+            memory.currents().set(other);
             assertThat(serving()).isSameAs(pool);
         }
         assertThat(serving()).isSameAs(other);
@@ -168,22 +168,22 @@ class ScopeTests {
                     .isThrownBy(() -> memory.allocate(1, 0, 0))
                     .withMessageContaining("is closed");
         }
-        assertThatIllegalStateException().isThrownBy(pool::enter);
+        assertThatIllegalStateException().isThrownBy(() -> pool.enter());
     }
 
     @Test
     void codeRunsInAScope() {
-        assertThat(memory.where(pool).<Allocator, RuntimeException>call(this::serving))
-                .isSameAs(pool);
+        Allocator inScope = pool.call(ScopeOptions.all(), this::serving);
+        assertThat(inScope).isSameAs(pool);
         assertThat(serving()).isSameAs(current);
     }
 
     @Test
     void theInnermostWinsWhicheverFormOpenedIt() {
-        memory.where(pool).run(() -> {
+        pool.run(ScopeOptions.all(), () -> {
             try (Scope _ = other.enter()) {
                 assertThat(serving()).isSameAs(other);
-                memory.where(pool).run(() -> assertThat(serving()).isSameAs(pool));
+                pool.run(ScopeOptions.all(), () -> assertThat(serving()).isSameAs(pool));
             }
             assertThat(serving()).isSameAs(pool);
         });
@@ -191,21 +191,22 @@ class ScopeTests {
 
     @Test
     void codeRunsInAScopeOfOneDeviceOrOneStream() {
-        memory.where(pool).onDevice(1).run(() -> assertThat(serving()).isSameAs(current));
-        memory.where(pool).onDevice(0).run(() -> assertThat(serving()).isSameAs(pool));
-        memory.where(pool).onStream(0, 77).run(() -> {
+        pool.run(ScopeOptions.all().device(1), () -> assertThat(serving()).isSameAs(current));
+        pool.run(ScopeOptions.all().device(0), () -> assertThat(serving()).isSameAs(pool));
+        pool.run(ScopeOptions.all().stream(0, 77), () -> {
             assertThat(serving()).isSameAs(current);
             memory.free(memory.allocate(1000, 0, 77), 77);
             assertThat(pool.statistics(0).allocations()).isEqualTo(2);
         });
         assertThatExceptionOfType(IndexOutOfBoundsException.class)
-                .isThrownBy(() -> memory.where(pool).onDevice(2));
+                .isThrownBy(() -> pool.run(ScopeOptions.all().device(2), () -> {}));
+        assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> ScopeOptions.all().device(-1));
     }
 
     @Test
     void codeRunsInAScopeWithALimitAndItsBlocksStayCharged() {
         MemoryLimit limit = MemoryLimit.of("task", 3000);
-        long block = memory.where(pool).within(limit).<Long, RuntimeException>call(() -> {
+        long block = pool.call(ScopeOptions.all().limit(limit), () -> {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                     .isThrownBy(() -> memory.allocate(3001, 0, 0))
                     .withMessageContaining("task: limit of 3000 bytes");
@@ -214,8 +215,8 @@ class ScopeTests {
         assertThat(limit.usedBytes()).isEqualTo(2000);
         memory.free(block, 0);
         assertThat(limit.usedBytes()).isZero();
-        ScopedWork onStream = memory.where(pool).within(limit).onStream(0, 77);
-        long charged = onStream.<Long, RuntimeException>call(() -> {
+        ScopeOptions onStream = ScopeOptions.all().limit(limit).stream(0, 77);
+        long charged = pool.call(onStream, () -> {
             memory.free(memory.allocate(5000, 0, 0), 0);
             return memory.allocate(1000, 0, 77);
         });
@@ -225,9 +226,8 @@ class ScopeTests {
 
     @Test
     void workOfAClosedAllocatorIsRefused() {
-        ScopedWork work = memory.where(pool);
         pool.close();
-        assertThatIllegalStateException().isThrownBy(() -> work.run(() -> {}));
+        assertThatIllegalStateException().isThrownBy(() -> pool.run(ScopeOptions.all(), () -> {}));
     }
 
     @Test
@@ -327,8 +327,8 @@ class ScopeTests {
             }
             List<Allocator> former = new ArrayList<>();
             for (int i = 0; i < 20; i++) {
-                former.add(memory.current());
-                memory.swap("direct");
+                former.add(memory.current(0));
+                memory.currents().swap("direct");
                 Thread.sleep(2);
             }
             stop.set(true);
@@ -337,14 +337,14 @@ class ScopeTests {
             }
             assertThat(former).allMatch(Allocator::isDrained);
         }
-        assertThat(memory.current().statistics(0).liveBlocks()).isZero();
+        assertThat(memory.current(0).statistics(0).liveBlocks()).isZero();
     }
 
     @Test
     void aSwapHappensOnlyIfTheExpectedOneIsStillCurrent() {
-        assertThat(memory.compareAndSetCurrent(0, pool, other)).isFalse();
+        assertThat(memory.currents().compareAndSet(0, pool, other)).isFalse();
         assertThat(memory.current(0)).isSameAs(current);
-        assertThat(memory.compareAndSetCurrent(0, current, other)).isTrue();
+        assertThat(memory.currents().compareAndSet(0, current, other)).isTrue();
         assertThat(memory.current(0)).isSameAs(other);
         assertThat(memory.current(1)).isSameAs(current);
         assertThat(serving(0, 0)).isSameAs(other);

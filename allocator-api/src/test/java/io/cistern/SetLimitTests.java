@@ -23,7 +23,7 @@ class SetLimitTests {
             SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
 
     @RegisterExtension
-    final LogOf log = new LogOf(DeviceMemoryBuilder.class.getName());
+    final LogOf log = new LogOf(DeviceMemory.class.getName());
 
     private final List<String> set = new ArrayList<>();
 
@@ -82,7 +82,7 @@ class SetLimitTests {
         set.add(key);
     }
 
-    private DeviceMemoryBuilder builder() {
+    private DeviceMemory.Builder builder() {
         return DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of()));
     }
 }

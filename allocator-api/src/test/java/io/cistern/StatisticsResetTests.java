@@ -27,11 +27,11 @@ class StatisticsResetTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
-    private final Allocator plugin = memory.open("plug-in", new EverNewAddresses());
+    private final Allocator plugin = memory.open(OpenOptions.made("plug-in", new EverNewAddresses()));
 
     @BeforeEach
     void serve() {
-        memory.setCurrent(plugin);
+        memory.currents().set(plugin);
     }
 
     @AfterEach
@@ -70,9 +70,9 @@ class StatisticsResetTests {
     void theCountsBeginAtZeroAndWhatIsAliveStaysAlive() {
         long kept = memory.allocate(1000, 0, 0);
         pair(500);
-        memory.resetTotals(0);
+        memory.allocators().forEach(each -> each.resetTotals(0));
         assertThat(statistics().requestedPeakBytes()).isEqualTo(1500);
-        memory.resetPeaks(0);
+        memory.allocators().forEach(each -> each.resetPeaks(0));
         assertThat(statistics().allocations()).isZero();
         assertThat(statistics().frees()).isZero();
         assertThat(statistics().requestedTotalBytes()).isZero();
@@ -91,8 +91,8 @@ class StatisticsResetTests {
     @Test
     void aResetIsOfOneDevice() {
         memory.free(memory.allocate(5000, 1, 0), 0);
-        memory.resetPeaks(0);
-        memory.resetTotals(0);
+        memory.allocators().forEach(each -> each.resetPeaks(0));
+        memory.allocators().forEach(each -> each.resetTotals(0));
         assertThat(plugin.statistics(1).requestedPeakBytes()).isEqualTo(5000);
         assertThat(plugin.statistics(1).allocations()).isOne();
         assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> plugin.resetPeaks(2));
@@ -100,7 +100,7 @@ class StatisticsResetTests {
 
     @Test
     void blocksChargedToALimitArePartOfThePeak() {
-        try (Scope _ = plugin.enter(MemoryLimit.of("scope", 10 * MIB))) {
+        try (Scope _ = plugin.enter(ScopeOptions.all().limit(MemoryLimit.of("scope", 10 * MIB)))) {
             pair(MIB);
             plugin.resetPeaks(0);
             pair(2000);
@@ -141,7 +141,7 @@ class StatisticsResetTests {
                 }));
             }
             for (int phase = 0; phase < phases; phase++) {
-                memory.resetPeaks(0);
+                memory.allocators().forEach(each -> each.resetPeaks(0));
                 barrier.await(1, TimeUnit.MINUTES);
                 barrier.await(1, TimeUnit.MINUTES);
                 barrier.await(1, TimeUnit.MINUTES);

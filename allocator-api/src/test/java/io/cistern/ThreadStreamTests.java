@@ -22,7 +22,7 @@ class ThreadStreamTests {
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final MemoryLimit limit = MemoryLimit.of("limit", 1 << 20);
     private final Maker maker = new Maker();
-    private final Allocator allocator = memory.open("maker", maker, limit);
+    private final Allocator allocator = memory.open(OpenOptions.made("maker", maker).limit(limit));
 
     @AfterEach
     void nothingIsLeft() {
@@ -61,7 +61,7 @@ class ThreadStreamTests {
 
     @Test
     void isRefusedToAVirtualThreadThatAllocates() throws InterruptedException {
-        memory.setCurrent(allocator);
+        memory.currents().set(allocator);
         assertRefused(() -> memory.allocate(1000, 0, Streams.PER_THREAD_DEFAULT));
         assertRefused(() -> allocator.allocate(1000, 0, Streams.PER_THREAD_DEFAULT));
         assertThat(maker.allocations).isZero();

@@ -41,9 +41,9 @@ class VirtualThreadScopeTests {
                 Recording recording = new Recording()) {
             Allocator[] pools = new Allocator[4];
             for (int i = 0; i < pools.length; i++) {
-                pools[i] = memory.open("pool" + i, new Counting((i + 1) * RANGE));
+                pools[i] = memory.open(OpenOptions.made("pool" + i, new Counting((i + 1) * RANGE)));
             }
-            memory.setCurrent(memory.open("current", new Counting(0)));
+            memory.currents().set(memory.open(OpenOptions.made("current", new Counting(0))));
             for (int warm = 0; warm < 3; warm++) {
                 wrong(memory, pools, 100); // a thread that waits while another loads a class is pinned
             }

@@ -12,6 +12,7 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.TrimMode;
 import java.util.EnumSet;
 import java.util.ServiceLoader;
 import org.junit.jupiter.api.AfterEach;
@@ -29,7 +30,7 @@ final class AdaptorSpecTests {
     @BeforeEach
     void open() {
         gpu = SimulatedGpu.builder().devices(1).capacityBytes(1L << 30).build();
-        memory = DeviceMemory.open(gpu, catalog());
+        memory = DeviceMemory.builder(gpu).catalog(catalog()).open();
     }
 
     private static Catalog catalog() {
@@ -133,7 +134,7 @@ final class AdaptorSpecTests {
                 Allocator retrying = memory.open("retry:attempts=2,upstream=caching")) {
             assertThatThrownBy(() -> plain.allocate(most, 0, 0)).isInstanceOf(DeviceOutOfMemoryException.class);
             assertThatThrownBy(() -> retrying.allocate(most, 0, 0)).isInstanceOf(DeviceOutOfMemoryException.class);
-            hoarder.trim(0, 0);
+            hoarder.trim(0, 0, TrimMode.WITHOUT_WAITING);
             memory.free(retrying.allocate(most, 0, 0), 0);
         }
     }

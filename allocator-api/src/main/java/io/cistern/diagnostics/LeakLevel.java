@@ -2,7 +2,7 @@ package io.cistern.diagnostics;
 
 /// How much is kept about live blocks, so that a leak can be told with the place that made it.
 ///
-/// Set by [io.cistern.DeviceMemoryBuilder#leakLevel], else by setting `cistern.leaks` with a level's name in any
+/// Set by [io.cistern.DeviceMemory.Builder#leakLevel], else by setting `cistern.leaks` with a level's name in any
 /// case.
 /// At any level but `off`, blocks that are alive when their allocator closes are logged, and those alive at the
 /// end of the process written to standard error; [io.cistern.DeviceMemory#leaks] tells at any level and at any time
@@ -20,8 +20,8 @@ public enum LeakLevel {
     /// 64 MiB.
     SAMPLED,
 
-    /// For each block stream, age and site: the innermost 8 frames of the program. A `DeviceBuffer` that
-    /// was
+    /// For each block stream, age and site: the innermost 8 frames of the program. A
+    /// [io.cistern.buffers.DeviceBuffer] that was
     /// dropped without being closed is reported.
     SITES,
 

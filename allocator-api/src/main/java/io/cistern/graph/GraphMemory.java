@@ -1,20 +1,25 @@
 package io.cistern.graph;
 
+import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.capture.GraphBlocks;
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.routing.RouteStatistics;
+import io.cistern.internal.statistics.StatisticsTable;
 import java.util.Optional;
 
-/// The memory of one or more graphs: what streams allocated while they were captured, and what they freed then. It
-/// lives as long as the last of its graphs and their executables; then, as soon as no capture is under way, it goes
-/// back. Blocks of it that are alive then stay valid until they are freed.
+/// The memory of one or more graphs: what streams allocated while they were captured, and what they freed
+/// then. It lives as long as the last of its graphs and their executables; then, as soon as no capture is
+/// under way, it goes back. Blocks of it that are alive then stay valid until they are freed.
 ///
-/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve the next
-/// one, so **launch such graphs in the order of their captures and never side by side**; their results are
-/// overwritten by the next launch of another one.
+/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve
+/// the next one, so **launch such graphs in the order of their captures and never side by side**; their
+/// results are overwritten by the next launch of another one.
 ///
-/// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept with the
-/// graph too, since the graph may use it. So is pinned memory that captured work uses, whenever it is closed.
+/// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept
+/// with the graph too, since the graph may use it. So is pinned memory that captured work uses, whenever it
+/// is closed.
 ///
 /// Two objects for the memory of the same graphs are equal.
 ///
@@ -39,8 +44,8 @@ public final class GraphMemory {
         return Optional.ofNullable(captures(memory).memoryOf(device, stream)).map(GraphMemory::new);
     }
 
-    /// Gives back the memory of graphs that are gone, unless a capture is under way. It happens by itself when a
-    /// capture
+    /// Gives back the memory of graphs that are gone, unless a capture is under way. It happens by itself
+    /// when a capture
     /// begins or ends, at a trim, and when memory runs out.
     ///
     /// @return whether there was any
@@ -49,19 +54,49 @@ public final class GraphMemory {
     }
 
     static Captures captures(DeviceMemory memory) {
-        return memory.attached(Captures.class).orElseThrow();
+        return memory.moduleSupport().attached(Captures.class).orElseThrow();
     }
 
     GraphBlocks blocks() {
         return blocks;
     }
 
-    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell; kept blocks of
-    /// others are in theirs.
+    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell; kept
+    /// blocks of others are in theirs.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public long reservedBytes(int device) {
         return blocks.reservedBytes(device);
+    }
+
+    /// Returns what the framework counted on a device for these graphs alone; kept blocks of others are in
+    /// theirs. Once their memory is back it is all 0.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device, and there is memory
+    public AllocatorStatistics statistics(int device) {
+        return AllocatorStatistics.sum(blocks.allocators().stream()
+                .map(allocator -> statistics(allocator, device))
+                .toList());
+    }
+
+    private static AllocatorStatistics statistics(OpenAllocator allocator, int device) {
+        RouteStatistics counted = allocator.statistics(device);
+        return new AllocatorStatistics(
+                counted.allocations(),
+                counted.frees(),
+                allocator.liveBlocks(device),
+                counted.requestedBytes(),
+                counted.requestedPeakBytes(),
+                counted.requestedTotalBytes(),
+                allocator.reservedBytes(device));
+    }
+
+    /// Returns the statistics of a device as a text for people.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device, and there is memory
+    public String memorySummary(int device) {
+        return StatisticsTable.text(
+                "graphs, device " + device, statistics(device).figures());
     }
 
     /// Whether its graphs are gone and nothing can be captured into it any more.
@@ -69,8 +104,8 @@ public final class GraphMemory {
         return blocks.isGone();
     }
 
-    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws is
-    /// run again at the next occasion; one that equals another that waits is not added.
+    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that
+    /// throws is run again at the next occasion; one that equals another that waits is not added.
     ///
     /// @return false if they are gone already, and the action does not run
     public boolean whenGone(Runnable action) {

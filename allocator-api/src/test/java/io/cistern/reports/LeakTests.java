@@ -7,6 +7,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryLimit;
 import io.cistern.Scope;
+import io.cistern.ScopeOptions;
 import io.cistern.graph.GraphCapture;
 import io.cistern.internal.leaks.ConfiguredLeakLevel;
 import io.cistern.internal.leaks.Leaks;
@@ -69,7 +70,7 @@ class LeakTests {
                         List.of(),
                         Optional.empty(),
                         false));
-        memory.current().close();
+        memory.current(0).close();
         assertThat(log.messages()).isEmpty();
         end(memory);
     }
@@ -86,9 +87,9 @@ class LeakTests {
             memory.free(workspace, stream);
             memory.free(inCapture, stream);
             assertThat(memory.leaks()).isEmpty();
-            assertThat(memory.current().leaks()).isEmpty();
+            assertThat(memory.current(0).leaks()).isEmpty();
             long graph = capture.end();
-            memory.current().close();
+            memory.current(0).close();
             gpu.graphs().destroy(0, graph);
         }
         assertThat(log.messages()).isEmpty();
@@ -185,7 +186,7 @@ class LeakTests {
         for (int i = 0; i < 3; i++) {
             pool.allocate(7000, 0, 0);
         }
-        try (Scope _ = pool.enter(MemoryLimit.of("task", 1 << 20))) {
+        try (Scope _ = pool.enter(ScopeOptions.all().limit(MemoryLimit.of("task", 1 << 20)))) {
             memory.allocate(9000, 0, 0);
         }
         assertThat(pool.leaks()).hasSize(4);

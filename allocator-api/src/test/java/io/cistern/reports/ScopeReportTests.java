@@ -6,6 +6,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import io.cistern.ScopeOptions;
 import io.cistern.ScopeCarrier;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.direct.DirectProvider;
@@ -207,7 +208,7 @@ class ScopeReportTests {
     @Test
     void aScopeForAnotherDeviceIsNoReason() throws Exception {
         try (DeviceMemory memory = open(true);
-                Scope _ = memory.open("direct").enter(1)) {
+                Scope _ = memory.open("direct").enter(ScopeOptions.all().device(1))) {
             inWorker(() -> pair(memory, 0));
             assertThat(log.messages()).isEmpty();
             inWorker(() -> pair(memory, 1));
@@ -219,7 +220,7 @@ class ScopeReportTests {
     void swapsAndDefaultsWorkWhileReporting() {
         try (DeviceMemory memory = open(true)) {
             long before = memory.allocate(100, 0, 0);
-            Allocator next = memory.swap("direct");
+            Allocator next = memory.currents().swap("direct");
             long after = memory.allocate(100, 0, 0);
             assertThat(next.statistics(0).allocations()).isEqualTo(1);
             memory.free(before, 0);

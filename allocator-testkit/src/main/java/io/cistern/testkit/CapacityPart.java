@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -129,7 +130,7 @@ abstract class CapacityPart extends ConformancePart {
         }
         long held = allocator.reservedBytes(DEVICE).orElse(0);
         freeAll(blocks);
-        allocator.trim(DEVICE, 0);
+        allocator.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
         if (allocator.reservedBytes(DEVICE).isPresent()) {
             assertThat(allocator.reservedBytes(DEVICE)).hasValue(0);
             assertThat(held).isPositive();
@@ -150,7 +151,7 @@ abstract class CapacityPart extends ConformancePart {
             }
         }
         synchronize();
-        allocator.trim(DEVICE, 0);
+        allocator.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
         kept.forEach(block -> verify(block, stream));
         free(allocate(30 * MIB, stream));
         assertContents();

@@ -363,12 +363,12 @@ public abstract class CapturedGraphs extends GraphFixture {
     @ValueSource(strings = {CACHING, SEGMENTS})
     void aScopeOfAPoolCapturesNothing(String spec) {
         memory.setCurrent(DIRECT);
-        try (MemoryPool pool = memory.pool(spec);
+        try (MemoryPool pool = memory.pools().open(spec);
                 Scope _ = pool.enter()) {
             long block = allocate(MIB);
             memory.free(block, stream);
             driver.streams().synchronize(DEVICE, stream);
-            assertThat(pool.trim(DEVICE, 0)).isPositive();
+            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isPositive();
             long again = allocate(MIB);
             memory.free(again, stream);
             assertThat(allocate(MIB)).isEqualTo(again);
@@ -380,7 +380,7 @@ public abstract class CapturedGraphs extends GraphFixture {
     @ValueSource(strings = {CACHING, SEGMENTS})
     void aPoolsBlocksServeACaptureInItsScopeAndStayWithTheGraph(String spec) throws InterruptedException {
         memory.setCurrent(DIRECT);
-        try (MemoryPool pool = memory.pool(spec)) {
+        try (MemoryPool pool = memory.pools().open(spec)) {
             GraphCapture capture = capture();
             long block;
             try (Scope _ = pool.enter()) {

@@ -24,7 +24,7 @@ public class CarelessLibrary {
     private final String library = "library:path="
             + Objects.requireNonNull(System.getProperty(PROPERTY), "property " + PROPERTY + " names no library");
     private final CudaDriver driver = DriverUnderTest.open();
-    private final DeviceMemory memory = DeviceMemory.open(driver, DiscoveredCatalog.find());
+    private final DeviceMemory memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open();
     private final Patterns patterns = new Patterns(driver, DEVICE);
     private long stream;
 
@@ -100,7 +100,7 @@ public class CarelessLibrary {
 
     @Test
     void aPoolCutsAndKeepsItsSegments() {
-        try (MemoryPool pool = memory.pool("caching:source=\"" + library + '"')) {
+        try (MemoryPool pool = memory.pools().open("caching:source=\"" + library + '"')) {
             for (int i = 0; i < 100; i++) {
                 long block = pool.allocate(4096, DEVICE, stream);
                 patterns.write(block, 4096, i, stream);

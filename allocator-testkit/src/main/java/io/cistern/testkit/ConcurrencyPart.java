@@ -1,5 +1,6 @@
 package io.cistern.testkit;
 
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -125,7 +126,7 @@ abstract class ConcurrencyPart extends ConformancePart {
         }
         tasks.add(() -> {
             for (int i = 0; i < 50; i++) {
-                allocator.trim(DEVICE, 0);
+                allocator.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
                 allocator.statistics(DEVICE);
                 LockSupport.parkNanos(1);
             }

@@ -64,7 +64,7 @@ abstract class ConformancePart {
         for (int device = 0; device < freeBefore.length; device++) {
             freeBefore[device] = driver.memory().freeBytes(device);
         }
-        memory = DeviceMemory.open(driver, suite.catalog());
+        memory = DeviceMemory.builder(driver).catalog(suite.catalog()).open();
         allocator = suite.open(memory);
     }
 

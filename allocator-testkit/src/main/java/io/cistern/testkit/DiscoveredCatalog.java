@@ -42,7 +42,7 @@ public final class DiscoveredCatalog {
     /// adaptors need an upstream, and the caching one over each source.
     static List<String> runnableSpecs(CudaDriver driver) {
         Catalog catalog = find();
-        try (DeviceMemory memory = DeviceMemory.open(driver, catalog)) {
+        try (DeviceMemory memory = DeviceMemory.builder(driver).catalog(catalog).open()) {
             DeviceEnvironment environment = memory.environment();
             List<String> allocators = names(catalog, Catalog.Kind.ALLOCATOR)
                     .filter(name ->

@@ -8,6 +8,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -92,7 +93,7 @@ abstract class FaultPart extends ConformancePart {
             free(allocate(byteSize, streams[0]));
         }
         assertContents();
-        allocator.trim(DEVICE, 0);
+        allocator.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
     }
 
     /// Allocates, frees and trims while the driver fails; returns what is still live.
@@ -137,7 +138,7 @@ abstract class FaultPart extends ConformancePart {
 
     private void tryTrim() {
         try {
-            allocator.trim(DEVICE, 0);
+            allocator.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
         } catch (RuntimeException allowed) {
             assertThat(ofDriver(allowed).result()).isIn(CudaResult.OUT_OF_MEMORY, CudaResult.UNKNOWN);
         }

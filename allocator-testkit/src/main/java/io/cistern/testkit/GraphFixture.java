@@ -42,7 +42,7 @@ abstract class GraphFixture {
     GraphFixture(CudaDriver driver) {
         this.driver = driver;
         graphs = driver.graphs();
-        memory = DeviceMemory.open(driver, DiscoveredCatalog.find());
+        memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open();
         kernels = MemoryKernels.load(driver, DEVICE);
         counter = driver.memory().allocateHost(DEVICE, Long.BYTES);
         stream = driver.streams().create(DEVICE);

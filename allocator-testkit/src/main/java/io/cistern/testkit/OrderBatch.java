@@ -36,7 +36,7 @@ final class OrderBatch implements AutoCloseable {
     OrderBatch(Catalog catalog, Consumer<DeviceMemory> choosing, OrderCounts counts, ExecutorService threads) {
         this.counts = counts;
         this.threads = threads;
-        memory = DeviceMemory.open(gpu, catalog);
+        memory = DeviceMemory.builder(gpu).catalog(catalog).open();
         choosing.accept(memory);
         kernels = MemoryKernels.load(gpu, 0);
         mismatches = gpu.memory().allocateHost(0, Long.BYTES).fill((byte) 0);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryMeasure;
 import io.cistern.MemoryPool;
+import io.cistern.Registration;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CudaDriver;
@@ -43,7 +44,7 @@ public abstract class PoolsBetweenDevices {
     /// On a driver, which is closed in the end.
     protected PoolsBetweenDevices(CudaDriver driver) {
         this.driver = driver;
-        memory = DeviceMemory.open(driver, DiscoveredCatalog.find());
+        memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open();
     }
 
     /// The driver that the tests run on.
@@ -190,7 +191,7 @@ public abstract class PoolsBetweenDevices {
         Queue<Integer> told = new ConcurrentLinkedQueue<>();
         try (MemoryPool pool = MemoryPool.builder(memory).spec("caching").open()) {
             for (int device = 0; device < 2; device++) {
-                memory.onThreshold(device, MemoryMeasure.RESERVED, LARGE / 2, (at, threshold, bytes) -> told.add(at));
+                memory.listeners().onThreshold(device, MemoryMeasure.RESERVED, LARGE / 2, (at, threshold, bytes) -> told.add(at));
             }
             long block = allocate(pool, 1, LARGE);
             for (int i = 0; i < 5000 && told.isEmpty(); i++) {
@@ -211,10 +212,10 @@ public abstract class PoolsBetweenDevices {
                     .supports(DriverFeature.BUDGET_NOTIFICATION)
                     .supported();
             if (tells) {
-                Runnable first = listenToBudget(device);
-                Runnable second = listenToBudget(device);
-                first.run();
-                second.run();
+                Registration first = listenToBudget(device);
+                Registration second = listenToBudget(device);
+                first.close();
+                second.close();
             } else {
                 int mute = device;
                 assertThatThrownBy(() -> listenToBudget(mute)).isInstanceOf(CudaException.class);
@@ -222,7 +223,7 @@ public abstract class PoolsBetweenDevices {
         }
     }
 
-    private Runnable listenToBudget(int device) {
-        return memory.onOverBudget(device, (at, _) -> memory.trim(at, 0, TrimMode.WITHOUT_WAITING));
+    private Registration listenToBudget(int device) {
+        return memory.listeners().onOverBudget(device, (at, _) -> memory.trim(at, 0, TrimMode.WITHOUT_WAITING));
     }
 }

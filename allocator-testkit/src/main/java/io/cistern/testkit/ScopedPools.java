@@ -8,9 +8,11 @@ import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
+import io.cistern.ScopeOptions;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DriverCall;
 import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
@@ -46,10 +48,10 @@ public abstract class ScopedPools {
     /// On a driver, which is closed in the end.
     protected ScopedPools(CudaDriver driver) {
         this.driver = driver;
-        memory = DeviceMemory.open(driver, DiscoveredCatalog.find());
+        memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open();
         outside = memory.open("direct");
         functions = new CountingRanges(driver);
-        pages = memory.pool(ofHandles());
+        pages = memory.pools().open(ofHandles());
         ranges = MemoryPool.builder(memory)
                 .functions(functions, functions)
                 .tag("ranges")
@@ -57,7 +59,7 @@ public abstract class ScopedPools {
     }
 
     private String ofHandles() {
-        return memory.catalog().entries().stream()
+        return memory.currents().catalog().entries().stream()
                 .filter(entry ->
                         entry.kind() == Catalog.Kind.SOURCE && entry.problem().isEmpty())
                 .map(Catalog.Entry::name)
@@ -68,14 +70,14 @@ public abstract class ScopedPools {
 
     @BeforeEach
     void openStreams() {
-        memory.setCurrent(outside);
+        memory.currents().set(outside);
         for (int i = 0; i < 2 * THREADS; i++) {
             streams.add(driver.streams().create(0));
         }
         long stream = streams.getFirst();
         memory.free(pages.allocate(1, 0, stream), stream);
         driver.streams().synchronize(0, stream);
-        pages.trim(0, 0);
+        pages.trim(0, 0, TrimMode.WITHOUT_WAITING);
         refusedHandles = createdHandles() - driver.calls().of(DriverCall.MEM_RELEASE);
         assertThat(pages.reservedBytes(0)).hasValue(0);
         pages.resetPeaks(0);
@@ -178,7 +180,7 @@ public abstract class ScopedPools {
             live.add(block(patterns, seed, first));
             try (Scope _ = pages.enter()) {
                 live.add(block(patterns, seed + 1, first));
-                try (Scope _ = ranges.enter(0, second)) {
+                try (Scope _ = ranges.enter(ScopeOptions.all().stream(0, second))) {
                     live.add(block(patterns, seed + 2, second));
                 }
             }
@@ -222,7 +224,7 @@ public abstract class ScopedPools {
     void swapsUnderTrafficLoseNothing() throws Exception {
         try (Patterns patterns = new Patterns(driver, 0);
                 ExecutorService executor = Executors.newFixedThreadPool(THREADS)) {
-            memory.swap("caching");
+            memory.currents().swap("caching");
             List<Future<?>> running = new ArrayList<>();
             for (int thread = 0; thread < THREADS; thread++) {
                 long stream = streams.get(thread);
@@ -240,8 +242,8 @@ public abstract class ScopedPools {
             }
             List<Allocator> former = new ArrayList<>();
             for (int i = 0; i < 5; i++) {
-                former.add(memory.current());
-                memory.swap(i % 2 == 0 ? "async" : "caching");
+                former.add(memory.current(0));
+                memory.currents().swap(i % 2 == 0 ? "async" : "caching");
             }
             for (Future<?> task : running) {
                 task.get();

@@ -41,10 +41,10 @@ public class SeededSituations {
     @MethodSource("specs")
     void memoryIsNeverHandedOutBeforeItsLastUseIsPast(String spec) {
         try (CudaDriver driver = DriverUnderTest.open()) {
-            try (DeviceMemory memory = DeviceMemory.open(driver, DiscoveredCatalog.find())) {
+            try (DeviceMemory memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open()) {
                 memory.setCurrent(spec);
                 run(driver, memory, spec);
-                assertThat(memory.current().statistics(0).liveBlocks()).isZero();
+                assertThat(memory.current(0).statistics(0).liveBlocks()).isZero();
             }
             if (driver instanceof SimulatedGpu simulated) {
                 assertThat(simulated.misuses()).isEmpty();

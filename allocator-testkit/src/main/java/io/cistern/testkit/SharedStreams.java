@@ -6,6 +6,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentNavigableMap;
@@ -37,13 +38,13 @@ public class SharedStreams {
     @MethodSource("specs")
     void threadsNeverHoldTheSameBytesNorSpoilEachOthers(String spec) throws Exception {
         try (CudaDriver driver = DriverUnderTest.open()) {
-            try (DeviceMemory memory = DeviceMemory.open(driver, DiscoveredCatalog.find())) {
+            try (DeviceMemory memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open()) {
                 memory.setCurrent(spec);
                 run(driver, memory);
-                Allocator allocator = memory.current();
+                Allocator allocator = memory.current(0);
                 assertThat(allocator.statistics(0).liveBlocks()).isZero();
                 driver.devices().synchronize(0);
-                allocator.trim(0, 0);
+                allocator.trim(0, 0, TrimMode.WITHOUT_WAITING);
                 assertThat(allocator.reservedBytes(0)).as("nothing is stranded").hasValue(0);
             }
             if (driver instanceof SimulatedGpu simulated) {

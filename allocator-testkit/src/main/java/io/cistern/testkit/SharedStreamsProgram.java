@@ -3,6 +3,7 @@ package io.cistern.testkit;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -82,7 +83,7 @@ final class SharedStreamsProgram implements Runnable {
     private void step() {
         int dice = random.nextInt(PERCENT * PERCENT);
         if (dice == 0) {
-            memory.current().trim(0, random.nextLong(mostBytes));
+            memory.current(0).trim(0, random.nextLong(mostBytes), TrimMode.WITHOUT_WAITING);
         } else if (dice < 10) {
             replaceOwnStream();
         } else if (dice % PERCENT < 52 && live.size() < MOST_LIVE && liveBytes < mostBytes) {

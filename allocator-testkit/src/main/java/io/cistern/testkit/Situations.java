@@ -2,6 +2,7 @@ package io.cistern.testkit;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.TrimMode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -122,7 +123,7 @@ final class Situations implements AutoCloseable {
 
     private void trim() {
         if (freesWithoutWaiting || !held.any()) {
-            memory.current().trim(0, random.nextLong(64L << 20));
+            memory.current(0).trim(0, random.nextLong(64L << 20), TrimMode.WITHOUT_WAITING);
         }
     }
 

@@ -6,6 +6,7 @@ import static org.junit.platform.engine.discovery.DiscoverySelectors.selectNeste
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.DeviceAllocator;
 import java.util.HashMap;
@@ -35,7 +36,7 @@ class ConformanceFindsMistakesTests {
     static class Candidate extends AllocatorConformance {
         @Override
         protected Allocator open(DeviceMemory memory) {
-            return memory.open("candidate", maker.apply(memory.driver()));
+            return memory.open(OpenOptions.made("candidate", maker.apply(memory.driver())));
         }
     }
 

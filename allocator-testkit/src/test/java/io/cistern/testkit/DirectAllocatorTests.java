@@ -8,6 +8,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.TrimMode;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -17,7 +18,7 @@ class DirectAllocatorTests {
     private static final long BYTES = 8L << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, DiscoveredCatalog.find());
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(DiscoveredCatalog.find()).open();
     private final Allocator direct = memory.open("direct");
     private final long freeBytes = gpu.memory().freeBytes(0);
     private final long refused = direct.allocate(BYTES, 0, 0);
@@ -43,8 +44,8 @@ class DirectAllocatorTests {
     @Test
     void trimTriesARefusedFreeAgainAndTellsItsBytes() {
         refuse(2, CudaResult.OUT_OF_MEMORY);
-        assertThat(direct.trim(0, 0)).isZero();
-        assertThat(direct.trim(0, 0)).isEqualTo(BYTES);
+        assertThat(direct.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
+        assertThat(direct.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(BYTES);
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
     }
 
@@ -59,7 +60,7 @@ class DirectAllocatorTests {
     void anAddressThatTheDriverDoesNotKnowIsNotTriedAgain() {
         refuse(1, CudaResult.INVALID_VALUE);
         long calls = gpu.calls().of(DriverCall.MEM_FREE);
-        direct.trim(0, 0);
+        direct.trim(0, 0, TrimMode.WITHOUT_WAITING);
         assertThat(gpu.calls().of(DriverCall.MEM_FREE)).isEqualTo(calls);
     }
 
@@ -70,7 +71,7 @@ class DirectAllocatorTests {
             memory.free(direct.allocate(BYTES, 0, 0), 0);
         }
         gpu.faults().clear();
-        direct.trim(0, 0);
+        direct.trim(0, 0, TrimMode.WITHOUT_WAITING);
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
     }
 }

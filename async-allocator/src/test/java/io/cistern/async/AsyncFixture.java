@@ -31,7 +31,7 @@ abstract class AsyncFixture {
 
     AsyncFixture(long capacityBytes) {
         gpu = SimulatedGpu.builder().devices(2).capacityBytes(capacityBytes).build();
-        memory = DeviceMemory.open(gpu, Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)));
+        memory = DeviceMemory.builder(gpu).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
         latch = new StreamLatch(gpu, DEVICE);
         stream = gpu.streams().create(DEVICE);
         other = gpu.streams().create(DEVICE);

@@ -10,6 +10,7 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.spi.TrimMode;
 import java.util.EnumMap;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -65,7 +66,7 @@ class ChosenPoolTest extends AsyncFixture {
             assertThat(settings(pool)).isEqualTo(before);
             async.resetPeaks(DEVICE);
             memory.free(address, stream);
-            async.trim(DEVICE, 0);
+            async.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
         }
         assertThat(settings(pool)).isEqualTo(before);
         assertThat(attribute(pool, PoolAttribute.USED_HIGH)).isEqualTo(MIB);

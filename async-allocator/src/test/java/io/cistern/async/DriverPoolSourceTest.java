@@ -9,6 +9,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import io.cistern.ScopeOptions;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -107,7 +108,7 @@ class DriverPoolSourceTest extends AsyncFixture {
     @Test
     void aLimitIsExactThoughTheDriverGrowsInPages() {
         Allocator async = memory.open("async");
-        try (Scope _ = async.enter(MemoryLimit.of("exact", 33 * MIB))) {
+        try (Scope _ = async.enter(ScopeOptions.all().limit(MemoryLimit.of("exact", 33 * MIB)))) {
             List<Long> blocks = new ArrayList<>();
             for (int i = 0; i < 33; i++) {
                 blocks.add(memory.allocate(MIB, DEVICE, stream));

@@ -27,13 +27,13 @@ final class ManyDevicesTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(DEVICES).capacityBytes(256 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(new AsyncProvider()), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new AsyncProvider()), List.of())).open();
     private final long[] streams =
             IntStream.range(0, DEVICES).mapToLong(gpu.streams()::create).toArray();
 
     @AfterEach
     void memoryCloses() {
-        memory.pools().forEach(MemoryPool::close);
+        memory.pools().all().forEach(MemoryPool::close);
         memory.close();
         assertThat(memory.allocators()).as("closed and drained").isEmpty();
     }

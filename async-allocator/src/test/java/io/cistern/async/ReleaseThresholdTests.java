@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 final class ReleaseThresholdTests implements AllocatorProvider {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(1000).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(this), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(this), List.of())).open();
     private @Nullable ReleaseThreshold read;
 
     @Override

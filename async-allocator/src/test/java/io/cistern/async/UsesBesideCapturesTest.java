@@ -88,7 +88,7 @@ class UsesBesideCapturesTest extends AsyncFixture {
         driverGivesNoFence();
         memory.streamClosing(DEVICE, other);
         gpu.faults().clear();
-        async.trim(DEVICE, 0);
+        async.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
     }
 
     @Test

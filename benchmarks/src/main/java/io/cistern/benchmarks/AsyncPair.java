@@ -87,7 +87,7 @@ public final class AsyncPair {
         ProviderTap turnsTap = new ProviderTap("turns_tap", spec + ",turns=false");
         List<AllocatorProvider> providers = new ArrayList<>(List.of(tap, briefTap, turnsTap));
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
-        memory = DeviceMemory.open(driver, Catalog.of(providers, List.of()));
+        memory = DeviceMemory.builder(driver).catalog(Catalog.of(providers, List.of())).open();
         memory.open("tap");
         memory.open("brief_tap");
         memory.open("turns_tap");

@@ -116,7 +116,7 @@ public final class AsyncSteady implements AutoCloseable {
                 Collections.min(microsOfRounds),
                 Collections.max(microsOfRounds),
                 ofKeepAll(all),
-                open.memory().current().reservedBytes(0).orElse(-1));
+                open.memory().current(0).reservedBytes(0).orElse(-1));
     }
 
     private String ofKeepAll(List<AsyncSteady> all) {

@@ -4,6 +4,7 @@ import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.DeviceArena;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.simulated.CallCosts;
 import io.cistern.simulated.SimulatedGpu;
@@ -48,15 +49,15 @@ public class BufferBenchmark {
         memory = DeviceMemory.builder(
                         SimulatedGpu.builder().costs(CallCosts.free()).build())
                 .open();
-        memory.setCurrent(memory.open("none", new SpacedAllocator()));
+        memory.currents().set(memory.open(OpenOptions.made("none", new SpacedAllocator())));
         pinned = PinnedMemory.of(memory);
         whole = DeviceBuffer.ofForeign(memory, 0x5f00_0000_0000L, 1 << 20, 0, STREAM);
         confined = DeviceArena.builder(memory)
-                .from(memory.open("arena", new NoAllocator()))
+                .from(memory.open(OpenOptions.made("arena", new NoAllocator())))
                 .firstBytes(ARENA_BYTES)
                 .open(0, STREAM);
         shared = DeviceArena.builder(memory)
-                .from(memory.open("shared arena", new NoAllocator(0x6f00_0000_0000L)))
+                .from(memory.open(OpenOptions.made("shared arena", new NoAllocator(0x6f00_0000_0000L))))
                 .firstBytes(ARENA_BYTES)
                 .shared()
                 .open(0, STREAM);

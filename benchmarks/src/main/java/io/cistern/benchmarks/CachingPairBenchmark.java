@@ -43,7 +43,7 @@ public class CachingPairBenchmark {
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
         List<SegmentSourceProvider> sources = new ArrayList<>();
         ServiceLoader.load(SegmentSourceProvider.class).forEach(sources::add);
-        DeviceMemory memory = DeviceMemory.open(SimulatedGpu.builder().build(), Catalog.of(providers, sources));
+        DeviceMemory memory = DeviceMemory.builder(SimulatedGpu.builder().build()).catalog(Catalog.of(providers, sources)).open();
         memory.setCurrent(System.getProperty("cistern.benchmark.allocator", "caching"));
         return memory;
     }

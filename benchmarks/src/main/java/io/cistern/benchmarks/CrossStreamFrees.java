@@ -64,7 +64,7 @@ public final class CrossStreamFrees {
                 CrossStreamFrees load = new CrossStreamFrees(open, way);
                 if (!open.driver().simulated()) {
                     load.run(WARM_UP);
-                    load.memory.current().resetPeaks(0);
+                    load.memory.current(0).resetPeaks(0);
                 }
                 load.measure(blocks);
                 load.driver.memory().free(0, load.scratch);
@@ -80,7 +80,7 @@ public final class CrossStreamFrees {
         long workDone = nanos() - begin;
         driver.devices().synchronize(0);
         long allDone = nanos() - begin;
-        long reserved = memory.current().memoryStatistics(0).getOrDefault("reserved_bytes.all.peak", 0L);
+        long reserved = memory.current(0).memoryStatistics(0).getOrDefault("reserved_bytes.all.peak", 0L);
         System.out.printf(
                 Locale.ROOT,
                 "{\"measured\":\"cross-stream frees\",\"allocator\":\"%s\",\"device\":\"%s\",\"blocks\":%d,"

@@ -52,7 +52,7 @@ public class DriverPairBenchmark {
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
         List<SegmentSourceProvider> sources = new ArrayList<>();
         ServiceLoader.load(SegmentSourceProvider.class).forEach(sources::add);
-        memory = DeviceMemory.open(driver, Catalog.of(providers, sources));
+        memory = DeviceMemory.builder(driver).catalog(Catalog.of(providers, sources)).open();
         memory.open("tap");
         memory.setCurrent(allocator);
         provider = tap.tapped();

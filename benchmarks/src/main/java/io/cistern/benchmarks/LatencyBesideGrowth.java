@@ -4,6 +4,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -29,7 +30,7 @@ public final class LatencyBesideGrowth {
     private final OpenMemory open = new OpenMemory("caching");
     private final DeviceMemory memory = open.memory();
     private final CudaDriver driver = open.driver();
-    private final Allocator caching = memory.current();
+    private final Allocator caching = memory.current(0);
     private final Allocator direct = memory.open("direct");
     private final long growthStream = open.newStream();
     private final long ownStream = open.newStream();
@@ -115,7 +116,7 @@ public final class LatencyBesideGrowth {
             memory.free(block, growthStream);
         }
         driver.streams().synchronize(0, growthStream);
-        allocator.trim(0, 0);
+        allocator.trim(0, 0, TrimMode.WITHOUT_WAITING);
     }
 
     /// Does once what is measured.

@@ -2,6 +2,7 @@ package io.cistern.benchmarks;
 
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.concurrent.TimeUnit;
@@ -38,7 +39,7 @@ public class LeakBenchmark {
         memory = DeviceMemory.builder(SimulatedGpu.builder().build())
                 .leakLevel(level)
                 .open();
-        memory.setCurrent(memory.open("none", new SpacedAllocator()));
+        memory.currents().set(memory.open(OpenOptions.made("none", new SpacedAllocator())));
     }
 
     /// A pair of the raw calls.

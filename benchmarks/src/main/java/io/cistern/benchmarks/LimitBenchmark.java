@@ -2,8 +2,9 @@ package io.cistern.benchmarks;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceMemoryBuilder;
 import io.cistern.MemoryLimit;
+import io.cistern.OpenOptions;
+import io.cistern.ScopeOptions;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.invoke.MethodHandles;
@@ -60,17 +61,17 @@ public class LimitBenchmark {
         @Setup
         public void open() {
             MemoryLimit process = MemoryLimit.of("process", 64L << 30);
-            DeviceMemoryBuilder builder =
+            DeviceMemory.Builder builder =
                     DeviceMemory.builder(SimulatedGpu.builder().build());
             memory = (setting == Setting.ONE || setting == Setting.TWO ? builder.limit(process) : builder).open();
             current = setting == Setting.TWO
-                    ? memory.open("none", provider(), process.child("allocator", 32L << 30))
-                    : memory.open("none", provider());
-            pool = memory.open("pool", provider());
+                    ? memory.open(OpenOptions.made("none", provider()).limit(process.child("allocator", 32L << 30)))
+                    : memory.open(OpenOptions.made("none", provider()));
+            pool = memory.open(OpenOptions.made("pool", provider()));
             scopeLimit = MemoryLimit.of("scope", 32L << 30);
-            memory.setCurrent(current);
+            memory.currents().set(current);
             if (setting == Setting.SCOPES) {
-                memory.setCurrent(memory.open("next", provider()));
+                memory.currents().set(memory.open(OpenOptions.made("next", provider())));
                 current.close();
             }
         }
@@ -92,7 +93,7 @@ public class LimitBenchmark {
     public void enter(Memory shared) {
         if (shared.setting == Setting.SCOPES) {
             shared.pool.enter();
-            shared.pool.enter(shared.scopeLimit);
+            shared.pool.enter(ScopeOptions.all().limit(shared.scopeLimit));
         }
     }
 

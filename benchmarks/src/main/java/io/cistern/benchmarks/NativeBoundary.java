@@ -1,6 +1,7 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.loader.functions.AllocatorFunctions;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
@@ -70,7 +71,7 @@ public final class NativeBoundary {
         int pairs = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 1_000_000;
         Path library = compiled();
         try (SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1 << 20).build();
-                DeviceMemory memory = DeviceMemory.open(gpu, Catalog.discover(List.of(), List.of()))) {
+                DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.discover(List.of(), List.of())).open()) {
             SymbolLookup symbols = symbols(library);
             NativeBoundary boundary = new NativeBoundary(memory, pairsInC(symbols), pairs);
             if (!direction.equals("exported")) {
@@ -79,7 +80,7 @@ public final class NativeBoundary {
                 MemorySegment free = symbols.findOrThrow("my_free");
                 boundary.measure(rounds, "c", () -> boundary.inC(malloc, free), direction, boundary::inJava);
             } else {
-                memory.setCurrent(memory.open("nothing", new NoAllocator()));
+                memory.currents().set(memory.open(OpenOptions.made("nothing", new NoAllocator())));
                 AllocatorFunctions exported = AllocatorFunctions.of(memory);
                 boundary.measure(
                         rounds,

@@ -70,10 +70,10 @@ public final class NcclBandwidth {
                 .mapToLong(rank -> driver.streams().create(rank.device()))
                 .toArray();
         buffers.put("plain", buffers(memory.open("direct"), largest));
-        MemoryPool registered = memory.pool("nccl");
+        MemoryPool registered = memory.pools().open("nccl");
         ranks.forEach(rank -> rank.register(registered));
         buffers.put("registered", buffers(registered, largest));
-        MemoryPool symmetric = memory.pool("symmetric:largest=1GiB,bytes=" + Math.max(largest, 2 * MIB));
+        MemoryPool symmetric = memory.pools().open("symmetric:largest=1GiB,bytes=" + Math.max(largest, 2 * MIB));
         buffers.put("window", buffers(symmetric, largest));
         try {
             nccl.registerWindows(ranks, symmetric);

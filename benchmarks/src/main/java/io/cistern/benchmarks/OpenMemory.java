@@ -18,7 +18,7 @@ final class OpenMemory implements AutoCloseable {
     /// @param spec the allocator
     OpenMemory(String spec) {
         driver = CudaDrivers.openBest();
-        memory = DeviceMemory.open(driver, Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)));
+        memory = DeviceMemory.builder(driver).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
         memory.setCurrent(spec);
     }
 

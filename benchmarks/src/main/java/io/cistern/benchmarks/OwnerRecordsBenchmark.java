@@ -1,6 +1,7 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.spi.DeviceAllocator;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
@@ -65,7 +66,7 @@ public class OwnerRecordsBenchmark {
     public void allocate() {
         open = new OpenMemory("direct");
         memory = open.memory();
-        memory.setCurrent(memory.open("none", new OneBehindTheOther()));
+        memory.currents().set(memory.open(OpenOptions.made("none", new OneBehindTheOther())));
         stream = open.newStream();
         for (int i = 0; i < BLOCKS; i++) {
             inOrder[i] = memory.allocate(sizes.next(), 0, stream);

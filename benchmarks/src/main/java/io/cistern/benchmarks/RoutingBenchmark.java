@@ -1,6 +1,7 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -26,7 +27,7 @@ public class RoutingBenchmark {
             DeviceMemory.builder(SimulatedGpu.builder().build()).open();
 
     static {
-        MEMORY.setCurrent(MEMORY.open("none", new NoAllocator()));
+        MEMORY.currents().set(MEMORY.open(OpenOptions.made("none", new NoAllocator())));
     }
 
     private final NoAllocator provider = new NoAllocator();

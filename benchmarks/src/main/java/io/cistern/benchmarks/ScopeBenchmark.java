@@ -3,6 +3,8 @@ package io.cistern.benchmarks;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryLimit;
+import io.cistern.OpenOptions;
+import io.cistern.ScopeOptions;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -25,7 +27,7 @@ import org.openjdk.jmh.annotations.Warmup;
 public class ScopeBenchmark {
     private static final DeviceMemory MEMORY =
             DeviceMemory.builder(SimulatedGpu.builder().build()).open();
-    private static final Allocator POOL = MEMORY.open("pool", new NoAllocator());
+    private static final Allocator POOL = MEMORY.open(OpenOptions.made("pool", new NoAllocator()));
     private static final MemoryLimit LIMIT = MemoryLimit.of("scope", 1L << 30);
 
     /// A scope of an allocator.
@@ -37,6 +39,6 @@ public class ScopeBenchmark {
     /// A scope of an allocator with a limit.
     @Benchmark
     public void enterAndLeaveWithLimit() {
-        POOL.enter(LIMIT).close();
+        POOL.enter(ScopeOptions.all().limit(LIMIT)).close();
     }
 }

@@ -45,7 +45,7 @@ public final class SwapLatency {
         SwapLatency measurement =
                 new SwapLatency(threads, TimeUnit.SECONDS.toNanos(seconds), argument(arguments, 2, 10));
         try (SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1 << 20).build();
-                DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(new Counting()), List.of()))) {
+                DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new Counting()), List.of())).open()) {
             memory.setCurrent(Counting.NAME);
             measurement.phase(memory, true); // compiles
             Latencies without = new Latencies();
@@ -76,7 +76,7 @@ public final class SwapLatency {
             while (System.nanoTime() < end) {
                 Thread.sleep(swapMillis);
                 if (swapping) {
-                    memory.swap(Counting.NAME);
+                    memory.currents().swap(Counting.NAME);
                     swaps++;
                 }
             }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -67,7 +68,7 @@ class CacheStatisticsTest extends PoolFixture {
                     .containsEntry("allocation.small_pool.current", 0L)
                     .containsEntry("reserved_bytes.all.current", 96 * MIB);
             free(block);
-            caching.trim(DEVICE, 0);
+            caching.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
             assertThat(caching.memoryStatistics(DEVICE))
                     .containsEntry("requested_bytes.all.current", 0L)
                     .containsEntry("requested_bytes.all.freed", 84 * MIB)

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
+import io.cistern.OpenOptions;
 import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.logging.Logger;
@@ -63,7 +65,7 @@ class CachingOptionsTest extends PoolFixture {
                 .isEqualTo(AllocatorSpec.parse("caching:max_split_size_mb=128,expandable_segments=false,"
                                 + "roundup_power2_divisions=[256:1,>:4],check=checked")
                         .options());
-        memory.open(spec).close();
+        memory.open(OpenOptions.spec(spec)).close();
     }
 
     @Test
@@ -200,7 +202,7 @@ class CachingOptionsTest extends PoolFixture {
         long address = caching.allocate(byteSize, DEVICE, stream);
         long reserved = caching.reservedBytes(DEVICE).orElseThrow() - before;
         free(address);
-        caching.trim(DEVICE, 0);
+        caching.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
         return reserved;
     }
 }

@@ -156,7 +156,7 @@ class CheckLevelTest extends PoolFixture {
     @Test
     void aFreeOnAStreamThatEndedUnannouncedIsCarriedOutAndTold() {
         try (SimulatedGpu own = SimulatedGpu.builder().build();
-                DeviceMemory ownMemory = DeviceMemory.open(own, memory.catalog());
+                DeviceMemory ownMemory = DeviceMemory.builder(own).catalog(memory.currents().catalog()).open();
                 Allocator caching = ownMemory.open("caching:check=checked")) {
             long ended = own.streams().create(DEVICE);
             long block = caching.allocate(KIB, DEVICE, ended);
@@ -248,7 +248,7 @@ class CheckLevelTest extends PoolFixture {
                     memory.free(live.remove(random.nextInt(live.size())), on);
                 }
                 if (i % 50 == 49) {
-                    caching.trim(DEVICE, 0);
+                    caching.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
                 }
             }
             live.forEach(block -> memory.free(block, stream));

@@ -89,7 +89,7 @@ final class FaultProgram {
 
     private boolean open() {
         DeviceMemory opened =
-                DeviceMemory.open(gpu, Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)));
+                DeviceMemory.builder(gpu).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
         opened.setCurrent(spec);
         memory = opened;
         return true;

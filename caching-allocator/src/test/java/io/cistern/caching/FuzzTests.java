@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.AllocatorStatistics;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -52,7 +53,7 @@ final class FuzzTests extends PoolFixture {
                 } else if (dice < 20) {
                     freeAny();
                 } else {
-                    caching.trim(DEVICE, 0);
+                    caching.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
                 }
                 if (step % STEPS_A_CHECK == 0) {
                     checkBooks(caching);
@@ -62,7 +63,7 @@ final class FuzzTests extends PoolFixture {
                 freeAny();
             }
             checkBooks(caching);
-            caching.trim(DEVICE, 0);
+            caching.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
             assertThat(caching.reservedBytes(DEVICE)).hasValue(0);
         }
     }

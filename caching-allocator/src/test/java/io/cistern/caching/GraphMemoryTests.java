@@ -9,7 +9,9 @@ import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
+import io.cistern.OpenOptions;
 import io.cistern.Scope;
+import io.cistern.ScopeOptions;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
@@ -202,8 +204,8 @@ final class GraphMemoryTests extends PoolFixture {
 
     @Test
     void limitsCountWhatACaptureAllocates() {
-        Allocator limited = memory.open("caching", MemoryLimit.of("a few", 4 * MIB));
-        memory.setCurrent(limited);
+        Allocator limited = memory.open(OpenOptions.spec("caching").limit(MemoryLimit.of("a few", 4 * MIB)));
+        memory.currents().set(limited);
         long outside = allocate(2 * MIB);
         try (GraphCapture _ = capture()) {
             long inside = allocate(2 * MIB);
@@ -267,7 +269,7 @@ final class GraphMemoryTests extends PoolFixture {
         memory.setCurrent("direct");
         Allocator closed = memory.open("caching");
         long block;
-        try (Scope _ = closed.enter(MemoryLimit.of("of the scope", 4 * MIB))) {
+        try (Scope _ = closed.enter(ScopeOptions.all().limit(MemoryLimit.of("of the scope", 4 * MIB)))) {
             block = allocate(MIB);
         }
         closed.close();
@@ -352,5 +354,23 @@ final class GraphMemoryTests extends PoolFixture {
         assertThat(own.reservedBytes(DEVICE)).isEqualTo(afterwards);
         free(result);
         assertThat(own.reservedBytes(DEVICE)).isZero();
+    }
+
+    @Test
+    void whatACaptureAllocatesIsInTheStatisticsOfItsGraph() {
+        memory.setCurrent("caching");
+        GraphCapture capture = capture();
+        GraphMemory graph = capture.memory();
+        long kept = allocate(MIB);
+        free(allocate(2 * MIB));
+        assertThat(graph.statistics(DEVICE).liveBlocks()).isOne();
+        assertThat(graph.statistics(DEVICE).requestedBytes()).isEqualTo(MIB);
+        assertThat(graph.statistics(DEVICE).requestedTotalBytes()).isEqualTo(3 * MIB);
+        assertThat(graph.statistics(DEVICE).reservedBytes()).hasValue(graph.reservedBytes(DEVICE));
+        assertThat(memory.current(DEVICE).statistics(DEVICE).allocations()).isZero();
+        assertThat(memory.statistics(DEVICE).requestedBytes()).isEqualTo(MIB);
+        assertThat(graph.memorySummary(DEVICE)).contains("graphs, device 0");
+        free(kept);
+        executable(capture);
     }
 }

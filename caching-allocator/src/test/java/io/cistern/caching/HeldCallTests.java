@@ -44,8 +44,8 @@ final class HeldCallTests {
     private final long other = gpu.streams().create(DEVICE);
 
     private DeviceMemory open(HeldCall held, String spec) {
-        DeviceMemory memory = DeviceMemory.open(
-                held.around(gpu), Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)));
+        DeviceMemory memory = DeviceMemory.builder(
+                held.around(gpu)).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
         memory.setCurrent(spec);
         return memory;
     }

@@ -43,8 +43,8 @@ final class HeldWaitTests {
     @ParameterizedTest
     @ValueSource(strings = {"caching", "caching:source=linear", "caching:stable_mapping=true"})
     void othersGoOnWhileATrimWaits(String spec) throws Exception {
-        try (DeviceMemory memory = DeviceMemory.open(
-                        wait.around(gpu), Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)));
+        try (DeviceMemory memory = DeviceMemory.builder(
+                        wait.around(gpu)).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
                 ExecutorService threads = Executors.newCachedThreadPool()) {
             Allocator caching = memory.setCurrent(spec);
             long idle = memory.allocate(40 * MIB, DEVICE, busy);

@@ -48,7 +48,7 @@ final class ManyDevicesTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(DEVICES).capacityBytes(CAPACITY).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, found());
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(found()).open();
     private final long[] streams =
             IntStream.range(0, DEVICES).mapToLong(gpu.streams()::create).toArray();
 
@@ -64,7 +64,7 @@ final class ManyDevicesTests {
 
     @AfterEach
     void memoryCloses() {
-        memory.pools().forEach(MemoryPool::close);
+        memory.pools().all().forEach(MemoryPool::close);
         memory.close();
         assertThat(memory.allocators()).as("closed and drained").isEmpty();
     }
@@ -293,7 +293,7 @@ final class ManyDevicesTests {
     void aProcessThatUsesOneDeviceMakesNoContextOnTheOthers() {
         SimulatedGpu fresh =
                 SimulatedGpu.builder().devices(DEVICES).capacityBytes(CAPACITY).build();
-        try (DeviceMemory own = DeviceMemory.open(fresh, found())) {
+        try (DeviceMemory own = DeviceMemory.builder(fresh).catalog(found()).open()) {
             long stream = fresh.streams().create(BAD);
             try (MemoryPool pool = MemoryPool.builder(own).open();
                     Scope _ = pool.enter();

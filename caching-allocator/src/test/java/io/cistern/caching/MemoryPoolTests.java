@@ -10,6 +10,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.cuda.DriverCall;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -26,13 +27,13 @@ class MemoryPoolTests extends PoolFixture {
 
     @Test
     void idsIncreaseAndAreDistinctWithFourThreads() throws InterruptedException {
-        long first = memory.pool("caching").id();
-        assertThat(memory.pool("caching").id()).isGreaterThan(first);
+        long first = memory.pools().open("caching").id();
+        assertThat(memory.pools().open("caching").id()).isGreaterThan(first);
         Set<Long> ids = ConcurrentHashMap.newKeySet();
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
             threads.add(Thread.ofPlatform()
-                    .start(() -> ids.add(memory.pool("caching").id())));
+                    .start(() -> ids.add(memory.pools().open("caching").id())));
         }
         for (Thread thread : threads) {
             thread.join();
@@ -78,7 +79,7 @@ class MemoryPoolTests extends PoolFixture {
         free(block);
         assertThat(functions.deleted).as("returns by itself").isEqualTo(functions.made);
         assertThat(pool.isDrained()).isTrue();
-        assertThat(memory.pools()).isEmpty();
+        assertThat(memory.pools().all()).isEmpty();
     }
 
     @Test
@@ -99,12 +100,12 @@ class MemoryPoolTests extends PoolFixture {
 
     @Test
     void aClosedPoolRefusesAllocationsAndScopes() {
-        MemoryPool pool = memory.pool("caching");
+        MemoryPool pool = memory.pools().open("caching");
         pool.close();
         pool.close();
         assertThat(pool.useCount()).isZero();
         assertThatIllegalStateException().isThrownBy(() -> pool.allocate(1, DEVICE, stream));
-        assertThatIllegalStateException().isThrownBy(pool::enter).withMessageContaining("is closed");
+        assertThatIllegalStateException().isThrownBy(() -> pool.enter()).withMessageContaining("is closed");
     }
 
     @Test
@@ -113,7 +114,7 @@ class MemoryPoolTests extends PoolFixture {
         MemoryPool other = others.pool();
         MemoryPool pool = functions.pool();
         free(other.allocate(MIB, DEVICE, stream), pool.allocate(MIB, DEVICE, stream));
-        assertThat(pool.trim(DEVICE, 0)).isEqualTo(2 * MIB);
+        assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(2 * MIB);
         assertThat(functions.deleted).hasSize(1);
         assertThat(other.reservedBytes(DEVICE)).hasValue(2 * MIB);
         assertThat(others.deleted).isEmpty();
@@ -156,7 +157,7 @@ class MemoryPoolTests extends PoolFixture {
 
     @Test
     void aSourceOfHandlesGrowsByPages() {
-        MemoryPool pool = memory.pool("pages");
+        MemoryPool pool = memory.pools().open("pages");
         assertThat(pool.spec()).hasToString("caching:source=pages");
         long first = pool.allocate(3 * MIB, DEVICE, stream);
         long second = pool.allocate(3 * MIB, DEVICE, stream);
@@ -167,11 +168,11 @@ class MemoryPoolTests extends PoolFixture {
 
     @Test
     void theNameOfAnAllocatorMeansAnInstanceOfItsOwn() {
-        MemoryPool pool = memory.pool("direct");
+        MemoryPool pool = memory.pools().open("direct");
         long before = gpu.calls().of(DriverCall.MEM_ALLOC);
         free(pool.allocate(MIB, DEVICE, stream));
         assertThat(gpu.calls().of(DriverCall.MEM_ALLOC)).isEqualTo(before + 1);
-        assertThat(memory.current().statistics(DEVICE).allocations()).isZero();
+        assertThat(memory.current(0).statistics(DEVICE).allocations()).isZero();
     }
 
     @Test
@@ -185,7 +186,7 @@ class MemoryPoolTests extends PoolFixture {
         assertThatThrownBy(() -> builder().byteAlignment(768).open())
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("power of two");
-        assertThat(memory.pools()).isEmpty();
+        assertThat(memory.pools().all()).isEmpty();
         assertThat(memory.allocators()).isEmpty();
     }
 
@@ -241,7 +242,7 @@ class MemoryPoolTests extends PoolFixture {
                         .initialBytes(600 * MIB, DEVICE, stream)
                         .open())
                 .isInstanceOf(DeviceOutOfMemoryException.class);
-        assertThat(memory.pools()).isEmpty();
+        assertThat(memory.pools().all()).isEmpty();
     }
 
     @Test
@@ -254,7 +255,7 @@ class MemoryPoolTests extends PoolFixture {
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("initialBytes is 3145729, more than limitBytes, which is 3145728");
         assertThat(functions.made).isEmpty();
-        assertThat(memory.pools()).isEmpty();
+        assertThat(memory.pools().all()).isEmpty();
     }
 
     @Test

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.DeviceMemory;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.MemoryPool;
-import io.cistern.MemoryPoolBuilder;
 import io.cistern.cuda.CudaException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
@@ -54,7 +53,7 @@ abstract class PoolFixture {
 
     @AfterEach
     void allMemoryReturnsAndNothingWasMisused() {
-        memory.pools().forEach(MemoryPool::close);
+        memory.pools().all().forEach(MemoryPool::close);
         memory.close();
         assertThat(gpu.misuses()).isEmpty();
         assertThat(memory.allocators()).as("closed and drained").isEmpty();
@@ -62,7 +61,7 @@ abstract class PoolFixture {
         assertThat(info.freeBytes()).isEqualTo(info.totalBytes());
     }
 
-    MemoryPoolBuilder builder() {
+    MemoryPool.Builder builder() {
         return MemoryPool.builder(memory);
     }
 

@@ -10,6 +10,7 @@ import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import io.cistern.ScopeOptions;
 import java.util.EnumSet;
 import org.junit.jupiter.api.Test;
 
@@ -22,7 +23,7 @@ class PoolLendingTests extends PoolFixture {
 
     @Test
     void aLendingPoolServesOthersWhenTheyRunOut() {
-        MemoryPool keeping = memory.pool("linear");
+        MemoryPool keeping = memory.pools().open("linear");
         MemoryPool lending = builder().spec("linear").lendsToOthers(true).open();
         long kept = keeping.allocate(40 * MIB, DEVICE, stream);
         long lent = lending.allocate(40 * MIB, DEVICE, stream);
@@ -33,7 +34,7 @@ class PoolLendingTests extends PoolFixture {
         assertThat(borrowed).isEqualTo(lent);
         assertOutOfMemory(30 * MIB);
         assertThat(lending.statistics(DEVICE).requestedBytes()).isEqualTo(30 * MIB);
-        assertThat(memory.current().statistics(DEVICE).liveBlocks()).isZero();
+        assertThat(memory.current(0).statistics(DEVICE).liveBlocks()).isZero();
 
         free(borrowed);
         long back = lending.allocate(40 * MIB, DEVICE, stream);
@@ -46,16 +47,16 @@ class PoolLendingTests extends PoolFixture {
         MemoryPool lending = builder().lendsToOthers(true).open();
         free(lending.allocate(60 * MIB, DEVICE, stream));
 
-        free(memory.current().allocate(40 * MIB, DEVICE, stream));
+        free(memory.current(0).allocate(40 * MIB, DEVICE, stream));
         try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, 40 * MIB, DEVICE, stream)) {
             assertThat(lending.liveBlocks()).isOne();
             assertThat(buffer.address()).isNotZero();
         }
         Allocator other = memory.open("caching");
-        try (Scope _ = other.enter(DEVICE, stream)) {
+        try (Scope _ = other.enter(ScopeOptions.all().stream(DEVICE, stream))) {
             free(allocate(40 * MIB));
         }
-        memory.where(other).run(() -> free(allocate(40 * MIB)));
+        other.run(ScopeOptions.all(), () -> free(allocate(40 * MIB)));
         Thread.ofVirtual().start(() -> free(allocate(40 * MIB))).join();
         assertThat(lending.statistics(DEVICE).allocations()).isEqualTo(6);
         assertThat(lending.liveBlocks()).isZero();
@@ -67,7 +68,7 @@ class PoolLendingTests extends PoolFixture {
         free(lending.allocate(60 * MIB, DEVICE, stream));
         MemoryLimit limit = MemoryLimit.of("request", 45 * MIB);
         long[] borrowed = new long[1];
-        memory.where(memory.current()).within(limit).run(() -> {
+        memory.current(0).run(ScopeOptions.all().limit(limit), () -> {
             borrowed[0] = allocate(40 * MIB);
             assertThat(limit.usedBytes()).isEqualTo(40 * MIB);
             assertOutOfMemory(6 * MIB);
@@ -90,7 +91,7 @@ class PoolLendingTests extends PoolFixture {
     void aPoolDoesNotBorrow() {
         MemoryPool lending = builder().lendsToOthers(true).open();
         free(lending.allocate(60 * MIB, DEVICE, stream));
-        try (MemoryPool other = memory.pool("caching");
+        try (MemoryPool other = memory.pools().open("caching");
                 Scope _ = other.enter()) {
             assertOutOfMemory(40 * MIB);
             assertThatThrownBy(() -> other.allocate(40 * MIB, DEVICE, stream))

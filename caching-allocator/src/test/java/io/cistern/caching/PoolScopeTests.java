@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import io.cistern.ScopeOptions;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -54,8 +56,8 @@ class PoolScopeTests extends PoolFixture {
             Thread thread = Thread.ofPlatform().start(() -> block[0] = allocate(MIB));
             thread.join();
             assertThat(pool.statistics(DEVICE).allocations()).isZero();
-            assertThat(memory.current().statistics(DEVICE).liveBlocks()).isOne();
-            assertThat(memory.current().reservedBytes(DEVICE)).hasValue(2 * MIB);
+            assertThat(memory.current(0).statistics(DEVICE).liveBlocks()).isOne();
+            assertThat(memory.current(0).reservedBytes(DEVICE)).hasValue(2 * MIB);
             free(block[0]);
         }
     }
@@ -65,7 +67,7 @@ class PoolScopeTests extends PoolFixture {
         free(allocate(MIB));
         try (Scope _ = pool.enter()) {
             free(allocate(MIB));
-            assertThat(memory.current().trim(DEVICE, 0)).isEqualTo(2 * MIB);
+            assertThat(memory.current(0).trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(2 * MIB);
             assertThat(functions.deleted).isEmpty();
             assertThat(pool.reservedBytes(DEVICE)).hasValue(2 * MIB);
         }
@@ -73,7 +75,7 @@ class PoolScopeTests extends PoolFixture {
 
     @Test
     void workInAScopeUsesThePoolMeanwhile() {
-        int uses = memory.where(pool).call(() -> {
+        int uses = pool.call(ScopeOptions.all(), () -> {
             free(allocate(MIB));
             return pool.useCount();
         });
@@ -81,13 +83,13 @@ class PoolScopeTests extends PoolFixture {
         assertThat(pool.useCount()).isOne();
         assertThat(pool.statistics(DEVICE).allocations()).isOne();
         pool.close();
-        assertThatIllegalStateException().isThrownBy(() -> memory.where(pool).run(() -> {}));
+        assertThatIllegalStateException().isThrownBy(() -> pool.run(ScopeOptions.all(), () -> {}));
     }
 
     @Test
     void aScopeOfOneStreamServesThatAlone() {
         long other = gpu.streams().create(DEVICE);
-        try (Scope _ = pool.enter(DEVICE, other)) {
+        try (Scope _ = pool.enter(ScopeOptions.all().stream(DEVICE, other))) {
             free(allocate(MIB));
             assertThat(pool.statistics(DEVICE).allocations()).isZero();
             memory.free(memory.allocate(MIB, DEVICE, other), other);
@@ -97,90 +99,90 @@ class PoolScopeTests extends PoolFixture {
 
     @Test
     void aPoolCanBeBegunAndEndedWithoutLexicalForm() {
-        memory.begin(pool, DEVICE);
+        memory.pools().begin(pool, DEVICE);
         long block = allocate(MIB);
-        memory.end(pool, DEVICE);
+        memory.pools().end(pool, DEVICE);
         free(allocate(MIB));
         assertThat(pool.statistics(DEVICE).allocations()).isOne();
         assertThat(pool.useCount()).as("until it is released").isEqualTo(2);
         pool.close();
         assertThat(pool.useCount()).isOne();
-        assertThat(memory.pools()).containsExactly(pool);
+        assertThat(memory.pools().all()).containsExactly(pool);
         free(block);
         assertThat(functions.deleted).isEmpty();
-        memory.release(pool.id());
+        memory.pools().release(pool.id());
         assertThat(functions.deleted).isEqualTo(functions.made);
-        assertThatIllegalArgumentException().isThrownBy(() -> memory.release(pool.id()));
+        assertThatIllegalArgumentException().isThrownBy(() -> memory.pools().release(pool.id()));
     }
 
     @Test
     void theInnermostWinsWhicheverFormOpenedIt() {
-        MemoryPool inner = memory.pool("caching");
-        memory.begin(pool, DEVICE);
+        MemoryPool inner = memory.pools().open("caching");
+        memory.pools().begin(pool, DEVICE);
         try (Scope _ = inner.enter()) {
             free(allocate(MIB));
-            memory.begin(pool, DEVICE);
+            memory.pools().begin(pool, DEVICE);
             free(allocate(MIB));
-            memory.end(pool, DEVICE);
+            memory.pools().end(pool, DEVICE);
             free(allocate(MIB));
         }
         free(allocate(MIB));
-        memory.end(pool, DEVICE);
+        memory.pools().end(pool, DEVICE);
         assertThat(inner.statistics(DEVICE).allocations()).isEqualTo(2);
         assertThat(pool.statistics(DEVICE).allocations()).isEqualTo(2);
-        memory.release(pool.id());
-        memory.release(pool.id());
+        memory.pools().release(pool.id());
+        memory.pools().release(pool.id());
         assertThat(pool.useCount()).isOne();
     }
 
     @Test
     void endingOutOfOrderIsAnErrorAndChangesNothing() {
-        MemoryPool inner = memory.pool("caching");
-        memory.begin(pool, DEVICE);
+        MemoryPool inner = memory.pools().open("caching");
+        memory.pools().begin(pool, DEVICE);
         try (Scope _ = inner.enter()) {
             assertThatIllegalStateException()
-                    .isThrownBy(() -> memory.end(pool, DEVICE))
+                    .isThrownBy(() -> memory.pools().end(pool, DEVICE))
                     .withMessageContaining("not the innermost");
             free(allocate(MIB));
             assertThat(inner.statistics(DEVICE).allocations()).isOne();
         }
-        memory.end(pool, DEVICE);
-        memory.release(pool.id());
+        memory.pools().end(pool, DEVICE);
+        memory.pools().release(pool.id());
     }
 
     @Test
     void endingWhatWasNotBegunHereIsAnError() throws InterruptedException {
         assertThatIllegalStateException()
-                .isThrownBy(() -> memory.end(pool, DEVICE))
+                .isThrownBy(() -> memory.pools().end(pool, DEVICE))
                 .withMessageContaining("was not begun");
-        memory.begin(pool, DEVICE);
+        memory.pools().begin(pool, DEVICE);
         List<Throwable> failures = new ArrayList<>();
         Thread thread = Thread.ofPlatform().start(() -> {
             try {
-                memory.end(pool, DEVICE);
+                memory.pools().end(pool, DEVICE);
             } catch (IllegalStateException failure) {
                 failures.add(failure);
             }
         });
         thread.join();
         assertThat(failures).hasSize(1);
-        assertThatIllegalStateException().isThrownBy(() -> memory.release(pool.id()));
-        memory.end(pool, DEVICE);
-        memory.release(pool.id());
+        assertThatIllegalStateException().isThrownBy(() -> memory.pools().release(pool.id()));
+        memory.pools().end(pool, DEVICE);
+        memory.pools().release(pool.id());
     }
 
     @Test
     void aDeviceThatIsNotThereTakesNoUse() {
-        assertThatThrownBy(() -> memory.begin(pool, 7)).isInstanceOf(IndexOutOfBoundsException.class);
-        assertThatThrownBy(() -> pool.enter(7)).isInstanceOf(IndexOutOfBoundsException.class);
+        assertThatThrownBy(() -> memory.pools().begin(pool, 7)).isInstanceOf(IndexOutOfBoundsException.class);
+        assertThatThrownBy(() -> pool.enter(ScopeOptions.all().device(7))).isInstanceOf(IndexOutOfBoundsException.class);
         assertThat(pool.useCount()).isOne();
     }
 
     @Test
     void aPoolOfOtherDeviceMemoryIsRefused() {
-        try (DeviceMemory other = DeviceMemory.open(gpu, memory.catalog())) {
-            assertThatIllegalArgumentException().isThrownBy(() -> other.begin(pool, DEVICE));
-            assertThatIllegalArgumentException().isThrownBy(() -> other.where(pool));
+        try (DeviceMemory other = DeviceMemory.builder(gpu).catalog(memory.currents().catalog()).open()) {
+            assertThatIllegalArgumentException().isThrownBy(() -> other.pools().begin(pool, DEVICE));
+            assertThatIllegalArgumentException().isThrownBy(() -> other.pools().end(pool, DEVICE));
         }
     }
 }

@@ -14,6 +14,7 @@ import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.Scope;
+import io.cistern.ScopeOptions;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
@@ -334,12 +335,12 @@ final class PoolSleepTests extends PoolFixture {
         try (MemoryPool pool = builder().open()) {
             List<Block> blocks = mixed(pool);
             pool.sleep(SleepMode.KEEP);
-            assertThat(pool.trim(DEVICE, 0)).isZero();
+            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
             TrimResult trimmed = pool.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
             assertThat(trimmed.returnedBytes()).isZero();
             assertThat(trimmed.left()).isEmpty();
             close(blocks.subList(0, 4));
-            assertThat(pool.trim(DEVICE, 0)).isZero();
+            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
             pool.wake();
             assertIntact(blocks.subList(4, blocks.size()));
             close(blocks);
@@ -351,20 +352,20 @@ final class PoolSleepTests extends PoolFixture {
         MemoryLimit limit = MemoryLimit.of("all", 64 * MIB);
         try (MemoryPool pool = builder().limitBytes(64 * MIB).open()) {
             List<Block> blocks = new ArrayList<>();
-            try (Scope _ = pool.enter(limit)) {
+            try (Scope _ = pool.enter(ScopeOptions.all().limit(limit))) {
                 blocks.add(new Block(DeviceBuffer.allocate(memory, 48 * MIB, DEVICE, stream), new byte[0]));
             }
             pool.sleep(SleepMode.DROP);
             assertThat(pool.statistics(DEVICE).requestedBytes()).isEqualTo(48 * MIB);
             assertThat(pool.statistics(DEVICE).reservedBytes()).hasValue(0);
-            assertThat(memory.pools()).containsExactly(pool);
-            memory.swap("caching:page_size=2MiB");
-            try (Scope _ = pool.enter(MemoryLimit.of("made meanwhile", MIB))) {
+            assertThat(memory.pools().all()).containsExactly(pool);
+            memory.currents().swap("caching:page_size=2MiB");
+            try (Scope _ = pool.enter(ScopeOptions.all().limit(MemoryLimit.of("made meanwhile", MIB)))) {
                 assertThatThrownBy(() -> allocate(1)).isInstanceOf(MemoryAsleepException.class);
             }
             free(allocate(MIB));
             pool.wake();
-            try (Scope _ = pool.enter(limit)) {
+            try (Scope _ = pool.enter(ScopeOptions.all().limit(limit))) {
                 assertThatThrownBy(() -> allocate(32 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
                 close(blocks);
                 free(allocate(32 * MIB));
@@ -474,21 +475,21 @@ final class PoolSleepTests extends PoolFixture {
                 MemoryPool second = builder().tag("model").open();
                 MemoryPool other = builder().tag("cache").open()) {
             List<Block> blocks = List.of(filled(first, 3 << 20), filled(second, 5 << 20), filled(other, 1 << 20));
-            memory.sleep("model", SleepMode.KEEP);
+            memory.pools().sleep("model", SleepMode.KEEP);
             assertThat(List.of(first.isAsleep(), second.isAsleep(), other.isAsleep()))
                     .containsExactly(true, true, false);
             long others = memory.allocate(CAPACITY - 10 * MIB, DEVICE, stream);
-            assertThatThrownBy(() -> memory.wake("model")).isInstanceOf(DeviceOutOfMemoryException.class);
+            assertThatThrownBy(() -> memory.pools().wake("model")).isInstanceOf(DeviceOutOfMemoryException.class);
             assertThat(List.of(first.isAsleep(), second.isAsleep())).containsExactly(true, true);
             memory.free(others, stream);
-            memory.wake("model");
-            assertThatThrownBy(() -> memory.sleep("no such", SleepMode.KEEP))
+            memory.pools().wake("model");
+            assertThatThrownBy(() -> memory.pools().sleep("no such", SleepMode.KEEP))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessage("no pool has the tag 'no such'; known, nearest first: cache, model");
             assertIntact(blocks);
             close(blocks);
             try (MemoryPool _ = builder().tag("model").spec("direct").open()) {
-                assertThatThrownBy(() -> memory.sleep("model", SleepMode.KEEP))
+                assertThatThrownBy(() -> memory.pools().sleep("model", SleepMode.KEEP))
                         .isInstanceOf(UnsupportedOperationException.class);
                 assertThat(first.isAsleep()).isFalse();
             }
@@ -527,7 +528,7 @@ final class PoolSleepTests extends PoolFixture {
             gpu.faults().failOn(DriverCall.MEM_RELEASE, 0, 1, io.cistern.cuda.CudaResult.UNKNOWN);
             TrimResult slept = pool.sleep(SleepMode.KEEP);
             assertThat(slept.leftBytes(Reason.REFUSED)).isEqualTo(usedBytes()).isPositive();
-            pool.trim(DEVICE, 0);
+            pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
             assertThat(usedBytes()).isZero();
             pool.wake();
             assertIntact(List.of(block));

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.DriverCall;
+import io.cistern.spi.TrimMode;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -26,7 +27,7 @@ final class PyTorchBehaviourTests extends PoolFixture {
         try (Allocator caching =
                 memory.open("caching:per_process_memory_fraction=0.5,expandable_segments=" + expandable)) {
             free(caching.allocate(TOTAL / 1000 * 499, DEVICE, stream));
-            caching.trim(DEVICE, 0);
+            caching.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
             assertRefused(caching, HALF + 1);
             long small = caching.allocate(512, DEVICE, stream);
             assertRefused(caching, HALF);

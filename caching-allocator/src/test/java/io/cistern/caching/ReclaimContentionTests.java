@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.cuda.DriverCall;
 import io.cistern.spi.DeviceAllocator;
@@ -97,7 +98,7 @@ final class ReclaimContentionTests extends ReclaimFixture {
         Thread second =
                 Thread.ofPlatform().unstarted(() -> memory.free(memory.allocate(100 * MIB, DEVICE, stream), stream));
         Hoard hoard = new Hoard(second);
-        Allocator hoarding = memory.open("hoard", hoard);
+        Allocator hoarding = memory.open(OpenOptions.made("hoard", hoard));
         memory.free(memory.allocate(100 * MIB, DEVICE, stream), stream);
         second.join();
         assertThat(hoard.trims).hasValue(1);
@@ -149,7 +150,7 @@ final class ReclaimContentionTests extends ReclaimFixture {
         Allocator elsewhere = memory.open("caching");
         long block = elsewhere.allocate(MOST, DEVICE, stream);
         CountDownLatch asked = new CountDownLatch(1);
-        memory.onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
+        memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
             asked.countDown(); // the last step before the wait
             return 0;
         });

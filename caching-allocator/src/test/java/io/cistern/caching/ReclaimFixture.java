@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceMemoryBuilder;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.simulated.SimulatedGpu;
@@ -48,7 +47,7 @@ abstract class ReclaimFixture {
         return open(DeviceMemory.builder(gpu).reclaimSteps(steps));
     }
 
-    DeviceMemory open(DeviceMemoryBuilder builder) {
+    DeviceMemory open(DeviceMemory.Builder builder) {
         List<AllocatorProvider> allocators = ServiceLoader.load(AllocatorProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();

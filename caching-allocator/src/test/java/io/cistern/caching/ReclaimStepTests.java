@@ -6,17 +6,20 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.Registration;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.MemoryPool;
+import io.cistern.OpenOptions;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.TrimMode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -100,7 +103,7 @@ final class ReclaimStepTests extends ReclaimFixture {
         assertOnly(ReclaimStep.CALLBACKS, memory -> {
             memory.setCurrent("caching");
             long[] spare = {memory.allocate(MOST, DEVICE, stream)};
-            Runnable end = memory.onMemoryPressure((device, byteSize) -> {
+            Registration end = memory.listeners().onMemoryPressure((device, byteSize) -> {
                 memory.free(spare[0], stream);
                 return MOST;
             });
@@ -110,7 +113,7 @@ final class ReclaimStepTests extends ReclaimFixture {
                 memory.free(spare[0], stream);
                 throw notCalled;
             } finally {
-                end.run();
+                end.close();
             }
         });
     }
@@ -150,7 +153,7 @@ final class ReclaimStepTests extends ReclaimFixture {
         assertOnly(ReclaimStep.SPILL, memory -> {
             memory.setCurrent("caching");
             long[] block = {memory.allocate(MOST, DEVICE, stream)};
-            Runnable end = memory.onMemoryPressure(ReclaimStep.SPILL, (device, byteSize) -> {
+            Registration end = memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (device, byteSize) -> {
                 memory.free(block[0], stream);
                 return MOST;
             });
@@ -160,7 +163,7 @@ final class ReclaimStepTests extends ReclaimFixture {
                 memory.free(block[0], stream);
                 throw notAsked;
             } finally {
-                end.run();
+                end.close();
             }
         });
     }
@@ -170,9 +173,9 @@ final class ReclaimStepTests extends ReclaimFixture {
         DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
         for (ReclaimStep step : ReclaimStep.values()) {
             if (step == ReclaimStep.CALLBACKS || step == ReclaimStep.SPILL) {
-                memory.onMemoryPressure(step, (_, _) -> 0).run();
+                memory.listeners().onMemoryPressure(step, (_, _) -> 0).close();
             } else {
-                assertThatThrownBy(() -> memory.onMemoryPressure(step, (_, _) -> 0))
+                assertThatThrownBy(() -> memory.listeners().onMemoryPressure(step, (_, _) -> 0))
                         .isInstanceOf(IllegalArgumentException.class);
             }
         }
@@ -186,7 +189,7 @@ final class ReclaimStepTests extends ReclaimFixture {
             memory.setCurrent("caching");
             long block = memory.allocate(MOST, DEVICE, stream);
             CountDownLatch asked = new CountDownLatch(1);
-            memory.onMemoryPressure((device, byteSize) -> {
+            memory.listeners().onMemoryPressure((device, byteSize) -> {
                 asked.countDown();
                 return 0;
             });
@@ -275,12 +278,12 @@ final class ReclaimStepTests extends ReclaimFixture {
         memory.free(memory.allocate(MOST, DEVICE, other), other);
         gpu.streams().synchronize(DEVICE, other);
         long[] reserved = {0};
-        Runnable end = memory.onMemoryPressure((device, byteSize) -> {
+        Registration end = memory.listeners().onMemoryPressure((device, byteSize) -> {
             reserved[0] = cache.statistics(device).reservedBytes().orElseThrow();
             return 0;
         });
         memory.free(memory.allocate(MOST, DEVICE, stream), stream);
-        end.run();
+        end.close();
         assertThat(reserved[0]).isGreaterThanOrEqualTo(MOST);
         assertThat(cache.memoryStatistics(DEVICE))
                 .containsEntry("num_alloc_retries", 1L)
@@ -291,10 +294,10 @@ final class ReclaimStepTests extends ReclaimFixture {
     @Test
     void anAllocatorThatCantBeAskedIsTrimmed() {
         DeviceMemory memory = open(EnumSet.of(ReclaimStep.TRIM));
-        Allocator keeping = memory.open("keeping", new KeepingAllocator(gpu));
+        Allocator keeping = memory.open(OpenOptions.made("keeping", new KeepingAllocator(gpu)));
         memory.free(keeping.allocate(MOST, DEVICE, stream), stream);
         memory.free(keeping.allocate(MOST + MIB, DEVICE, stream), stream);
-        keeping.trim(DEVICE, 0);
+        keeping.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
     }
 
     /// Keeps the block that was freed last, whatever its size.

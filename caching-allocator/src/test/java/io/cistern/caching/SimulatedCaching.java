@@ -32,7 +32,7 @@ final class SimulatedCaching implements AllocatorProvider, AutoCloseable {
         List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();
-        memory = DeviceMemory.open(gpu, Catalog.of(List.of(this), sources));
+        memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(this), sources)).open();
         memory.setCurrent(spec);
     }
 

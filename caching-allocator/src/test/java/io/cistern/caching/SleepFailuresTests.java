@@ -10,6 +10,7 @@ import io.cistern.spi.SleepMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.spi.TrimMode;
 import java.lang.foreign.MemorySegment;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
@@ -108,7 +109,7 @@ final class SleepFailuresTests extends PoolFixture {
             assertThat(pool.isAsleep()).isTrue();
             assertBooksAreRight(pool);
             pool.wake();
-            pool.trim(DEVICE, 0); // which tries again what was not released
+            pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING); // which tries again what was not released
             assertBooksAreRight(pool);
             assertIntact(block);
             memory.free(block, stream);

@@ -13,6 +13,7 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
+import io.cistern.spi.TrimMode;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -27,7 +28,7 @@ class SourceBooksTest {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(256 * MIB).devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.of(List.of(new CachingProvider()), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of())).open();
     private final Books books = new Books();
     private final long a = gpu.streams().create(0);
     private final long b = gpu.streams().create(0);
@@ -102,7 +103,7 @@ class SourceBooksTest {
             allocateAndFree(pool, 40 * MIB, b);
             assertThat(pool.reservedBytes(0)).hasValue(40 * MIB);
             assertThat(books.bytes()).as("mapped for both streams").isEqualTo(80 * MIB);
-            pool.trim(0, 0);
+            pool.trim(0, 0, TrimMode.WITHOUT_WAITING);
             assertThat(books.mapped).isEmpty();
         }
     }
@@ -114,12 +115,12 @@ class SourceBooksTest {
                 allocateAndFree(pool, 40 * MIB, a);
                 allocateAndFree(pool, 40 * MIB, b);
                 books.keeps = true;
-                assertThat(pool.trim(0, 0)).as(spec).isZero();
+                assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).as(spec).isZero();
                 long held = books.bytes();
                 books.keeps = false;
                 allocateAndFree(pool, 40 * MIB, a);
                 assertThat(books.bytes()).as("nothing more").isEqualTo(held);
-                pool.trim(0, 0);
+                pool.trim(0, 0, TrimMode.WITHOUT_WAITING);
                 assertThat(books.mapped).isEmpty();
             }
         }
@@ -131,9 +132,9 @@ class SourceBooksTest {
         try (MemoryPool pool = pool("caching:splits=false")) {
             allocateAndFree(pool, 40 * MIB, a);
             gpu.faults().failOn(refused, 0, 1, CudaResult.UNKNOWN);
-            assertThat(pool.trim(0, 0)).isZero();
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
             assertThat(pool.reservedBytes(0)).hasValue(40 * MIB);
-            assertThat(pool.trim(0, 0)).isEqualTo(40 * MIB);
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(40 * MIB);
             assertThat(gpu.memory().freeBytes(0)).isEqualTo(256 * MIB);
         }
     }
@@ -149,7 +150,7 @@ class SourceBooksTest {
             books.keeps = false;
             memory.free(block, b);
             gpu.streams().synchronize(0, b);
-            pool.trim(0, 0);
+            pool.trim(0, 0, TrimMode.WITHOUT_WAITING);
             assertThat(books.mapped).isEmpty();
         }
     }

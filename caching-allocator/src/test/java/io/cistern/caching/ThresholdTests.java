@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.MemoryMeasure;
 import io.cistern.MemoryPool;
+import io.cistern.Registration;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,16 +38,16 @@ final class ThresholdTests extends PoolFixture {
     /// Since calls come on one thread in their order, a later crossing shows that there was none before.
     private void assertNothingWasHeard() throws InterruptedException {
         CountDownLatch called = new CountDownLatch(1);
-        Runnable end = memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, 0, (_, _, _) -> called.countDown());
+        Registration end = memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, 0, (_, _, _) -> called.countDown());
         memory.free(memory.allocate(MIB, DEVICE, stream), stream);
         assertThat(called.await(10, TimeUnit.SECONDS)).isTrue();
-        end.run();
+        end.close();
         assertThat(heard).isEmpty();
     }
 
     @Test
     void eachCrossingIsToldOnce() throws InterruptedException {
-        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
         long first = memory.allocate(THRESHOLD, DEVICE, stream);
         long second = memory.allocate(4 * MIB, DEVICE, stream);
         assertThat(next()).isEqualTo(THRESHOLD + 4 * MIB);
@@ -64,14 +65,14 @@ final class ThresholdTests extends PoolFixture {
     @Test
     void whatIsAboveAlreadyIsToldAtOnce() throws InterruptedException {
         long block = memory.allocate(THRESHOLD + 1, DEVICE, stream);
-        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
         assertThat(next()).isEqualTo(THRESHOLD + 1);
         memory.free(block, stream);
     }
 
     @Test
     void smallBlocksAreNeverToldTooLate() throws InterruptedException {
-        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, 16 * MIB, this::hear);
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, 16 * MIB, this::hear);
         List<Long> blocks = new ArrayList<>();
         while (blocks.size() * 1024 <= 16 * MIB) {
             blocks.add(memory.allocate(1024, DEVICE, stream));
@@ -84,7 +85,7 @@ final class ThresholdTests extends PoolFixture {
     void aDeviceCountsAllAllocatorsAndAnAllocatorItself() throws InterruptedException {
         Allocator other = memory.open("caching");
         BlockingQueue<Long> ofOther = new LinkedBlockingQueue<>();
-        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
         other.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, (_, _, bytes) -> ofOther.add(bytes));
         long mine = memory.allocate(60 * MIB, DEVICE, stream);
         long its = other.allocate(60 * MIB, DEVICE, stream);
@@ -100,8 +101,8 @@ final class ThresholdTests extends PoolFixture {
 
     @Test
     void anAllocatorOpenedLaterCountsToo() throws InterruptedException {
-        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
-        try (MemoryPool later = memory.pool("caching")) {
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        try (MemoryPool later = memory.pools().open("caching")) {
             long block = later.allocate(THRESHOLD + 1, DEVICE, stream);
             assertThat(next()).isEqualTo(THRESHOLD + 1);
             memory.free(block, stream);
@@ -111,7 +112,7 @@ final class ThresholdTests extends PoolFixture {
 
     @Test
     void idleMemoryCountsAsReserved() throws InterruptedException {
-        try (MemoryPool pool = memory.pool("caching:source=linear")) {
+        try (MemoryPool pool = memory.pools().open("caching:source=linear")) {
             pool.onThreshold(DEVICE, MemoryMeasure.RESERVED, THRESHOLD, this::hear);
             memory.free(pool.allocate(90 * MIB, DEVICE, stream), stream);
             long other = gpu.streams().create(DEVICE);
@@ -138,7 +139,7 @@ final class ThresholdTests extends PoolFixture {
     @Test
     void aListenerMayAllocateFreeAndThrow() throws InterruptedException {
         AtomicLong spare = new AtomicLong(memory.allocate(60 * MIB, DEVICE, stream));
-        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, (device, _, byteSize) -> {
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, (device, _, byteSize) -> {
             memory.free(spare.getAndSet(0), stream);
             memory.free(memory.allocate(MIB, device, stream), stream);
             heard.add(byteSize);
@@ -154,15 +155,15 @@ final class ThresholdTests extends PoolFixture {
 
     @Test
     void whoEndedIsNotCalled() throws InterruptedException {
-        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear)
-                .run();
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear)
+                .close();
         memory.free(memory.allocate(THRESHOLD + 1, DEVICE, stream), stream);
         assertNothingWasHeard();
     }
 
     @Test
     void noCrossingIsLostBetweenThreads() throws InterruptedException {
-        memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
         for (int round = 0; round < 200; round++) {
             Thread[] threads = new Thread[4];
             for (int i = 0; i < threads.length; i++) {
@@ -184,11 +185,11 @@ final class ThresholdTests extends PoolFixture {
 
     @Test
     void theDriversBudgetIsHeardOf() throws InterruptedException {
-        Runnable end = memory.onOverBudget(DEVICE, (_, over) -> heard.add(over));
+        Registration end = memory.listeners().onOverBudget(DEVICE, (_, over) -> heard.add(over));
         long block = memory.allocate(200 * MIB, DEVICE, stream);
         gpu.setMemoryBudget(DEVICE, 50 * MIB);
         assertThat(next()).isGreaterThanOrEqualTo(150 * MIB);
-        end.run();
+        end.close();
         gpu.setMemoryBudget(DEVICE, 1024 * MIB);
         gpu.setMemoryBudget(DEVICE, 50 * MIB);
         assertNothingWasHeard();
@@ -197,9 +198,9 @@ final class ThresholdTests extends PoolFixture {
 
     @Test
     void aNegativeThresholdIsRefused() {
-        assertThatThrownBy(() -> memory.onThreshold(DEVICE, MemoryMeasure.REQUESTED, -1, this::hear))
+        assertThatThrownBy(() -> memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, -1, this::hear))
                 .isInstanceOf(IllegalArgumentException.class);
-        assertThatThrownBy(() -> memory.onThreshold(1, MemoryMeasure.REQUESTED, 1, this::hear))
+        assertThatThrownBy(() -> memory.listeners().onThreshold(1, MemoryMeasure.REQUESTED, 1, this::hear))
                 .isInstanceOf(IndexOutOfBoundsException.class);
     }
 }

@@ -1,7 +1,6 @@
 package io.cistern.cli;
 
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceMemoryBuilder;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
@@ -106,7 +105,7 @@ sealed interface ReplayDevice extends AutoCloseable {
 
         @Override
         public DeviceMemory open(CudaDriver driver, Catalog catalog) {
-            DeviceMemoryBuilder builder = DeviceMemory.builder(driver).catalog(catalog);
+            DeviceMemory.Builder builder = DeviceMemory.builder(driver).catalog(catalog);
             limitBytes.ifPresent(builder::limitBytes);
             return builder.open();
         }

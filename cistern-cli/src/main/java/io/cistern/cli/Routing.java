@@ -4,6 +4,7 @@ import io.cistern.Allocator;
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
 import io.cistern.Scope;
+import io.cistern.ScopeOptions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -93,7 +94,7 @@ final class Routing {
             pool = memory.open(spec);
             present[stream] = pool;
         }
-        scope = pool.enter(device, streams[stream]);
+        scope = pool.enter(ScopeOptions.all().stream(device, streams[stream]));
         scopeStream = stream;
     }
 
@@ -116,7 +117,7 @@ final class Routing {
             former.close();
             present[index] = null;
         } else {
-            present[index] = memory.swap(spec);
+            present[index] = memory.currents().swap(spec);
         }
         swaps++;
         retired.add(former);

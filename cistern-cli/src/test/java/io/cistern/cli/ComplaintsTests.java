@@ -6,13 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceMemoryBuilder;
+import io.cistern.OpenOptions;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.CatalogProvider;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.ServiceLoader;
@@ -47,7 +48,7 @@ class ComplaintsTests {
     }
 
     private DeviceMemory open(long limitBytes) {
-        DeviceMemoryBuilder builder = DeviceMemory.builder(gpu)
+        DeviceMemory.Builder builder = DeviceMemory.builder(gpu)
                 .catalog(ServiceLoader.load(CatalogProvider.class)
                         .findFirst()
                         .orElseThrow()
@@ -56,7 +57,7 @@ class ComplaintsTests {
     }
 
     private List<Allocator> ofEveryKind(DeviceMemory in) {
-        return List.of(in.open("direct"), in.open("caching"), in.open("async"), in.open("two-functions", plugin));
+        return List.of(in.open("direct"), in.open("caching"), in.open("async"), in.open(OpenOptions.made("two-functions", plugin)));
     }
 
     private Allocator serving() {
@@ -102,12 +103,12 @@ class ComplaintsTests {
             assertThat(allocator.statistics(0).requestedTotalBytes()).isEqualTo(8 * MIB);
             assertThat(allocator.statistics(0).liveBlocks()).isEqualTo(1);
 
-            memory.resetPeaks(0);
+            memory.allocators().forEach(each -> each.resetPeaks(0));
             assertThat(allocator.statistics(0).requestedPeakBytes()).isEqualTo(3 * MIB);
             memory.free(allocator.allocate(MIB, 0, 0), 0);
             assertThat(allocator.statistics(0).requestedPeakBytes()).isEqualTo(4 * MIB);
 
-            memory.resetTotals(0);
+            memory.allocators().forEach(each -> each.resetTotals(0));
             memory.free(one, 0);
             assertThat(allocator.statistics(0).allocations()).isZero();
             assertThat(allocator.statistics(0).frees()).isEqualTo(1);
@@ -121,7 +122,7 @@ class ComplaintsTests {
     void noMethodIsMissingInOneAllocatorOnly() {
         for (Allocator allocator : ofEveryKind(memory)) {
             assertThatCode(() -> {
-                        allocator.trim(0, 0);
+                        allocator.trim(0, 0, TrimMode.WITHOUT_WAITING);
                         allocator.reservedBytes(0);
                         allocator.statistics(0);
                         allocator.extension(Runnable.class);
@@ -129,7 +130,7 @@ class ComplaintsTests {
                         try (Scope _ = allocator.enter()) {
                             memory.free(memory.allocate(1, 0, 0), 0);
                         }
-                        memory.setCurrent(allocator);
+                        memory.currents().set(allocator);
                     })
                     .as(allocator.name())
                     .doesNotThrowAnyException();
@@ -141,7 +142,7 @@ class ComplaintsTests {
     void theCurrentAllocatorIsSwappedWhileItsBlocksLive() {
         Allocator first = memory.setCurrent("caching");
         long old = memory.allocate(MIB, 0, 0);
-        Allocator second = memory.swap("async");
+        Allocator second = memory.currents().swap("async");
         long young = memory.allocate(MIB, 0, 0);
         assertThat(memory.allocators()).containsExactly(first, second);
         memory.free(old, 0);
@@ -155,7 +156,7 @@ class ComplaintsTests {
     @Test
     void aPoolGivesItsMemoryBackThroughItsOwnFunctionAlsoAfterItsEnd() {
         memory.setCurrent("caching");
-        Allocator pool = memory.open("pool", plugin);
+        Allocator pool = memory.open(OpenOptions.made("pool", plugin));
         long inside;
         try (Scope _ = pool.enter()) {
             inside = memory.allocate(4 * MIB, 0, 0);
@@ -176,8 +177,8 @@ class ComplaintsTests {
         memory.setCurrent("caching");
         List<Callable<Boolean>> tasks = new ArrayList<>();
         for (int thread = 0; thread < 8; thread++) {
-            Allocator outer = memory.open("outer" + thread, new TwoFunctions());
-            Allocator inner = memory.open("inner" + thread, new TwoFunctions());
+            Allocator outer = memory.open(OpenOptions.made("outer" + thread, new TwoFunctions()));
+            Allocator inner = memory.open(OpenOptions.made("inner" + thread, new TwoFunctions()));
             tasks.add(() -> {
                 for (int round = 0; round < 200; round++) {
                     try (Scope _ = outer.enter()) {
@@ -204,7 +205,7 @@ class ComplaintsTests {
     @Test
     void theScopeIsCarriedToWorkersOfEveryKind() throws Exception {
         memory.setCurrent("caching");
-        Allocator pool = memory.open("pool", plugin);
+        Allocator pool = memory.open(OpenOptions.made("pool", plugin));
         try (ExecutorService platform = Executors.newSingleThreadExecutor();
                 ExecutorService virtual = Executors.newVirtualThreadPerTaskExecutor();
                 Scope _ = pool.enter()) {
@@ -233,8 +234,8 @@ class ComplaintsTests {
             memory.free(first, 0);
             // Fits only when the pool gives up what it keeps for the first stream.
             memory.free(memory.allocate(CAPACITY * 7 / 16, 0, other), other);
-            assertThat(pool.trim(0, 0)).isPositive();
-            current.trim(0, 0);
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isPositive();
+            current.trim(0, 0, TrimMode.WITHOUT_WAITING);
             assertThat(current.reservedBytes(0)).hasValue(0);
         }
     }

@@ -84,7 +84,7 @@ public final class CisternModule extends AbstractModule {
     /// Opens a pool.
     ///
     /// @param name its name for injection points
-    /// @param spec as [io.cistern.MemoryPoolBuilder#spec]
+    /// @param spec as [io.cistern.MemoryPool.Builder#spec]
     public CisternModule pool(String name, String spec) {
         pools.add(Declaration.here(new PoolConfiguration(name, spec, OptionalLong.empty())));
         return this;
@@ -93,7 +93,7 @@ public final class CisternModule extends AbstractModule {
     /// Opens a pool with a limit.
     ///
     /// @param name its name for injection points
-    /// @param spec as [io.cistern.MemoryPoolBuilder#spec]
+    /// @param spec as [io.cistern.MemoryPool.Builder#spec]
     /// @param limitBytes the most bytes requested from it at once
     public CisternModule pool(String name, String spec, long limitBytes) {
         pools.add(Declaration.here(new PoolConfiguration(name, spec, OptionalLong.of(limitBytes))));
@@ -156,11 +156,11 @@ public final class CisternModule extends AbstractModule {
 
     @Provides
     Catalog catalog(DeviceMemory memory) {
-        return memory.catalog();
+        return memory.currents().catalog();
     }
 
     @Provides
     Allocator allocator(DeviceMemory memory) {
-        return memory.current();
+        return memory.current(0);
     }
 }

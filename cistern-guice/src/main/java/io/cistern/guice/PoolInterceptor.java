@@ -33,8 +33,8 @@ record PoolInterceptor(Provider<Resources> resources) implements MethodIntercept
     /// Takes a use of the pool that outlives the scope.
     private void keepUntilDone(MemoryPool pool, CompletionStage<?> stage) {
         DeviceMemory memory = resources.get().memory();
-        memory.begin(pool, ANY_DEVICE);
-        memory.end(pool, ANY_DEVICE);
-        var _ = stage.whenComplete((_, _) -> memory.release(pool.id()));
+        memory.pools().begin(pool, ANY_DEVICE);
+        memory.pools().end(pool, ANY_DEVICE);
+        var _ = stage.whenComplete((_, _) -> memory.pools().release(pool.id()));
     }
 }

@@ -6,10 +6,8 @@ import com.google.inject.Singleton;
 import com.google.inject.spi.Message;
 import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.DeviceMemory;
-import io.cistern.DeviceMemoryBuilder;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
-import io.cistern.MemoryPoolBuilder;
 import io.cistern.adaptors.AllocationListener;
 import io.cistern.cuda.CisternException;
 import io.cistern.spi.AllocatorProvider;
@@ -52,7 +50,7 @@ final class Resources implements CisternLifecycle {
             attempt(
                     plan.source(),
                     () -> memory.setCurrent(around(
-                            memory.catalog().choose(memory.environment()).spec().text())));
+                            memory.currents().catalog().choose(memory.environment()).spec().text())));
         }
         plan.pools().forEach(pool -> attempt(pool.source(), () -> open(pool.what())));
         if (!failures.isEmpty()) {
@@ -67,7 +65,7 @@ final class Resources implements CisternLifecycle {
             List<SegmentSourceProvider> sources,
             Optional<MemoryLimit> limit) {
         try {
-            DeviceMemoryBuilder builder =
+            DeviceMemory.Builder builder =
                     DeviceMemory.builder(plan.driver().orElseThrow()).catalog(Catalog.discover(allocators, sources));
             limit.ifPresent(builder::limit);
             return builder.open();
@@ -92,7 +90,7 @@ final class Resources implements CisternLifecycle {
     }
 
     private void open(PoolConfiguration configuration) {
-        MemoryPoolBuilder builder = MemoryPool.builder(memory)
+        MemoryPool.Builder builder = MemoryPool.builder(memory)
                 .spec(listened ? around(allocatorOf(configuration.spec())) : configuration.spec())
                 .tag(configuration.name());
         configuration.limitBytes().ifPresent(builder::limitBytes);
@@ -106,7 +104,7 @@ final class Resources implements CisternLifecycle {
     /// A source's name alone means `caching` on that source, for a pool.
     private String allocatorOf(String spec) {
         String name = AllocatorSpec.parse(spec).name();
-        boolean isAllocator = memory.catalog().entries().stream()
+        boolean isAllocator = memory.currents().catalog().entries().stream()
                 .anyMatch(entry ->
                         entry.kind() == Catalog.Kind.ALLOCATOR && entry.name().equals(name));
         return isAllocator ? spec : "caching:source=\"" + spec.replace("\"", "\\\"") + '"';

@@ -65,7 +65,7 @@ class CisternModuleTests {
                     .isInstanceOf(DeviceOutOfMemoryException.class);
             trainer.memory.setCurrent("caching");
             assertThat(injector.getInstance(Allocator.class).name()).isEqualTo("caching");
-            assertThat(injector.getInstance(Catalog.class)).isSameAs(trainer.memory.catalog());
+            assertThat(injector.getInstance(Catalog.class)).isSameAs(trainer.memory.currents().catalog());
         }
     }
 
@@ -107,9 +107,9 @@ class CisternModuleTests {
                 CisternModule.on(gpu).current("mine"), contributing(AllocatorProvider.class, new Mine("mine")));
         try (CisternLifecycle _ = injector.getInstance(CisternLifecycle.class)) {
             DeviceMemory memory = injector.getInstance(DeviceMemory.class);
-            assertThat(memory.current().name()).isEqualTo("mine");
+            assertThat(memory.current(0).name()).isEqualTo("mine");
             memory.free(memory.allocate(MIB, 0, 0), 0);
-            assertThat(memory.catalog().entries())
+            assertThat(memory.currents().catalog().entries())
                     .extracting(Catalog.Entry::name)
                     .contains("mine", "caching", "direct");
         }

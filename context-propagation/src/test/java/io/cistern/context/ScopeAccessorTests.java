@@ -6,6 +6,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
+import io.cistern.ScopeOptions;
 import io.micrometer.context.ContextRegistry;
 import io.micrometer.context.ContextSnapshot;
 import io.micrometer.context.ContextSnapshotFactory;
@@ -103,8 +104,7 @@ class ScopeAccessorTests {
                     Schedulers.fromExecutorService(ScopeCarrier.capture().executorService(platform));
             assertThat(elsewhere.subscribeOn(carrying).block()).isSameAs(pool);
         }
-        memory.where(pool)
-                .run(() -> assertThat(elsewhere
+        pool.run(ScopeOptions.all(), () -> assertThat(elsewhere
                                 .subscribeOn(Schedulers.boundedElastic())
                                 .block())
                         .isSameAs(current));
@@ -125,8 +125,7 @@ class ScopeAccessorTests {
                             .collectList()
                             .block())
                     .containsExactly(pool);
-            memory.where(other)
-                    .run(() -> assertThat(Mono.fromCallable(this::serving)
+            other.run(ScopeOptions.all(), () -> assertThat(Mono.fromCallable(this::serving)
                                     .subscribeOn(Schedulers.boundedElastic())
                                     .block())
                             .isSameAs(other));
@@ -137,7 +136,7 @@ class ScopeAccessorTests {
 
     @Test
     void otherDeviceMemoryHasAnAccessorOfItsOwn() {
-        try (DeviceMemory mine = DeviceMemory.open(memory.driver(), memory.catalog())) {
+        try (DeviceMemory mine = DeviceMemory.builder(memory.driver()).catalog(memory.currents().catalog()).open()) {
             Allocator own = mine.open("direct");
             ContextRegistry registry = new ContextRegistry();
             registry.registerThreadLocalAccessor(new ScopeAccessor("mine", mine));

@@ -52,8 +52,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// work that uses it before.
     ///
     /// @throws IllegalStateException if the buffer is closed, or its parent or arena ended
-    /// @throws io.cistern.errors.MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as is
-    ///     whatever else uses the memory
+    /// @throws MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as whatever else uses the
+    ///     memory
     public long address() {
         long present = address;
         if (present < 0) {
@@ -63,8 +63,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
         if (depends != null && depends.isOver()) {
             throw new IllegalStateException(this + " can't be used: " + depends.whatEnded());
         }
-        if (memory.isAnyAsleep()) {
-            memory.requireAwake(depends == null ? present : depends.block(present));
+        if (memory.moduleSupport().isAnyAsleep()) {
+            memory.moduleSupport().requireAwake(depends == null ? present : depends.block(present));
         }
         return present;
     }

@@ -1,6 +1,7 @@
 package io.cistern.buffers;
 
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -15,13 +16,13 @@ final class BufferSupport implements AutoCloseable {
     private final Map<String, ArenaSizes> arenaSizes = new ConcurrentHashMap<>();
 
     private BufferSupport(DeviceMemory memory) {
-        pinned = memory.attachment(PinnedMemory.class, PinnedMemory::new); // the core finds it as its HostMemory
+        pinned = memory.moduleSupport().attachment(PinnedMemory.class, PinnedMemory::new); // the core finds it as its HostMemory
         pageableCopies = new PageableCopies(memory.driver(), copyOptions);
-        foreign = new ForeignMemory(allocator -> memory.open(ForeignMemory.NAME, allocator));
+        foreign = new ForeignMemory(allocator -> memory.open(OpenOptions.made(ForeignMemory.NAME, allocator)));
     }
 
     static BufferSupport of(DeviceMemory memory) {
-        return memory.attachment(BufferSupport.class, BufferSupport::new);
+        return memory.moduleSupport().attachment(BufferSupport.class, BufferSupport::new);
     }
 
     @Override

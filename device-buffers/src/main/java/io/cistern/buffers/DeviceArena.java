@@ -1,6 +1,9 @@
 package io.cistern.buffers;
 
+import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.internal.routing.Devices;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -35,7 +38,7 @@ public final class DeviceArena implements AutoCloseable {
     private static final long ALIGNMENT = 256;
 
     private final DeviceMemory memory;
-    private final DeviceArenaBuilder.BlockSource from;
+    private final Builder.BlockSource from;
     private final int device;
     private final long stream;
     private final @Nullable Thread owner;
@@ -57,7 +60,7 @@ public final class DeviceArena implements AutoCloseable {
 
     private boolean closed;
 
-    DeviceArena(DeviceArenaBuilder builder, int device, long stream) {
+    DeviceArena(Builder builder, int device, long stream) {
         this.memory = builder.memory;
         this.from = builder.from;
         this.owner = builder.shared ? null : Thread.currentThread();
@@ -68,8 +71,8 @@ public final class DeviceArena implements AutoCloseable {
     }
 
     /// Starts to open an arena.
-    public static DeviceArenaBuilder builder(DeviceMemory memory) {
-        return new DeviceArenaBuilder(memory);
+    public static Builder builder(DeviceMemory memory) {
+        return new Builder(memory);
     }
 
     /// Memory of the present generation as a bare address.
@@ -228,7 +231,7 @@ public final class DeviceArena implements AutoCloseable {
     }
 
     void useUntil(long address, long event) {
-        memory.recordUseUntil(chunkOf(address), event);
+        memory.moduleSupport().recordUseUntil(chunkOf(address), event);
         usedElsewhere = true;
     }
 
@@ -247,5 +250,86 @@ public final class DeviceArena implements AutoCloseable {
     public String toString() {
         return "DeviceArena[device " + device + ", stream 0x" + Long.toHexString(stream) + ", generation "
                 + generation.number() + "]";
+    }
+
+    /// How to open a [DeviceArena].
+    ///
+    /// **Threads.** One thread at a time.
+    public static final class Builder {
+        /// Where chunks come from.
+        @FunctionalInterface
+        interface BlockSource {
+            long allocate(long byteSize, int device, long stream);
+        }
+
+        final DeviceMemory memory;
+
+        BlockSource from;
+        String name = "";
+        boolean shared;
+        long firstBytes;
+
+        Builder(DeviceMemory memory) {
+            this.memory = memory;
+            this.from = memory::allocate;
+        }
+
+        /// Takes its memory from an allocator, whichever is current; without this and [#from(MemoryPool)] from the
+        /// current one, or that of the scope, when it grows.
+        public Builder from(Allocator allocator) {
+            this.from = allocator::allocate;
+            return this;
+        }
+
+        /// Takes its memory from a pool.
+        ///
+        /// @throws IllegalArgumentException if it is a pool of other device memory
+        public Builder from(MemoryPool pool) {
+            if (pool.memory() != memory) {
+                throw new IllegalArgumentException(pool + " is of other device memory");
+            }
+            this.from = pool::allocate;
+            return this;
+        }
+
+        /// What arenas of its kind are called: each begins with as much memory as those before needed. Without this
+        /// call all arenas of the device memory that have no name are of one kind.
+        public Builder name(String name) {
+            this.name = name;
+            return this;
+        }
+
+        /// The first chunk has at least so many bytes, whatever earlier arenas needed.
+        ///
+        /// @throws IllegalArgumentException if it is negative
+        public Builder firstBytes(long bytes) {
+            if (bytes < 0) {
+                throw new IllegalArgumentException("firstBytes is negative: " + bytes);
+            }
+            this.firstBytes = bytes;
+            return this;
+        }
+
+        /// Used by the thread that opens it alone; this is the usual.
+        public Builder confined() {
+            shared = false;
+            return this;
+        }
+
+        /// Used by any thread.
+        public Builder shared() {
+            shared = true;
+            return this;
+        }
+
+        /// Opens it. Memory is taken with the first allocation.
+        ///
+        /// @param device the device's ordinal
+        /// @param stream the stream on which its buffers are used
+        /// @throws IndexOutOfBoundsException if there is no such device
+        public DeviceArena open(int device, long stream) {
+            Devices.check(device, memory.environment().deviceCount());
+            return new DeviceArena(this, device, stream);
+        }
     }
 }

@@ -98,15 +98,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// A buffer for a block that the caller allocated, and hands over.
     static DeviceBuffer of(DeviceMemory memory, long address, long byteSize, int device, long stream) {
         DeviceBuffer buffer = new DeviceBuffer(memory, address, byteSize, device, stream, null);
-        if (memory.leakLevel().compareTo(LeakLevel.SITES) >= 0) {
+        if (memory.moduleSupport().leakLevel().compareTo(LeakLevel.SITES) >= 0) {
             watch(buffer, address);
         }
         return buffer;
     }
 
     private static void watch(DeviceBuffer buffer, long address) {
-        Leaks.BufferWatch watch =
-                buffer.memory.attached(Leaks.class).orElseThrow().watch(buffer, address);
+        Leaks.BufferWatch watch = buffer.memory.moduleSupport().attached(Leaks.class).orElseThrow().watch(buffer, address);
         if (watch != null) {
             buffer.lifetime = new WatchedBlock(watch);
         }

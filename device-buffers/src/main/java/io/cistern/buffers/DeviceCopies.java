@@ -66,7 +66,7 @@ final class DeviceCopies {
         long event = events.create(device);
         try {
             events.record(device, event, stream);
-            buffer.memory().recordUseUntil(buffer.block(), event);
+            buffer.memory().moduleSupport().recordUseUntil(buffer.block(), event);
             buffer.usedOnAnotherStream();
         } finally {
             events.destroy(device, event);

@@ -29,7 +29,7 @@ record ParentBuffer(DeviceBuffer parent) implements Lifetime {
     @Override
     public void closeAfter(DeviceBuffer slice, long address, long event) {
         if (!isOver()) {
-            slice.memory().recordUseUntil(parent.block(), event);
+            slice.memory().moduleSupport().recordUseUntil(parent.block(), event);
             usedOnAnotherStream();
         }
     }

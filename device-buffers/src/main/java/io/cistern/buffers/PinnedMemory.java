@@ -83,7 +83,7 @@ public final class PinnedMemory implements HostMemory {
             idle.add(new ArrayDeque<>());
             waiting.add(new ArrayDeque<>());
         }
-        memory.onStreamClosing(this::streamClosing);
+        memory.listeners().onStreamClosing(this::streamClosing);
     }
 
     /// Returns the pinned memory of a device memory, which is closed with that. Keep it where you allocate often.

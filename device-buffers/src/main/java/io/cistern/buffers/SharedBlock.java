@@ -58,7 +58,7 @@ final class SharedBlock implements Lifetime {
     /// The block waits for the event of each holder, whoever is the last.
     @Override
     public void closeAfter(DeviceBuffer buffer, long ofBuffer, long event) {
-        buffer.memory().recordUseUntil(address, event);
+        buffer.memory().moduleSupport().recordUseUntil(address, event);
         close(buffer, ofBuffer);
     }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.cuda.CisternException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
@@ -23,12 +24,12 @@ class DeviceBufferTests {
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final Maker maker = new Maker();
-    private final Allocator allocator = memory.open("maker", maker);
+    private final Allocator allocator = memory.open(OpenOptions.made("maker", maker));
     private final long stream = gpu.streams().create(0);
     private final long reader = gpu.streams().create(0);
 
     DeviceBufferTests() {
-        memory.setCurrent(allocator);
+        memory.currents().set(allocator);
     }
 
     @AfterEach

@@ -33,7 +33,7 @@ final class PinnedCaptureTests {
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory =
-            DeviceMemory.open(gpu, Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())));
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider()))).open();
     private final PinnedMemory pinned = PinnedMemory.of(memory);
     private final long stream = gpu.streams().create(DEVICE);
     private DeviceBuffer device;
@@ -103,7 +103,8 @@ final class PinnedCaptureTests {
         }
     }
 
-    /// Has a captured work write to pinned memory that is closed, and tells whether a launch writes to somebody else's.
+    /// Has a captured work write to pinned memory that is closed, and tells whether a launch writes to somebody
+    /// else's.
     private void assertThatLaunchesSpareOthers(Consumer<PinnedBuffer> work) {
         PinnedBuffer target = pinned.allocate(BYTES);
         capture(() -> work.accept(target));

@@ -25,7 +25,7 @@ class PinnedRefusalTests {
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory =
-            DeviceMemory.open(gpu, Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())));
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider()))).open();
     private final PinnedMemory pinned = PinnedMemory.of(memory);
     private final long stream = gpu.streams().create(DEVICE);
     private final MemorySegment latch = gpu.memory().allocateHost(DEVICE, Integer.BYTES);

@@ -24,7 +24,7 @@ public final class ArenaPerStep {
                 arena.reset();
             }
             System.out.println("100 steps in " + (arena.reservedBytes() >> 20) + " MiB, "
-                    + memory.current().statistics(DEVICE).allocations() + " allocations");
+                    + memory.current(0).statistics(DEVICE).allocations() + " allocations");
             try {
                 kept.fill((byte) 0);
             } catch (IllegalStateException stale) {

@@ -17,12 +17,12 @@ public final class DropPlugin {
     /// Prints what was found there, and who serves.
     public static void main(String[] arguments) {
         DeviceMemory memory = DeviceMemory.system();
-        for (Catalog.Entry entry : memory.catalog().entries()) {
+        for (Catalog.Entry entry : memory.currents().catalog().entries()) {
             if (entry.origin().contains("sha256")) {
                 System.out.printf("found %s%n", entry.name());
             }
         }
-        Allocator current = memory.current();
+        Allocator current = memory.current(0);
         memory.free(memory.allocate(1 << 20, DEVICE, 0), 0);
         System.out.printf(
                 "%s served %d allocation%n",

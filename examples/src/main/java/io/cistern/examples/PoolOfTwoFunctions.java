@@ -4,6 +4,7 @@ import io.cistern.Allocators;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
+import io.cistern.ScopeOptions;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -43,7 +44,7 @@ public final class PoolOfTwoFunctions {
     private void run() {
         long stream = driver.streams().create(DEVICE);
         MemoryPool pool = MemoryPool.of(this::obtain, this::giveBack);
-        long allocations = Allocators.where(pool).call(() -> {
+        long allocations = pool.call(ScopeOptions.all(), () -> {
             for (int i = 0; i < 1000; i++) {
                 DeviceBuffer.allocate(4096, DEVICE, stream).close();
             }

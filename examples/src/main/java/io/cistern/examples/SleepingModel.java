@@ -30,8 +30,8 @@ public final class SleepingModel {
             long before = layer.address();
             print("awake", weights, cache);
 
-            memory.sleep("weights", SleepMode.KEEP);
-            memory.sleep("cache", SleepMode.DROP);
+            memory.pools().sleep("weights", SleepMode.KEEP);
+            memory.pools().sleep("cache", SleepMode.DROP);
             print("asleep", weights, cache);
             try {
                 layer.fill((byte) 0);
@@ -40,8 +40,8 @@ public final class SleepingModel {
                         "not used: " + String.valueOf(asleep.getMessage()).replaceAll(".*: ", ""));
             }
 
-            memory.wake("weights");
-            memory.wake("cache");
+            memory.pools().wake("weights");
+            memory.pools().wake("cache");
             print("awake again", weights, cache);
             keys.fill((byte) 0);
             byte[] bytes = new byte[64 * MIB];

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.Streams;
 import io.cistern.simulated.SimulatedGpu;
@@ -35,7 +36,7 @@ class CisternMallocTests {
             .catalog(Catalog.of(List.of(), List.of()))
             .limitBytes(1 << 20)
             .open();
-    private final Allocator plain = memory.open("plain", new PlainMemory());
+    private final Allocator plain = memory.open(OpenOptions.made("plain", new PlainMemory()));
     private final CUdeviceptr pointer = new CUdeviceptr();
     private final Pointer runtimePointer = new Pointer();
 
@@ -52,7 +53,7 @@ class CisternMallocTests {
     }
 
     CisternMallocTests() {
-        memory.setCurrent(plain);
+        memory.currents().set(plain);
     }
 
     @AfterEach

@@ -10,6 +10,7 @@ import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
@@ -32,7 +33,7 @@ class JCudaInteropTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory =
             DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
-    private final Allocator plain = memory.open("plain", new PlainMemory());
+    private final Allocator plain = memory.open(OpenOptions.made("plain", new PlainMemory()));
     private final CudaStream stream = CudaStream.open(memory, DEVICE);
 
     private final class PlainMemory implements DeviceAllocator {
@@ -48,7 +49,7 @@ class JCudaInteropTests {
     }
 
     JCudaInteropTests() {
-        memory.setCurrent(plain);
+        memory.currents().set(plain);
     }
 
     @AfterEach

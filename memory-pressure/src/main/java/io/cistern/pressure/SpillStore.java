@@ -1,6 +1,7 @@
 package io.cistern.pressure;
 
 import io.cistern.DeviceMemory;
+import io.cistern.Registration;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.cuda.CudaDriver;
@@ -25,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// It spills when an allocation through its arbiter is refused, when any other allocator has tried all but
 /// waiting ([ReclaimStep#SPILL]), and when it is [told to][#spill], for example by a listener of a
-/// [threshold][DeviceMemory#onThreshold].
+/// [threshold][io.cistern.Listeners#onThreshold].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class SpillStore implements RoomMaker, AutoCloseable {
@@ -41,7 +42,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     private final SpillOrder onHost = new SpillOrder();
     private final Map<Integer, Long> streams = new ConcurrentHashMap<>();
     private final AtomicLong clock = new AtomicLong();
-    private Runnable stopSpilling = () -> {};
+    private Registration leaveLadder = () -> {};
 
     private SpillStore(DeviceMemory memory, @Nullable TaskArbiter arbiter, long hostBytes, @Nullable Path directory) {
         if (hostBytes < 0) {
@@ -90,7 +91,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         if (arbiter != null) {
             arbiter.addRoomMaker(this);
         }
-        stopSpilling = memory.onMemoryPressure(ReclaimStep.SPILL, this::spill);
+        leaveLadder = memory.listeners().onMemoryPressure(ReclaimStep.SPILL, this::spill);
         return this;
     }
 
@@ -237,7 +238,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed then
     @Override
     public void close() {
-        stopSpilling.run();
+        leaveLadder.close();
         if (arbiter != null) {
             arbiter.removeRoomMaker(this);
         }

@@ -143,7 +143,7 @@ public final class SpillableBuffer implements AutoCloseable {
             if (place != SpillPlace.DEVICE) {
                 comeBack(stream);
             }
-            store.memory().requireAwake(address);
+            store.memory().moduleSupport().requireAwake(address);
             uses.await(stream);
             leaveOrder();
             leases++;
@@ -242,7 +242,7 @@ public final class SpillableBuffer implements AutoCloseable {
             if (place != SpillPlace.DEVICE || leases > 0) {
                 return 0;
             }
-            store.memory().requireAwake(address);
+            store.memory().moduleSupport().requireAwake(address);
             MemorySegment target = store.takeHost(device, byteSize);
             boolean left = target != null ? copyTo(target) : writeFromDevice();
             return left ? byteSize : 0;

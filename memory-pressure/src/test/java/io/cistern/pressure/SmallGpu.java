@@ -22,7 +22,7 @@ final class SmallGpu implements AutoCloseable {
 
     final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(1L << 30).build();
-    final DeviceMemory memory = DeviceMemory.open(gpu, catalog());
+    final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(catalog()).open();
     final Allocator allocator = memory.setCurrent("arbiter:patience_millis=" + PATIENCE.toMillis()
             + ",upstream=\"limit:bytes=" + CAPACITY + ",upstream=direct\"");
     final TaskArbiter arbiter = allocator.extension(TaskArbiter.class).orElseThrow();

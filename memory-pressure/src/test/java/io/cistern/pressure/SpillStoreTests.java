@@ -8,6 +8,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryPool;
+import io.cistern.OpenOptions;
 import io.cistern.Scope;
 import io.cistern.spi.SleepMode;
 import io.cistern.adaptors.AllocationListener;
@@ -47,7 +48,7 @@ final class SpillStoreTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, SmallGpu.catalog());
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(SmallGpu.catalog()).open();
     private final Allocator allocator = memory.setCurrent("arbiter:patience_millis=2,upstream=caching");
     private final TaskArbiter arbiter = allocator.extension(TaskArbiter.class).orElseThrow();
     private final MemoryKernels kernels = MemoryKernels.load(gpu, 0);
@@ -406,7 +407,7 @@ final class SpillStoreTests {
                 store.spill(device, liveBytes - thresholdBytes + 1);
             }
         };
-        memory.setCurrent(memory.open("watched", new EventAllocator(arbiter, spilling, 3 * SIZE)));
+        memory.currents().set(memory.open(OpenOptions.made("watched", new EventAllocator(arbiter, spilling, 3 * SIZE))));
         SpillableBuffer first = filled(1, 0);
         SpillableBuffer second = filled(2, 0);
         assertThat(store.statistics().spills()).isZero();
@@ -418,7 +419,7 @@ final class SpillStoreTests {
         }
         check(first, 1, stream);
         first.close();
-        memory.setCurrent(allocator);
+        memory.currents().set(allocator);
         assertThat(mismatches()).isZero();
     }
 

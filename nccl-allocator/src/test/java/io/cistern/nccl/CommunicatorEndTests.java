@@ -115,8 +115,8 @@ class CommunicatorEndTests {
         Communicator rank = rank();
         Catalog catalog =
                 Catalog.of(List.of(new CachingProvider(), new SymmetricProvider()), List.of(new NcclSourceProvider()));
-        try (DeviceMemory memory = DeviceMemory.open(gpu, catalog);
-                MemoryPool pool = memory.pool("symmetric:bytes=2MiB")) {
+        try (DeviceMemory memory = DeviceMemory.builder(gpu).catalog(catalog).open();
+                MemoryPool pool = memory.pools().open("symmetric:bytes=2MiB")) {
             rank.registerWindow(pool);
             watched.fail("deregisterWindow");
             assertThatThrownBy(rank::close).isInstanceOf(NcclException.class).hasMessageContaining("deregisterWindow");

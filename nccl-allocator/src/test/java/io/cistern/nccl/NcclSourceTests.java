@@ -85,9 +85,9 @@ class NcclSourceTests {
 
     @Test
     void simulatedMemoryIsReachedByAllDevicesAndGivenBackWhole() {
-        try (DeviceMemory memory = DeviceMemory.open(
-                        gpu, Catalog.of(List.of(new CachingProvider()), List.of(new NcclSourceProvider())));
-                MemoryPool pool = memory.pool("nccl")) {
+        try (DeviceMemory memory = DeviceMemory.builder(
+                        gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of(new NcclSourceProvider()))).open();
+                MemoryPool pool = memory.pools().open("nccl")) {
             long stream = gpu.streams().create(1);
             long block = pool.allocate(3 * MIB, 0, stream);
             gpu.copies().fillBytes(1, block, (byte) 1, 3 * MIB, stream);
@@ -100,9 +100,9 @@ class NcclSourceTests {
 
     @Test
     void simulatedMemoryRunsOut() {
-        try (DeviceMemory memory = DeviceMemory.open(
-                        gpu, Catalog.of(List.of(new CachingProvider()), List.of(new NcclSourceProvider())));
-                MemoryPool pool = memory.pool("nccl")) {
+        try (DeviceMemory memory = DeviceMemory.builder(
+                        gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of(new NcclSourceProvider()))).open();
+                MemoryPool pool = memory.pools().open("nccl")) {
             assertThatThrownBy(() -> pool.allocate(300 * MIB, 0, 1)).isInstanceOf(DeviceOutOfMemoryException.class);
         }
     }

@@ -9,6 +9,7 @@ import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.TrimMode;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -40,7 +41,7 @@ class RegistrationTests {
     @BeforeEach
     void open() {
         gpu = SimulatedGpu.builder().devices(2).build();
-        memory = DeviceMemory.open(gpu, Catalog.of(List.of(new CachingProvider()), List.of()));
+        memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of())).open();
         api = new NativeNccl(fake.library(), gpu.devices());
         nccl = new Nccl(api);
         stream = gpu.streams().create(0);
@@ -74,7 +75,7 @@ class RegistrationTests {
 
     private void trim(MemoryPool pool) {
         gpu.streams().synchronize(0, stream);
-        pool.trim(0, 0);
+        pool.trim(0, 0, TrimMode.WITHOUT_WAITING);
     }
 
     @Test

@@ -41,9 +41,8 @@ final class SleepTests {
     @BeforeEach
     void open() {
         gpu = SimulatedGpu.builder().capacityBytes(256 * MIB).build();
-        memory = DeviceMemory.open(
-                gpu,
-                Catalog.of(List.of(new CachingProvider()), List.of(new VmmSourceProvider(), new NcclSourceProvider())));
+        memory = DeviceMemory.builder(
+                gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of(new VmmSourceProvider(), new NcclSourceProvider()))).open();
         nccl = new Nccl(new NativeNccl(fake.library(), gpu.devices()));
         stream = gpu.streams().create(0);
         fake.calls();

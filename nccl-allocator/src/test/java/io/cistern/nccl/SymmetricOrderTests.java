@@ -11,6 +11,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.TrimMode;
 import io.cistern.testkit.StreamLatch;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -22,16 +23,15 @@ class SymmetricOrderTests {
     private static final long MIB = 1L << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-    private final DeviceMemory memory = DeviceMemory.open(
-            gpu,
-            Catalog.of(List.of(new CachingProvider(), new SymmetricProvider()), List.of(new NcclSourceProvider())));
+    private final DeviceMemory memory = DeviceMemory.builder(
+            gpu).catalog(Catalog.of(List.of(new CachingProvider(), new SymmetricProvider()), List.of(new NcclSourceProvider()))).open();
     private final long stream = gpu.streams().create(0);
     private final long other = gpu.streams().create(0);
     private MemoryPool pool;
 
     @BeforeEach
     void open() {
-        pool = memory.pool("symmetric:bytes=4MiB");
+        pool = memory.pools().open("symmetric:bytes=4MiB");
     }
 
     @AfterEach
@@ -94,11 +94,11 @@ class SymmetricOrderTests {
             latch.hold(stream);
             memory.free(block, stream);
             for (int i = 0; i < 100; i++) {
-                assertThat(pool.trim(0, 0)).isZero();
+                assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
             }
             assertThat(gpu.calls().of(DriverCall.EVENT_CREATE)).isLessThan(5);
         }
-        assertThat(pool.trim(0, 0)).isEqualTo(4 * MIB);
+        assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(4 * MIB);
     }
 
     @Test
@@ -110,7 +110,7 @@ class SymmetricOrderTests {
             memory.streamClosing(0, stream);
             gpu.streams().destroy(0, stream);
         }
-        assertThat(pool.trim(0, 0)).isEqualTo(4 * MIB);
+        assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(4 * MIB);
     }
 
     @Test

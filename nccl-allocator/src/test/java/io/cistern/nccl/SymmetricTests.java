@@ -10,6 +10,7 @@ import io.cistern.caching.CachingProvider;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -22,11 +23,10 @@ class SymmetricTests {
     private static final long MIB = 1L << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.open(
-            gpu,
-            Catalog.of(
+    private final DeviceMemory memory = DeviceMemory.builder(
+            gpu).catalog(Catalog.of(
                     List.of(new CachingProvider(), new SymmetricProvider()),
-                    List.of(new NcclSourceProvider(), new VmmSourceProvider())));
+                    List.of(new NcclSourceProvider(), new VmmSourceProvider()))).open();
     private final long[] streams = {gpu.streams().create(0), gpu.streams().create(1)};
 
     @AfterEach
@@ -43,7 +43,7 @@ class SymmetricTests {
     @Test
     void offsetsFollowTheSequenceOfSizesAndFreesWhateverStreamsDo() {
         long seed = Long.getLong("cistern.testkit.seed", 20_260_101L);
-        try (MemoryPool pool = memory.pool("symmetric:bytes=64MiB")) {
+        try (MemoryPool pool = memory.pools().open("symmetric:bytes=64MiB")) {
             List<List<Long>> offsets = new ArrayList<>();
             for (int device = 0; device < 2; device++) {
                 offsets.add(offsets(pool, device, new Random(seed), device == 1));
@@ -85,7 +85,7 @@ class SymmetricTests {
     @Test
     void aBlockThatChangesStreamsIsUsedAfterTheFormerStream() {
         long other = gpu.streams().create(0);
-        try (MemoryPool pool = memory.pool("symmetric:bytes=4MiB,largest=4MiB")) {
+        try (MemoryPool pool = memory.pools().open("symmetric:bytes=4MiB,largest=4MiB")) {
             long block = pool.allocate(4 * MIB, 0, streams[0]);
             gpu.copies().fillBytes(0, block, (byte) 1, 4 * MIB, streams[0]);
             memory.free(block, streams[0]);
@@ -103,7 +103,7 @@ class SymmetricTests {
 
     @Test
     void largeBlocksComeFromPlainMemory() {
-        try (MemoryPool pool = memory.pool("symmetric:bytes=64MiB,largest=1MiB")) {
+        try (MemoryPool pool = memory.pools().open("symmetric:bytes=64MiB,largest=1MiB")) {
             long small = pool.allocate(MIB, 0, streams[0]);
             long large = pool.allocate(MIB + 1, 0, streams[0]);
             var segment = symmetric(pool).segment(0);
@@ -117,7 +117,7 @@ class SymmetricTests {
 
     @Test
     void aRegistrationCoversBoth() {
-        try (MemoryPool pool = memory.pool("symmetric:bytes=64MiB,largest=1MiB");
+        try (MemoryPool pool = memory.pools().open("symmetric:bytes=64MiB,largest=1MiB");
                 Communicator rank = Nccl.of(memory).initAll(0).getFirst()) {
             long small = pool.allocate(MIB, 0, streams[0]);
             long large = pool.allocate(40 * MIB, 0, streams[0]);
@@ -130,7 +130,7 @@ class SymmetricTests {
 
     @Test
     void whatFindsNoRoomComesFromPlainMemory() {
-        try (MemoryPool pool = memory.pool("symmetric:bytes=4MiB")) {
+        try (MemoryPool pool = memory.pools().open("symmetric:bytes=4MiB")) {
             long block = pool.allocate(3 * MIB, 0, streams[0]);
             long other = pool.allocate(2 * MIB, 0, streams[0]);
             long offset = other - symmetric(pool).segment(0).address();
@@ -142,16 +142,16 @@ class SymmetricTests {
 
     @Test
     void anIdleSegmentGoesWithTrimUnlessAWindowLiesOnIt() {
-        try (MemoryPool pool = memory.pool("symmetric:bytes=64MiB");
+        try (MemoryPool pool = memory.pools().open("symmetric:bytes=64MiB");
                 Communicator rank = Nccl.of(memory).initAll(0).getFirst()) {
             long block = pool.allocate(MIB, 0, streams[0]);
-            assertThat(pool.trim(0, 0)).as("a block is live").isZero();
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).as("a block is live").isZero();
             memory.free(block, streams[0]);
             gpu.streams().synchronize(0, streams[0]);
             try (Window _ = rank.registerWindow(pool)) {
-                assertThat(pool.trim(0, 0)).as("a window lies on it").isZero();
+                assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).as("a window lies on it").isZero();
             }
-            assertThat(pool.trim(0, 0)).isEqualTo(64 * MIB);
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(64 * MIB);
             assertThat(pool.reservedBytes(0)).hasValue(0);
             memory.free(pool.allocate(MIB, 0, streams[0]), streams[0]);
         }
@@ -159,10 +159,10 @@ class SymmetricTests {
 
     @Test
     void optionsThatCantBeFollowedAreRefused() {
-        assertThatThrownBy(() -> memory.pool("symmetric:bytes=1MiB"))
+        assertThatThrownBy(() -> memory.pools().open("symmetric:bytes=1MiB"))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("2MiB");
-        assertThatThrownBy(() -> memory.pool("symmetric:source=vmm"))
+        assertThatThrownBy(() -> memory.pools().open("symmetric:source=vmm"))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("no ranges");
     }
@@ -172,7 +172,7 @@ class SymmetricTests {
     void aBlockWaitsForFewStreamsThoughManyUseTheSegmentInTurns() {
         long[] many = new long[64];
         Arrays.setAll(many, _ -> gpu.streams().create(0));
-        try (MemoryPool pool = memory.pool("symmetric:bytes=4MiB")) {
+        try (MemoryPool pool = memory.pools().open("symmetric:bytes=4MiB")) {
             int rounds = 10;
             for (int i = 0; i < rounds * many.length; i++) {
                 long stream = many[i % many.length];

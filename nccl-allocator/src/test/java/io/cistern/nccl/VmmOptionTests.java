@@ -19,9 +19,8 @@ class VmmOptionTests {
     private static final int STREAM = 1;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory = DeviceMemory.open(
-            gpu,
-            Catalog.of(List.of(new CachingProvider()), List.of(new VmmSourceProvider(), new NcclSourceProvider())));
+    private final DeviceMemory memory = DeviceMemory.builder(
+            gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of(new VmmSourceProvider(), new NcclSourceProvider()))).open();
 
     @AfterEach
     void close() {
@@ -37,7 +36,7 @@ class VmmOptionTests {
                 "caching:location=host_numa,splits=false,source=vmm",
                 "vmm:location=host_numa")) {
             long free = gpu.memory().freeBytes(0);
-            try (MemoryPool pool = memory.pool(spec)) {
+            try (MemoryPool pool = memory.pools().open(spec)) {
                 long block = pool.allocate(MIB, 0, STREAM);
                 assertThat(gpu.memory().freeBytes(0))
                         .as(spec + " takes none of the device")
@@ -60,7 +59,7 @@ class VmmOptionTests {
 
     @Test
     void addressesHaveTheAlignmentAskedFor() {
-        try (MemoryPool pool = memory.pool("caching:source=\"vmm:alignment=64MiB\",splits=false")) {
+        try (MemoryPool pool = memory.pools().open("caching:source=\"vmm:alignment=64MiB\",splits=false")) {
             long first = pool.allocate(MIB, 0, STREAM);
             long second = pool.allocate(MIB, 0, STREAM);
             assertThat(first % (64 * MIB)).isZero();

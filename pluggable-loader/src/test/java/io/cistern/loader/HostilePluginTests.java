@@ -48,7 +48,7 @@ class HostilePluginTests {
     }
 
     private DeviceMemory open() {
-        return DeviceMemory.open(gpu, plugins.discover());
+        return DeviceMemory.builder(gpu).catalog(plugins.discover()).open();
     }
 
     @Test

@@ -34,7 +34,7 @@ class ReloadTests {
         plugins.properties.put(
                 "cistern.config", folder.resolve("cistern.properties").toString());
         configure("cistern.allocator=caching\n");
-        memory = DeviceMemory.open(gpu, plugins.discover());
+        memory = DeviceMemory.builder(gpu).catalog(plugins.discover()).open();
     }
 
     @AfterEach
@@ -47,15 +47,15 @@ class ReloadTests {
 
     @Test
     void aChangedFileIsAppliedOnRequestAndOldBlocksGoBackToTheirMaker() throws IOException {
-        Allocator first = memory.current();
+        Allocator first = memory.current(0);
         long old = memory.allocate(MIB, 0, 0);
         configure("cistern.allocator=direct\n");
-        assertThat(memory.current()).isSameAs(first);
+        assertThat(memory.current(0)).isSameAs(first);
 
-        assertThat(memory.reload()).containsExactly("device 0: caching -> direct");
+        assertThat(memory.currents().reload()).containsExactly("device 0: caching -> direct");
 
         long young = memory.allocate(MIB, 0, 0);
-        assertThat(memory.current().statistics(0).liveBlocks()).isEqualTo(1);
+        assertThat(memory.current(0).statistics(0).liveBlocks()).isEqualTo(1);
         memory.free(young, 0);
         assertThat(first.isDrained()).isFalse();
         memory.free(old, 0);
@@ -64,25 +64,25 @@ class ReloadTests {
 
     @Test
     void nothingHappensWhereNothingChanged() {
-        Allocator first = memory.current();
+        Allocator first = memory.current(0);
 
-        assertThat(memory.reload()).isEmpty();
-        assertThat(memory.current()).isSameAs(first);
+        assertThat(memory.currents().reload()).isEmpty();
+        assertThat(memory.current(0)).isSameAs(first);
     }
 
     @Test
     void whatCannotBeOpenedChangesNothing() throws IOException {
-        Allocator first = memory.current();
-        Catalog catalog = memory.catalog();
+        Allocator first = memory.current(0);
+        Catalog catalog = memory.currents().catalog();
         configure("cistern.allocator=caching:no_such=1\n");
 
-        assertThatThrownBy(memory::reload)
+        assertThatThrownBy(memory.currents()::reload)
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageStartingWith("cistern.allocator in " + folder.resolve("cistern.properties")
                         + ": 'caching' has no option 'no_such'");
 
-        assertThat(memory.current()).isSameAs(first);
-        assertThat(memory.catalog()).isSameAs(catalog);
+        assertThat(memory.current(0)).isSameAs(first);
+        assertThat(memory.currents().catalog()).isSameAs(catalog);
         memory.free(memory.allocate(MIB, 0, 0), 0);
         assertThat(memory.allocators()).containsExactly(first);
     }
@@ -93,7 +93,7 @@ class ReloadTests {
         Allocator one = memory.current(1);
         configure("cistern.device.0.allocator=direct\ncistern.device.1.allocator=nobody\n");
 
-        assertThatThrownBy(memory::reload).hasMessageContaining("no allocator is named 'nobody'");
+        assertThatThrownBy(memory.currents()::reload).hasMessageContaining("no allocator is named 'nobody'");
 
         assertThat(memory.current(0)).isSameAs(zero);
         assertThat(memory.current(1)).isSameAs(one);
@@ -105,7 +105,7 @@ class ReloadTests {
         assertThat(memory.current(0)).isSameAs(memory.current(1));
         configure("cistern.allocator=caching\ncistern.device.1.allocator=direct\n");
 
-        assertThat(memory.reload()).containsExactly("device 1: caching -> direct");
+        assertThat(memory.currents().reload()).containsExactly("device 1: caching -> direct");
 
         assertThat(memory.current(0).name()).isEqualTo("caching");
         assertThat(memory.current(1).name()).isEqualTo("direct");
@@ -116,28 +116,28 @@ class ReloadTests {
         Allocator mine = memory.setCurrent("direct");
         configure("cistern.allocator=caching:slack=0\n");
 
-        assertThat(memory.reload()).isEmpty();
-        assertThat(memory.current()).isSameAs(mine);
+        assertThat(memory.currents().reload()).isEmpty();
+        assertThat(memory.current(0)).isSameAs(mine);
     }
 
     @Test
     void aNewVersionOfAPluginTakesOver() throws IOException {
         plugins.drop("acme.jar", "acme.A", Sources.recycling("acme.A", "acme"));
         configure("cistern.allocator=acme\n");
-        assertThat(memory.reload()).isEmpty();
-        Allocator first = memory.current();
+        assertThat(memory.currents().reload()).isEmpty();
+        Allocator first = memory.current(0);
         long old = memory.allocate(MIB, 0, 0);
 
         plugins.drop("acme.jar", "acme.A", Sources.recycling("acme.A", "acme").replace("poll()", "pollLast()"));
-        assertThat(memory.reload()).containsExactly("device 0: acme -> acme");
-        assertThat(memory.current()).isNotSameAs(first);
+        assertThat(memory.currents().reload()).containsExactly("device 0: acme -> acme");
+        assertThat(memory.current(0)).isNotSameAs(first);
         memory.free(old, 0);
         assertThat(first.isDrained()).isTrue();
 
-        Allocator second = memory.current();
+        Allocator second = memory.current(0);
         Files.writeString(plugins.path.resolve("acme.jar"), "half of a J");
-        assertThatThrownBy(memory::reload).hasMessageContaining("no allocator is named 'acme'");
-        assertThat(memory.current()).isSameAs(second);
+        assertThatThrownBy(memory.currents()::reload).hasMessageContaining("no allocator is named 'acme'");
+        assertThat(memory.current(0)).isSameAs(second);
         memory.free(memory.allocate(MIB, 0, 0), 0);
     }
 

@@ -36,10 +36,10 @@ public final class PluginProbe {
 
     private static void use(CudaDriver gpu, Catalog catalog) {
         long before = gpu.memory().info(0).freeBytes();
-        try (DeviceMemory memory = DeviceMemory.open(gpu, catalog)) {
+        try (DeviceMemory memory = DeviceMemory.builder(gpu).catalog(catalog).open()) {
             Catalog.Choice choice = catalog.choose(memory.environment());
             say("current: " + choice.spec() + ", " + choice.reason());
-            Allocator first = memory.current();
+            Allocator first = memory.current(0);
             long one = memory.allocate(2 * MIB, 0, 0);
             long two = memory.allocate(4 * MIB, 0, 0);
             tell(first);

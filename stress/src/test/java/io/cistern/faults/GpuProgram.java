@@ -174,7 +174,7 @@ final class GpuProgram {
     }
 
     private void useAgain() throws Exception {
-        memory.setCurrent(memory.allocators().contains(allocator) ? allocator : memory.open("direct"));
+        memory.currents().set(memory.allocators().contains(allocator) ? allocator : memory.open("direct"));
         List<Long> again = new ArrayList<>();
         for (long byteSize = 500; byteSize < 32 << 20; byteSize *= 7) {
             for (long stream : streams) {

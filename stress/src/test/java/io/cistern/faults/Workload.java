@@ -5,7 +5,9 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.GraphCapture;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
+import io.cistern.OpenOptions;
 import io.cistern.Scope;
+import io.cistern.ScopeOptions;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
@@ -43,7 +45,7 @@ enum Workload {
             } else if (choice < 92 && program.liveBlocks() > 0) {
                 program.memory.recordUse(program.block(program.liveBlocks() - 1), program.streams[stream]);
             } else if (choice < 93) {
-                program.allocator.trim(0, 0);
+                program.allocator.trim(0, 0, TrimMode.WITHOUT_WAITING);
             } else if (choice < 94) {
                 program.endStream(stream);
             } else if (choice < 95) {
@@ -69,7 +71,7 @@ enum Workload {
                 }
                 program.freeAll((round + 2) % 3);
             }
-            program.allocator.trim(0, 1 << 20);
+            program.allocator.trim(0, 1 << 20, TrimMode.WITHOUT_WAITING);
             program.allocator.trim(0, 0, TrimMode.SYNCHRONIZE);
         }
     },
@@ -103,16 +105,16 @@ enum Workload {
     POOLS(true) {
         @Override
         void run(GpuProgram program) throws Exception {
-            MemoryPool pool = program.memory.pool(program.allocator.name().startsWith("async") ? "async" : "caching");
+            MemoryPool pool = program.memory.pools().open(program.allocator.name().startsWith("async") ? "async" : "caching");
             program.toClose.add(pool);
-            try (Scope _ = pool.enter(0)) {
+            try (Scope _ = pool.enter(ScopeOptions.all().device(0))) {
                 program.allocate(1 << 20, 0);
                 program.allocate(5000, 1);
-                try (Scope _ = program.allocator.enter(MemoryLimit.of("scope", 10 << 20))) {
+                try (Scope _ = program.allocator.enter(ScopeOptions.all().limit(MemoryLimit.of("scope", 10 << 20)))) {
                     program.allocate(700, 0);
                 }
             }
-            try (Scope _ = program.allocator.enter(0, program.streams[0])) {
+            try (Scope _ = program.allocator.enter(ScopeOptions.all().stream(0, program.streams[0]))) {
                 program.allocate(700, 0);
             }
             program.freeAll(1);
@@ -156,7 +158,7 @@ enum Workload {
     OPEN(true) {
         @Override
         void run(GpuProgram program) {
-            Allocator second = program.memory.open(program.allocator.spec());
+            Allocator second = program.memory.open(OpenOptions.spec(program.allocator.spec()));
             program.toClose.add(second);
             program.allocate(second, 5000, 0);
             program.allocate(second, 3 << 20, 1);
@@ -179,12 +181,12 @@ enum Workload {
             program.allocator.resetPeaks(0);
             program.allocator.resetTotals(0);
             program.memory.leaks();
-            program.memory.setCurrent(program.memory.open("direct"));
+            program.memory.currents().set(program.memory.open("direct"));
             program.freeAfter(program.allocate(6000, 0), event(program));
             program.freeAll(0);
-            program.memory.setCurrent(program.allocator);
+            program.memory.currents().set(program.allocator);
             program.allocate(5000, 0);
-            program.memory.swap("direct");
+            program.memory.currents().swap("direct");
             program.freeAll(0);
         }
 

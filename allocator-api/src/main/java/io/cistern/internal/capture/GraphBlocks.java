@@ -95,6 +95,11 @@ public final class GraphBlocks {
                 .sum();
     }
 
+    /// The allocators that serve these graphs alone.
+    public synchronized List<OpenAllocator> allocators() {
+        return List.copyOf(pools.values());
+    }
+
     /// Whether its graphs are gone and nothing can be captured into it any more.
     public synchronized boolean isGone() {
         return gone;

@@ -1,6 +1,7 @@
 package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
+import io.cistern.internal.names.StackRoom;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -8,13 +9,17 @@ import org.jspecify.annotations.Nullable;
 
 /// One limit in a tree of limits on requested bytes.
 ///
-/// **Invariants**: 0 ≤ leased ≤ limit at any time; leased = the bytes of live blocks charged here + the credit
-/// of the [Lease]s of the routes charged here, while nobody is between the two.
+/// **Invariants**: 0 ≤ leased ≤ limit at any time, unless the limit was lowered below what was in use;
+/// leased = the bytes of live blocks charged here + the credit of the [Lease]s of the routes charged here,
+/// while nobody is between the two.
 ///
 /// **Threads.** Bytes are taken and leases recalled as [Budgets] says; they are given back at any time.
 public final class Budget {
     private final String name;
-    private final long limitBytes;
+
+    /// Changed under the exclusive lock of [Budgets].
+    private volatile long limitBytes;
+
     private final @Nullable Budget parent;
     private final AtomicLong leased = new AtomicLong();
 
@@ -26,9 +31,7 @@ public final class Budget {
     /// @param limitBytes the most bytes that may be requested at once
     /// @param parent the limit that these bytes count against too
     public Budget(String name, long limitBytes, @Nullable Budget parent) {
-        if (limitBytes < 0) {
-            throw new IllegalArgumentException("the limit of " + name + " is negative: " + limitBytes);
-        }
+        requireNotNegative(name, limitBytes);
         this.name = name;
         this.limitBytes = limitBytes;
         this.parent = parent;
@@ -42,6 +45,28 @@ public final class Budget {
     /// The most bytes that may be requested at once.
     public long limitBytes() {
         return limitBytes;
+    }
+
+    /// Changes the limit. Lowered below what is in use, it refuses every request until there is room.
+    public void setLimitBytes(long bytes) {
+        requireNotNegative(name, bytes);
+        StackRoom.require();
+        long stamp = Budgets.ORDER.writeLock();
+        try {
+            boolean lowered = bytes < limitBytes;
+            limitBytes = bytes;
+            if (lowered) {
+                recall(); // leases are a part of the limit that they were taken from
+            }
+        } finally {
+            Budgets.ORDER.unlockWrite(stamp);
+        }
+    }
+
+    private static void requireNotNegative(String name, long limitBytes) {
+        if (limitBytes < 0) {
+            throw new IllegalArgumentException("the limit of " + name + " is negative: " + limitBytes);
+        }
     }
 
     @Nullable

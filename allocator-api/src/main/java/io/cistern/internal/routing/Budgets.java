@@ -35,16 +35,17 @@ public final class Budgets {
 
     private final Budget[] budgets;
 
-    /// The most that a lane may keep.
-    final long maxCredit;
-
     private Budgets(Set<Budget> budgets) {
         this.budgets = budgets.toArray(Budget[]::new);
+    }
+
+    /// Returns the most that a lane may keep.
+    long maxCredit() {
         long smallest = Long.MAX_VALUE;
         for (Budget budget : budgets) {
             smallest = Math.min(smallest, budget.limitBytes());
         }
-        maxCredit = smallest / CREDIT_PART;
+        return smallest / CREDIT_PART;
     }
 
     /// Combines budgets that apply already with one more and all above it.

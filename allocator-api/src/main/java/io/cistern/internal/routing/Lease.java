@@ -135,7 +135,7 @@ final class Lease extends LinePadding {
 
     /// Takes some bytes for blocks to come.
     private void open(Budgets budgets) {
-        maxCredit = budgets.maxCredit;
+        maxCredit = budgets.maxCredit();
         long more = Math.min(Meter.CHUNK, maxCredit / 2) - credit;
         if (more > 0 && budgets.tryTake(more)) {
             CREDIT.setOpaque(this, credit + more);

@@ -414,7 +414,7 @@ public final class Router extends Routes {
     /// The route that a live block came through.
     ///
     /// @throws UnknownAddressException if no live block begins there
-    Route routeOfBlock(long address) {
+    public Route routeOfBlock(long address) {
         long owner = Returned.isLegal(address) ? ownerOf(address) : NONE;
         if (owner == NONE) {
             throw new UnknownAddressException(address);

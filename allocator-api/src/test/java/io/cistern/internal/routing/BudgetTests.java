@@ -13,6 +13,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.random.RandomGenerator;
@@ -236,5 +237,66 @@ class BudgetTests {
         Route route = router.open("ledger", 0, new Ledger(BASE), both, () -> {});
         router.allocate(route, 900, 0);
         assertThat(whole.usedBytes()).isEqualTo(900);
+    }
+
+    /// Threads hold credit when the limit goes down: what they have not spent has to be counted as free, and what
+    /// they request afterwards has to be seen.
+    @Test
+    void aLimitThatChangesHoldsWhileThreadsAllocate() throws Exception {
+        long high = 512 * MIB;
+        long low = 8 * MIB; // less than what the threads lease
+        AtomicLong out = new AtomicLong();
+        Witness witness = new Witness(BASE, out);
+        Budget budget = new Budget("changing", high, null);
+        Route route = router.open("witness", 0, witness, Budgets.of(null, budget), () -> {});
+        CyclicBarrier barrier = new CyclicBarrier(THREADS + 1);
+        try (ExecutorService executor = Executors.newFixedThreadPool(THREADS)) {
+            List<Future<?>> threads = new ArrayList<>();
+            for (int thread = 0; thread < THREADS; thread++) {
+                RandomGenerator random = RandomGeneratorFactory.of("L64X128MixRandom").create(thread);
+                threads.add(executor.submit(() -> {
+                    for (int round = 0; round < 20; round++) {
+                        barrier.await(1, TimeUnit.MINUTES);
+                        for (int i = 0; i < 50; i++) {
+                            pairWithin(route, random.nextLong(1, 2 * MIB));
+                        }
+                        barrier.await(1, TimeUnit.MINUTES);
+                    }
+                    return null;
+                }));
+            }
+            for (int round = 0; round < 20; round++) {
+                long limit = round % 2 == 0 ? low : high;
+                if (round % 4 < 2) {
+                    budget.setLimitBytes(limit);
+                }
+                witness.highest.set(0, 0);
+                barrier.await(1, TimeUnit.MINUTES);
+                if (round % 4 >= 2) { // in the midst of their allocations
+                    budget.setLimitBytes(limit);
+                    witness.highest.set(0, 0);
+                }
+                barrier.await(1, TimeUnit.MINUTES);
+                assertThat(budget.usedBytes()).isZero();
+                if (round % 4 < 2) {
+                    assertThat(witness.highest.get(0)).isLessThanOrEqualTo(limit);
+                }
+                long all = router.allocate(route, limit, 0);
+                assertThat(budget.usedBytes()).isEqualTo(limit);
+                router.free(all, 0);
+            }
+            for (Future<?> thread : threads) {
+                thread.get(1, TimeUnit.MINUTES);
+            }
+        }
+        router.close(route);
+    }
+
+    private void pairWithin(Route route, long byteSize) {
+        try {
+            router.free(router.allocate(route, byteSize, 0), 0);
+        } catch (DeviceOutOfMemoryException full) {
+            assertThat(full).hasMessageContaining("changing: limit of");
+        }
     }
 }

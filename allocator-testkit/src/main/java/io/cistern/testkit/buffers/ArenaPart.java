@@ -187,7 +187,7 @@ abstract class ArenaPart extends BufferFixture {
 
     @Test
     void anArenaTakesItsMemoryFromThePoolItIsGiven() {
-        try (MemoryPool pool = memory.pool("direct");
+        try (MemoryPool pool = memory.pools().open("direct");
                 DeviceArena arena = DeviceArena.builder(memory)
                         .from(pool)
                         .firstBytes(3 * MIB)

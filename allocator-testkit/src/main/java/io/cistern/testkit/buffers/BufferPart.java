@@ -44,7 +44,7 @@ abstract class BufferPart extends BufferFixture {
     void itsMemoryGoesBackToItsMakerWhicheverIsCurrent() {
         DeviceBuffer buffer = buffer(1000);
         Allocator other = memory.open("direct");
-        memory.setCurrent(other);
+        memory.currents().set(other);
         buffer.close();
         assertThat(alive()).isZero();
         assertThat(other.statistics(DEVICE).frees()).isZero();

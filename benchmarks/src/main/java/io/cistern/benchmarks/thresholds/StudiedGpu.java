@@ -86,7 +86,7 @@ final class StudiedGpu implements AutoCloseable {
 
     /// Starts a program.
     StudiedProgram program() {
-        StudiedProgram program = new StudiedProgram(this, DeviceMemory.open(gpu, catalog), spec);
+        StudiedProgram program = new StudiedProgram(this, DeviceMemory.builder(gpu).catalog(catalog).open(), spec);
         programs.add(program);
         return program;
     }

@@ -3,6 +3,7 @@ package io.cistern.benchmarks.thresholds;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
 import java.util.Deque;
 
 /// What a studied program does: allocate, give the stream kernels, free, wait, pause.
@@ -122,7 +123,7 @@ final class StudiedProgram {
 
     /// Gives back what is not held, at most so much of it.
     void trim(long keepBytes) {
-        allocator.trim(StudiedGpu.DEVICE, keepBytes);
+        allocator.trim(StudiedGpu.DEVICE, keepBytes, TrimMode.WITHOUT_WAITING);
         on.look();
     }
 

@@ -46,7 +46,7 @@ public final class ThresholdSteps implements AutoCloseable {
 
     private final CudaDriver driver = CudaDrivers.openBest();
     private final DeviceMemory memory =
-            DeviceMemory.open(driver, Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)));
+            DeviceMemory.builder(driver).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
     private final MemoryKernels kernels = MemoryKernels.load(driver, 0);
     private final long stream = driver.streams().create(0);
     private final long counter = driver.memory().allocate(0, 8);
@@ -71,7 +71,7 @@ public final class ThresholdSteps implements AutoCloseable {
     }
 
     private void steady(long byteSize, int rounds) {
-        List<Allocator> allocators = SPECS.stream().map(memory::open).toList();
+        List<Allocator> allocators = SPECS.stream().map(spec -> memory.open(spec)).toList();
         double[][] nanos = new double[SPECS.size()][rounds];
         for (int round = -2; round < rounds; round++) {
             for (int i = 0; i < SPECS.size(); i++) {

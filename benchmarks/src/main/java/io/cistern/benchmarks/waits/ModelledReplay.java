@@ -38,8 +38,8 @@ final class ModelledReplay implements AutoCloseable {
                 .mapToObj(_ -> gpu.streams().create(DEVICE))
                 .toList();
         watched = new WatchedDriver(gpu, streams);
-        memory = DeviceMemory.open(
-                watched.driver(), Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)));
+        memory = DeviceMemory.builder(
+                watched.driver()).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
         memory.setCurrent(spec);
         freeBytesAtFirst = gpu.memory().freeBytes(DEVICE);
     }

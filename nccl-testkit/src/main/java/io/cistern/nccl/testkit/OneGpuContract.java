@@ -18,6 +18,7 @@ import io.cistern.nccl.NcclResult;
 import io.cistern.nccl.ReductionOp;
 import io.cistern.nccl.Registration;
 import io.cistern.nccl.Window;
+import io.cistern.spi.TrimMode;
 import io.cistern.testkit.Patterns;
 import java.util.ArrayList;
 import java.util.List;
@@ -74,7 +75,7 @@ public abstract class OneGpuContract {
     private void assertHoldsContents(String spec) {
         long free = driver.memory().freeBytes(DEVICE);
         try (Patterns patterns = new Patterns(driver, DEVICE);
-                MemoryPool pool = memory.pool(spec)) {
+                MemoryPool pool = memory.pools().open(spec)) {
             for (int round = 0; round < 2; round++) {
                 List<DeviceBuffer> buffers = new ArrayList<>();
                 for (long byteSize : new long[] {4, 4096, MIB, 2 * MIB + 512, 5 * MIB, 40 * MIB}) {
@@ -130,7 +131,7 @@ public abstract class OneGpuContract {
     @Test
     void aCommunicatorOfOneRankGivesItsOwn() {
         try (Ranks one = Ranks.onDevices(openDriver(), DEVICE);
-                MemoryPool pool = one.memory.pool("nccl");
+                MemoryPool pool = one.memory.pools().open("nccl");
                 CollectiveChecks checks = new CollectiveChecks(one, pool)) {
             assertThat(one.all.getFirst().rankCount()).isOne();
             one.all.getFirst().register(pool);
@@ -145,7 +146,7 @@ public abstract class OneGpuContract {
     void aRegistrationFollowsTheMemoryOfAPool() {
         for (String spec : List.of("nccl", "vmm", "caching:source=vmm,expandable_segments=false")) {
             try (Communicator rank = nccl.initAll(DEVICE).getFirst();
-                    MemoryPool pool = memory.pool(spec)) {
+                    MemoryPool pool = memory.pools().open(spec)) {
                 buffer(pool, MIB).close();
                 Registration registration = rank.register(pool);
                 assertRegistered(spec, registration, pool);
@@ -153,7 +154,7 @@ public abstract class OneGpuContract {
                 assertRegistered(spec, registration, pool);
                 assertThat(rank.register(pool)).isSameAs(registration);
                 driver.streams().synchronize(DEVICE, stream);
-                pool.trim(DEVICE, 0);
+                pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
                 assertThat(registration.registeredBytes()).as(spec).isZero();
                 assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
                 buffer(pool, 3 * MIB).close();
@@ -179,7 +180,7 @@ public abstract class OneGpuContract {
             for (int order = 0; order < 6; order++) {
                 Communicator one = nccl.initAll(DEVICE).getFirst();
                 Communicator other = nccl.initAll(DEVICE).getFirst();
-                MemoryPool pool = memory.pool(spec);
+                MemoryPool pool = memory.pools().open(spec);
                 buffer(pool, MIB).close();
                 Registration first = one.register(pool);
                 other.register(pool);
@@ -206,8 +207,8 @@ public abstract class OneGpuContract {
     @Test
     void aWindowLiesOnSymmetricMemoryAlone() {
         try (Communicator rank = nccl.initAll(DEVICE).getFirst();
-                MemoryPool plain = memory.pool("nccl");
-                MemoryPool symmetric = memory.pool("symmetric:bytes=64MiB,largest=8MiB")) {
+                MemoryPool plain = memory.pools().open("nccl");
+                MemoryPool symmetric = memory.pools().open("symmetric:bytes=64MiB,largest=8MiB")) {
             assertThatThrownBy(() -> rank.registerWindow(plain))
                     .isInstanceOf(ConfigurationException.class)
                     .hasMessageContaining("symmetric");
@@ -240,7 +241,7 @@ public abstract class OneGpuContract {
     @Test
     void memoryUnderAWindowStaysUntilTheWindowIsClosed() {
         Communicator rank = nccl.initAll(DEVICE).getFirst();
-        MemoryPool pool = memory.pool("symmetric:bytes=64MiB");
+        MemoryPool pool = memory.pools().open("symmetric:bytes=64MiB");
         buffer(pool, MIB).close();
         assumeWindows(() -> rank.registerWindow(pool).close());
         Window window = rank.registerWindow(pool);
@@ -272,7 +273,7 @@ public abstract class OneGpuContract {
     @Test
     void buffersThatDoNotFitAreRefusedBeforeNcclIsCalled() {
         try (Communicator rank = nccl.initAll(DEVICE).getFirst();
-                MemoryPool pool = memory.pool("nccl");
+                MemoryPool pool = memory.pools().open("nccl");
                 DeviceBuffer odd = buffer(pool, 10);
                 DeviceBuffer even = buffer(pool, 16)) {
             assertThatThrownBy(() -> rank.allReduce(odd, DataType.FLOAT32, ReductionOp.SUM, stream))

@@ -64,7 +64,7 @@ public final class RankProgram {
     }
 
     private static void registered(Ranks ranks, String spec) {
-        try (MemoryPool pool = ranks.memory.pool(spec);
+        try (MemoryPool pool = ranks.memory.pools().open(spec);
                 CollectiveChecks checks = new CollectiveChecks(ranks, pool)) {
             ranks.all.getFirst().register(pool);
             checks.moves();
@@ -80,7 +80,7 @@ public final class RankProgram {
     }
 
     private static void inWindow(Ranks ranks) {
-        try (MemoryPool pool = ranks.memory.pool("symmetric:bytes=256MiB");
+        try (MemoryPool pool = ranks.memory.pools().open("symmetric:bytes=256MiB");
                 CollectiveChecks checks = new CollectiveChecks(ranks, pool);
                 Window _ = window(ranks, pool)) {
             checks.moves();

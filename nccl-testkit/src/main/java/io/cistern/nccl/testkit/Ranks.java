@@ -45,11 +45,10 @@ final class Ranks implements AutoCloseable {
     }
 
     static DeviceMemory memory(CudaDriver driver) {
-        return DeviceMemory.open(
-                driver,
-                Catalog.of(
+        return DeviceMemory.builder(
+                driver).catalog(Catalog.of(
                         List.of(new CachingProvider(), new SymmetricProvider()),
-                        List.of(new NcclSourceProvider(), new VmmSourceProvider())));
+                        List.of(new NcclSourceProvider(), new VmmSourceProvider()))).open();
     }
 
     int count() {

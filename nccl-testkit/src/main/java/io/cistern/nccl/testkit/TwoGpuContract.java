@@ -77,7 +77,7 @@ public abstract class TwoGpuContract {
 
     @Test
     void everyReductionOfEveryTypeIsRight() {
-        try (MemoryPool pool = ranks.memory.pool("nccl");
+        try (MemoryPool pool = ranks.memory.pools().open("nccl");
                 CollectiveChecks checks = new CollectiveChecks(ranks, pool)) {
             registerWithAll(pool);
             checks.reductions();
@@ -89,7 +89,7 @@ public abstract class TwoGpuContract {
     void everyMoveIsRightFromEverySource() {
         for (String spec : List.of(
                 "nccl", "vmm", "caching:source=vmm,splits=false", "vmm:location=host_numa", "symmetric:bytes=64MiB")) {
-            try (MemoryPool pool = ranks.memory.pool(spec);
+            try (MemoryPool pool = ranks.memory.pools().open(spec);
                     CollectiveChecks checks = new CollectiveChecks(ranks, pool)) {
                 registerWithAll(pool);
                 checks.moves();
@@ -103,7 +103,7 @@ public abstract class TwoGpuContract {
         long most = simulated() ? MIB : GIB;
         for (String spec : List.of("caching:source=vmm", "nccl", "symmetric:largest=4GiB,bytes=" + 4 * most)) {
             List<Window> windows = List.of();
-            try (MemoryPool pool = ranks.memory.pool(spec);
+            try (MemoryPool pool = ranks.memory.pools().open(spec);
                     CollectiveChecks checks = new CollectiveChecks(ranks, pool)) {
                 if (spec.equals("nccl")) {
                     registerWithAll(pool);
@@ -132,7 +132,7 @@ public abstract class TwoGpuContract {
 
     @Test
     void aGatherOverHostMemoryIsRight() {
-        try (MemoryPool pool = ranks.memory.pool("vmm:location=host_numa");
+        try (MemoryPool pool = ranks.memory.pools().open("vmm:location=host_numa");
                 CollectiveChecks checks = new CollectiveChecks(ranks, pool)) {
             registerWithAll(pool);
             checks.allGather();
@@ -142,7 +142,7 @@ public abstract class TwoGpuContract {
     @Test
     void aRegisteredBufferOfSixteenGibibytesIsSummed() {
         assumeFalse(simulated(), "the simulation copies through the host");
-        try (MemoryPool pool = ranks.memory.pool("nccl");
+        try (MemoryPool pool = ranks.memory.pools().open("nccl");
                 DeviceBuffer first = buffer(pool, 0, 16 * GIB);
                 DeviceBuffer second = buffer(pool, 1, 16 * GIB)) {
             registerWithAll(pool);
@@ -161,7 +161,7 @@ public abstract class TwoGpuContract {
 
     @Test
     void eachCommunicatorHasTheSegmentsOfItsDevice() {
-        try (MemoryPool pool = ranks.memory.pool("nccl")) {
+        try (MemoryPool pool = ranks.memory.pools().open("nccl")) {
             List<Registration> registrations =
                     ranks.all.stream().map(rank -> rank.register(pool)).toList();
             DeviceBuffer first = buffer(pool, 0, 50 * MIB);
@@ -180,7 +180,7 @@ public abstract class TwoGpuContract {
 
     @Test
     void theSameAllocationsHaveTheSameOffsetsOnAllRanks() {
-        try (MemoryPool pool = ranks.memory.pool("symmetric:bytes=64MiB")) {
+        try (MemoryPool pool = ranks.memory.pools().open("symmetric:bytes=64MiB")) {
             List<Window> windows = windows(pool);
             assumeFalse(windows.isEmpty(), "no windows here");
             List<DeviceBuffer> kept = new ArrayList<>();
@@ -201,7 +201,7 @@ public abstract class TwoGpuContract {
 
     @Test
     void aBufferThatIsClosedAtOnceIsKeptUntilTheStreamHasPassed() {
-        try (MemoryPool pool = ranks.memory.pool("caching:source=nccl,lanes=false")) {
+        try (MemoryPool pool = ranks.memory.pools().open("caching:source=nccl,lanes=false")) {
             long own0 = ranks.driver.streams().create(0);
             long own1 = ranks.driver.streams().create(1);
             long[] owns = {own0, own1};
@@ -271,7 +271,7 @@ public abstract class TwoGpuContract {
 
     @Test
     void abortLetsAStreamGoThatWaitsForARankWhichNeverCalls() {
-        try (MemoryPool pool = ranks.memory.pool("nccl");
+        try (MemoryPool pool = ranks.memory.pools().open("nccl");
                 CollectiveChecks checks = new CollectiveChecks(ranks, pool)) {
             checks.sums(KIB); // connected, so that the next call doesn't wait for the other rank on the host
             List<Communicator> pair = ranks.nccl.initAll(0, 1);
@@ -295,7 +295,7 @@ public abstract class TwoGpuContract {
 
     @Test
     void aBufferOfAnotherDeviceIsRefused() {
-        try (MemoryPool pool = ranks.memory.pool("nccl");
+        try (MemoryPool pool = ranks.memory.pools().open("nccl");
                 DeviceBuffer other = buffer(pool, 1, KIB)) {
             assertThatThrownBy(() -> ranks.all
                             .getFirst()
@@ -307,7 +307,7 @@ public abstract class TwoGpuContract {
 
     @Test
     void aGroupThatThrowsCallsNothing() {
-        try (MemoryPool pool = ranks.memory.pool("nccl");
+        try (MemoryPool pool = ranks.memory.pools().open("nccl");
                 CollectiveChecks checks = new CollectiveChecks(ranks, pool)) {
             assertThatThrownBy(() -> ranks.nccl.group(() -> {
                         ranks.all.getFirst().allReduce(1, 1, 1, DataType.INT8, ReductionOp.SUM, 0);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.Scope;
 import io.cistern.errors.UnknownAddressException;
@@ -35,7 +36,7 @@ class AllocatorFunctionsTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.discover(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.discover(List.of(), List.of())).open();
     private final AllocatorFunctions functions = AllocatorFunctions.of(memory);
 
     @BeforeAll
@@ -149,7 +150,7 @@ class AllocatorFunctionsTests {
         assertThat(functions.lastFailure()).containsInstanceOf(IndexOutOfBoundsException.class);
         free(4096);
         assertThat(functions.lastFailure()).containsInstanceOf(UnknownAddressException.class);
-        try (Scope _ = memory.open("overflowing", new Overflowing()).enter()) {
+        try (Scope _ = memory.open(OpenOptions.made("overflowing", new Overflowing())).enter()) {
             assertThat(malloc(1000, 0)).isZero();
         }
         assertThat(functions.lastFailure()).containsInstanceOf(StackOverflowError.class);

@@ -13,8 +13,9 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.jvm.CCompiler;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.StreamUses;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.TrimMode;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -40,7 +41,7 @@ class LibraryTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.open(gpu, Catalog.discover(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.discover(List.of(), List.of())).open();
 
     @AfterEach
     void nothingIsLeft() {
@@ -77,7 +78,7 @@ class LibraryTests {
 
     @Test
     void aPoolKeepsAndCutsItsSegments() {
-        try (MemoryPool pool = memory.pool("caching:source=\"library:path=" + plain() + "\"")) {
+        try (MemoryPool pool = memory.pools().open("caching:source=\"library:path=" + plain() + "\"")) {
             long one = pool.allocate(1000, 0, 0);
             long two = pool.allocate(1000, 0, 0);
             assertThat(pool.reservedBytes(0)).hasValue(2 * MIB);
@@ -329,7 +330,7 @@ class LibraryTests {
                 + "memory_fraction=on_fraction,base_alloc=on_base,record_stream=on_record");
         long block = library.allocate(1000, 1, 0);
         memory.recordUse(block, gpu.streams().create(1));
-        library.trim(0, 0);
+        library.trim(0, 0, TrimMode.WITHOUT_WAITING);
         MemorySharing sharing = library.extension(MemorySharing.class).orElseThrow();
 
         assertThat(sharing.base(block, 1)).map(Segment::byteSize).contains(4096L);
@@ -355,11 +356,9 @@ class LibraryTests {
         Path file = plain();
         Allocator library = memory.open("library:path=" + file);
 
-        long block = library.allocate(1000, 1, 0);
         StreamUses uses = library.extension(StreamUses.class).orElseThrow();
         assertThat(uses.recordUse(block, 1, 0)).as("the framework waits for the streams").isFalse();
-        memory.free(block, 0);
-        assertThat(library.trim(0, 0)).isZero();
+        assertThat(library.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
         assertRefused(
                 () -> memory.open("library:path=" + file + ",fraction=0.5"),
                 "library " + file

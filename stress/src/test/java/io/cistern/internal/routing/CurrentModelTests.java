@@ -2,6 +2,7 @@ package io.cistern.internal.routing;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
@@ -19,29 +20,29 @@ public class CurrentModelTests {
         ProcessFence.everywhere(); // links it before the model checker looks on
     }
 
-    private final DeviceMemory memory = DeviceMemory.open(OneDevice.DRIVER, Catalog.of(List.of(), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(OneDevice.DRIVER).catalog(Catalog.of(List.of(), List.of())).open();
     private final Allocator[] two = {
-        memory.open("first", new Addresses(1 << 20, 3)), memory.open("second", new Addresses(1 << 21, 3))
+        memory.open(OpenOptions.made("first", new Addresses(1 << 20, 3))), memory.open(OpenOptions.made("second", new Addresses(1 << 21, 3)))
     };
 
     /// Sets one of the two.
     public CurrentModelTests() {
-        memory.setCurrent(two[0]);
+        memory.currents().set(two[0]);
     }
 
     @Operation
     public boolean compareAndSet(@Param(name = "allocator") int expected, @Param(name = "allocator") int next) {
-        return memory.compareAndSetCurrent(0, two[expected], two[next]);
+        return memory.currents().compareAndSet(0, two[expected], two[next]);
     }
 
     @Operation
     public void set(@Param(name = "allocator") int next) {
-        memory.setCurrent(two[next]);
+        memory.currents().set(two[next]);
     }
 
     @Operation
     public int current() {
-        return memory.current() == two[0] ? 0 : 1;
+        return memory.current(0) == two[0] ? 0 : 1;
     }
 
     /// Which of the two serves: their addresses tell.

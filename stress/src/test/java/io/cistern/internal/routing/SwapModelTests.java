@@ -19,7 +19,7 @@ public class SwapModelTests {
     }
 
     private final Provider provider = new Provider();
-    private final DeviceMemory memory = DeviceMemory.open(OneDevice.DRIVER, Catalog.of(List.of(provider), List.of()));
+    private final DeviceMemory memory = DeviceMemory.builder(OneDevice.DRIVER).catalog(Catalog.of(List.of(provider), List.of())).open();
 
     /// Begins with one allocator.
     public SwapModelTests() {
@@ -28,7 +28,7 @@ public class SwapModelTests {
 
     @Operation
     public void swap() {
-        memory.swap("addresses");
+        memory.currents().swap("addresses");
     }
 
     /// An allocation and its free, which the old allocator or the new one serves.

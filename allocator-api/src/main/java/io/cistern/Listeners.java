@@ -1,0 +1,144 @@
+package io.cistern;
+
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.internal.names.Failures;
+import io.cistern.internal.reclaim.OutOfMemoryHandler;
+import io.cistern.internal.reclaim.ThresholdNotifier;
+import io.cistern.internal.routing.Devices;
+import io.cistern.internal.routing.Route;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
+
+/// The listeners of one [DeviceMemory]: reached by [DeviceMemory#listeners]. Each method returns a
+/// registration; closing it removes the listener.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class Listeners {
+    private final OutOfMemoryHandler outOfMemory;
+    private final ThresholdNotifier notifier;
+    private final int deviceCount;
+    private final List<StreamClosing> streamListeners = new CopyOnWriteArrayList<>();
+
+    Listeners(OutOfMemoryHandler outOfMemory, ThresholdNotifier notifier, int deviceCount) {
+        this.outOfMemory = outOfMemory;
+        this.notifier = notifier;
+        this.deviceCount = deviceCount;
+    }
+
+    /// Frees memory when a device has none left for a request: a cache of the program, for example. Called
+    /// on the thread that asks, by several threads at once if several ask, and under no lock; it may wait
+    /// for other threads, allocate and free, but its own requests call no listener.
+    @FunctionalInterface
+    public interface MemoryPressure {
+        /// Frees what can be spared.
+        ///
+        /// @param device the device
+        /// @param byteSize bytes that are asked for
+        /// @return bytes freed, 0 if there was nothing to spare
+        long free(int device, long byteSize);
+    }
+
+    /// Hears that memory in use rose above a [threshold][#onThreshold].
+    @FunctionalInterface
+    public interface Threshold {
+        /// Acts on it. Called on a thread of its own, one call at a time, outside all locks: it may
+        /// allocate, free, trim and wait. What it throws is logged.
+        ///
+        /// @param device the device
+        /// @param thresholdBytes the threshold
+        /// @param byteSize what is in use when the call begins; less than the threshold where memory was
+        ///     freed since, or the call came a little early ([MemoryMeasure])
+        void above(int device, long thresholdBytes, long byteSize);
+    }
+
+    /// Hears from the driver that this process uses more memory of a device than it should: see
+    /// [#onOverBudget].
+    @FunctionalInterface
+    public interface OverBudget {
+        /// Acts on it, by a trim for example. Called on a thread of its own, one call at a time, outside all
+        /// locks: it may allocate, free, trim and wait. What it throws is logged.
+        ///
+        /// @param device the device
+        /// @param bytesOverBudget how much more, as the driver said last
+        void overBudget(int device, long bytesOverBudget);
+    }
+
+    /// Hears that a stream [ends][DeviceMemory#streamClosing].
+    @FunctionalInterface
+    public interface StreamClosing {
+        /// Releases what is kept for a stream. Called on the thread that announces the end, outside all
+        /// locks, while the stream still exists.
+        ///
+        /// @param device the stream's device
+        /// @param stream a `CUstream`
+        void closing(int device, long stream);
+    }
+
+    /// Calls a listener whenever a device has no memory for a request, before the request fails.
+    ///
+    /// @return a registration; closing it removes the listener
+    public Registration onMemoryPressure(MemoryPressure listener) {
+        return onMemoryPressure(ReclaimStep.CALLBACKS, listener);
+    }
+
+    /// Calls a listener whenever a device has no memory for a request, in a step of the listener's choice.
+    ///
+    /// @param step [ReclaimStep#CALLBACKS] for what the program can spare; [ReclaimStep#SPILL] for what is
+    ///     only put elsewhere and will be wanted again: asked when idle memory of all others did not do
+    /// @return a registration; closing it removes the listener
+    /// @throws IllegalArgumentException for another step
+    public Registration onMemoryPressure(ReclaimStep step, MemoryPressure listener) {
+        return outOfMemory.add(step, listener::free)::run;
+    }
+
+    /// Calls a listener when what is in use on a device rises above a threshold, by all allocators and pools
+    /// together: once each time, again after it was at or below. It is told at once if it is above already.
+    /// Crossings while a call is due or under way are told by one more call.
+    ///
+    /// Thresholds are checked when a thread renews its byte lease, which is some MiB apart, and when an
+    /// allocator obtains memory or gives it back; so an allocation does not pay for them.
+    ///
+    /// @param byteSize the threshold in bytes, at least 0
+    /// @return a registration; closing it removes the listener, and a call that has begun may go on
+    /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Registration onThreshold(int device, MemoryMeasure measure, long byteSize, Threshold listener) {
+        return onThreshold(device, measure, byteSize, null, listener);
+    }
+
+    Registration onThreshold(
+            int device, MemoryMeasure measure, long byteSize, @Nullable Route only, Threshold listener) {
+        return notifier.onThreshold(
+                Devices.check(device, deviceCount),
+                measure == MemoryMeasure.RESERVED,
+                byteSize,
+                only,
+                bytes -> listener.above(device, byteSize, bytes))::run;
+    }
+
+    /// Calls a listener when the driver says that this process uses more memory of a device than its budget
+    /// (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). The operating system decides whether there are
+    /// budgets.
+    ///
+    /// @return a registration; closing it removes the listener, and a call that has begun may go on
+    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver can't
+    ///     tell, as [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] says with the reason
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Registration onOverBudget(int device, OverBudget listener) {
+        return notifier.onOverBudget(Devices.check(device, deviceCount), bytes -> listener.overBudget(device, bytes))
+                ::run;
+    }
+
+    /// Calls a listener whenever the end of a stream is [announced][DeviceMemory#streamClosing].
+    ///
+    /// @return a registration; closing it removes the listener
+    public Registration onStreamClosing(StreamClosing listener) {
+        streamListeners.add(listener);
+        return () -> streamListeners.remove(listener);
+    }
+
+    void streamClosing(int device, long stream, Failures failures) {
+        streamListeners.forEach(listener -> failures.gather(() -> listener.closing(device, stream)));
+    }
+}
