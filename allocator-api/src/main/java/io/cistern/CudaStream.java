@@ -3,7 +3,6 @@ package io.cistern;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /// A stream of a device as an object, whose end is announced to all allocators
 /// ([DeviceMemory#streamClosing]) before it is destroyed.
@@ -129,7 +128,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     /// Returns whether the other one is a stream of the same device memory and device, with the same handle.
     /// Streams that were closed stay equal, although the driver may give their handle to another stream.
     @Override
-    public boolean equals(@Nullable Object other) {
+    public boolean equals(Object other) {
         return other instanceof CudaStream that
                 && that.memory.equals(memory)
                 && that.device == device

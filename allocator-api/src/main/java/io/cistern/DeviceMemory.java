@@ -314,7 +314,7 @@ public final class DeviceMemory implements AutoCloseable {
     ///     unless the others were [recorded][#recordUse]
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a
     ///     block, or is foreign
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread, and nothing is
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread, and nothing is
     ///     freed then; for a stream in a capture that nobody announced, beside one that was: the block goes
     ///     later
     public void free(long address, long stream) {
@@ -484,7 +484,7 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Closes all allocators. Those with live blocks give their memory back when the last one is freed;
-    /// blocks that are [kept][GraphBlocks] for graphs that still exist stay. Closing twice does nothing.
+    /// blocks that are [kept][io.cistern.internal.capture.GraphBlocks] for graphs that still exist stay. Closing twice does nothing.
     ///
     /// From then on nothing is opened and nothing allocated: each attempt is an [IllegalStateException].
     /// What is alive is freed as ever, and ends of streams are announced.

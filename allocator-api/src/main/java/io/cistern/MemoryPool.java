@@ -333,14 +333,14 @@ public final class MemoryPool implements AutoCloseable {
     /// addresses: for whoever needs the GPU meanwhile. Waits for the work of those devices. Graphs over the
     /// memory stay valid, and are launched again after [#wake].
     ///
-    /// **While it is asleep** allocating from it, and whatever uses a [io.cistern.buffers.DeviceBuffer] in
+    /// **While it is asleep** allocating from it, and whatever uses a `DeviceBuffer` in
     /// it, is a [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a launch or a graph,
     /// is not seen and reads memory that
     /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on;
     /// what is reserved is what had to stay. The pool may be closed.
     ///
-    /// **Kept contents** are in [pinned memory][DeviceMemory#pinned], which stays pinned for the next time;
-    /// the first time waits for it to be pinned.
+    /// **Kept contents** are in pinned host memory: in the cache of device-buffers, where the program uses that, else in
+    /// memory that is pinned for this sleep alone.
     ///
     /// Once more while it is asleep: what had to stay is tried again, and with [SleepMode#DROP] what was
     /// kept is given up.
@@ -358,7 +358,7 @@ public final class MemoryPool implements AutoCloseable {
     /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept. Awake,
     /// nothing happens. If the device has not enough, other allocators give their idle memory back first.
     ///
-    /// @throws DeviceOutOfMemoryException if there is not enough memory now: the pool sleeps on, and nothing
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory now: the pool sleeps on, and nothing
     ///     is lost
     /// @throws io.cistern.cuda.CudaException if the driver refuses: then too
     public void wake() {
@@ -498,7 +498,7 @@ public final class MemoryPool implements AutoCloseable {
 
         /// Sets whether idle blocks of the pool serve allocations outside pools, in whatever form, that
         /// would else be out of memory: of [DeviceMemory], [Allocator] and
-        /// [io.cistern.buffers.DeviceBuffer]. Pools don't borrow. A pool never obtains memory to lend it.
+        /// `DeviceBuffer`. Pools don't borrow. A pool never obtains memory to lend it.
         /// What is lent is a block of the pool, charged to its limits and to that of the scope that asked,
         /// and goes back to it. False without this call.
         public Builder lendsToOthers(boolean lends) {
@@ -554,7 +554,7 @@ public final class MemoryPool implements AutoCloseable {
         ///     if it lacks what was asked for: lending, splitting, alignment, a source
         /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes] than the
         ///     [limit][#limitBytes]
-        /// @throws DeviceOutOfMemoryException if there are no such initial bytes
+        /// @throws io.cistern.errors.DeviceOutOfMemoryException if there are no such initial bytes
         /// @throws IndexOutOfBoundsException if there is no such device for them
         public MemoryPool open() {
             if (limitBytes >= 0 && initialBytes > limitBytes) {

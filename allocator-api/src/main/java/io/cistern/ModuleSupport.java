@@ -65,7 +65,7 @@ public final class ModuleSupport {
     }
 
     /// Throws if a block is asleep, for code that is about to use a bare address: what a
-    /// [io.cistern.buffers.DeviceBuffer] asks of itself.
+    /// `DeviceBuffer` asks of itself.
     ///
     /// @param address where a block begins; anything else is awake
     /// @throws MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]

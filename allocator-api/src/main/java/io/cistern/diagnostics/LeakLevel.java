@@ -21,7 +21,7 @@ public enum LeakLevel {
     SAMPLED,
 
     /// For each block stream, age and site: the innermost 8 frames of the program. A
-    /// [io.cistern.buffers.DeviceBuffer] that was
+    /// `DeviceBuffer` that was
     /// dropped without being closed is reported.
     SITES,
 

@@ -2,7 +2,7 @@ package io.cistern.diagnostics;
 
 /// What is tried, in this order, when there is no memory for a request, each followed by a new search. The first
 /// three are the allocator's own, and `caching` has them all; the others the framework takes for every allocator.
-/// Each can be [switched off][io.cistern.DeviceMemory.Builder#ladder].
+/// Each can be [switched off][io.cistern.DeviceMemory.Builder#reclaimSteps].
 public enum ReclaimStep {
     /// Blocks that other threads keep to themselves.
     OTHER_THREADS("other threads' caches"),

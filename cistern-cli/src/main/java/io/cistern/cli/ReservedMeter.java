@@ -10,7 +10,7 @@ import java.util.OptionalLong;
 ///
 /// 1. [MemoryStatistics#reservedPeakBytes], exact: handles of virtual memory, the pool's own high-water mark; of one
 ///    allocator alone, since peaks of several do not add up;
-/// 2. [Allocator#reservedBytes] of all, looked at after each allocation;
+/// 2. [io.cistern.Allocator#reservedBytes] of all, looked at after each allocation;
 /// 3. what the device had free before, less what it has free after each allocation.
 ///
 /// The last two cost a call for each allocation, so measured passes are not timed.

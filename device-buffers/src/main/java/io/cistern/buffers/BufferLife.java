@@ -52,7 +52,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// work that uses it before.
     ///
     /// @throws IllegalStateException if the buffer is closed, or its parent or arena ended
-    /// @throws MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as whatever else uses the
+    /// @throws io.cistern.errors.MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as whatever else uses the
     ///     memory
     public long address() {
         long present = address;

@@ -356,8 +356,10 @@ class LibraryTests {
         Path file = plain();
         Allocator library = memory.open("library:path=" + file);
 
+        long block = library.allocate(1000, 1, 0);
         StreamUses uses = library.extension(StreamUses.class).orElseThrow();
         assertThat(uses.recordUse(block, 1, 0)).as("the framework waits for the streams").isFalse();
+        memory.free(block, 0);
         assertThat(library.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
         assertRefused(
                 () -> memory.open("library:path=" + file + ",fraction=0.5"),
