@@ -21,6 +21,7 @@ final class Table {
         return text.toString();
     }
 
+    @SuppressWarnings("AnnotateFormatMethod") // the annotation would need a dependency
     static String format(String format, Object... values) {
         return String.format(Locale.ROOT, format, values);
     }
