@@ -12,17 +12,21 @@ package io.cistern;
 public final class Allocators {
     private Allocators() {}
 
-    /// Returns the allocator that [#allocate] takes from: the program's choice, else property `cistern.allocator`,
-    /// else environment variable `CISTERN_ALLOCATOR`, else the highest priority of those available.
+    /// Returns the allocator that [#allocate] takes from: the program's choice, else property
+    /// `cistern.allocator`, else environment variable `CISTERN_ALLOCATOR`, else the highest
+    /// priority of those available.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator that can't be opened
+    /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator
+    ///     that can't be opened
     public static Allocator current() {
         return DeviceMemory.system().current(0);
     }
 
-    /// Opens an allocator from a spec and makes it current. Blocks alive go back to their makers as before.
+    /// Opens an allocator from a spec and makes it current. Blocks alive go back to their
+    /// makers as before.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the current allocator stays then
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
+    ///     current allocator stays then
     public static Allocator setCurrent(String spec) {
         return DeviceMemory.system().setCurrent(spec);
     }
@@ -32,7 +36,8 @@ public final class Allocators {
     /// @param byteSize bytes wanted; 0 gives address 0
     /// @param device the device's ordinal
     /// @param stream the stream on which the memory is used first
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a
+    ///     limit is reached
     public static long allocate(long byteSize, int device, long stream) {
         return DeviceMemory.system().allocate(byteSize, device, stream);
     }
@@ -51,18 +56,20 @@ public final class Allocators {
     /// @param address what an allocation returned; 0 does nothing
     /// @param event a `CUevent`, recorded after the last use
     /// @throws io.cistern.errors.UnknownAddressException if no live block begins there
-    /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed then
+    /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed
+    ///     then
     public static void freeAfter(long address, long event) {
         DeviceMemory.system().freeAfter(address, event);
     }
 
-    /// Records that a block is also used on another stream, by work enqueued there until the block is freed: see
-    /// [DeviceMemory#recordUse].
+    /// Records that a block is also used on another stream, by work enqueued there until the
+    /// block is freed: see [DeviceMemory#recordUse].
     ///
     /// @param address what an allocation returned; 0 does nothing
     /// @param stream a stream of the block's device
     /// @throws io.cistern.errors.UnknownAddressException if no live block begins there
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
+    ///     virtual thread
     public static void recordUse(long address, long stream) {
         DeviceMemory.system().recordUse(address, stream);
     }

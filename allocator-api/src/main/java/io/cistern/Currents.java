@@ -2,8 +2,8 @@ package io.cistern;
 
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.registry.Registry;
-import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.options.AllocatorSpec;
 import java.util.List;
 
 /// Which allocator of one [DeviceMemory] is current on each device, and what it can be exchanged for:

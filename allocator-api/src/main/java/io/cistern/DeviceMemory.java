@@ -49,8 +49,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// The device memory of one driver: the allocators that are open on it, which one is current, who made each
-/// block, and what each handed out.
+/// The device memory of one driver: the allocators that are open on it, which one is current,
+/// who made each block, and what each handed out.
 ///
 /// ```java
 /// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
@@ -60,14 +60,14 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
-/// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the stream given to
-/// [#free] is the stream of the last use.
+/// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the
+/// stream given to [#free] is the stream of the last use.
 public final class DeviceMemory implements AutoCloseable {
     // What every allocation and free reads.
     private final Router router = new Router();
 
-    /// By device, the route of the current allocator. Always null while a watch is to see what is allocated
-    /// outside scopes: so its cost is nothing where there is none.
+    /// By device, the route of the current allocator. Always null while a watch is to see what
+    /// is allocated outside scopes: so its cost is nothing where there is none.
     private final @Nullable Route[] currentRoutes;
 
     private final BlockUses uses;
@@ -129,8 +129,8 @@ public final class DeviceMemory implements AutoCloseable {
         return outOfMemory.isReclaimingFor(allocator);
     }
 
-    /// The object that programs know an allocator by: the same as long as the allocator is open or has live
-    /// blocks.
+    /// The object that programs know an allocator by: the same as long as the allocator is open
+    /// or has live blocks.
     Allocator facade(OpenAllocator opened) {
         Allocator facade = facades.computeIfAbsent(opened, each -> new Allocator(this, each));
         if (opened.isDrained()) {
@@ -139,32 +139,34 @@ public final class DeviceMemory implements AutoCloseable {
         return facade;
     }
 
-    /// Returns the process's own device memory: on the driver that the setting `cistern.driver` names, else
-    /// on the real one or, with a warning where that can't be used, a simulated one, with the allocators
-    /// that the loader finds. Opened at the first call; if that fails, each call fails alike.
+    /// Returns the process's own device memory: on the driver that the setting `cistern.driver`
+    /// names, else on the real one or, with a warning where that can't be used, a simulated
+    /// one, with the allocators that the loader finds. Opened at the first call; if that fails,
+    /// each call fails alike.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    /// @throws IllegalStateException if there is no driver that can be used, or one that is set up or named
-    ///     can't
-    /// @throws ConfigurationException if there is no loader, or something is set that can't be followed
+    /// @throws IllegalStateException if there is no driver that can be used, or one that is set
+    ///     up or named can't
+    /// @throws ConfigurationException if there is no loader, or something is set that can't be
+    ///     followed
     public static DeviceMemory system() {
         return SystemDeviceMemory.get();
     }
 
-    /// Returns the process's own device memory if anybody asked for it yet: for integrations that must not
-    /// open a driver where the program uses none.
+    /// Returns the process's own device memory if anybody asked for it yet: for integrations
+    /// that must not open a driver where the program uses none.
     public static Optional<DeviceMemory> systemIfOpen() {
         return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
     }
 
-    /// Starts to open device memory on a driver, which stays the caller's to close, later than the device
-    /// memory.
+    /// Starts to open device memory on a driver, which stays the caller's to close, later than
+    /// the device memory.
     public static Builder builder(CudaDriver driver) {
         return new Builder(driver);
     }
 
-    /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It is not
-    /// current until [#setCurrent] or [Currents#set] says so.
+    /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It
+    /// is not current until [#setCurrent] or [Currents#set] says so.
     ///
     /// @param spec `NAME` or `NAME:key=value,…`
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
@@ -173,30 +175,34 @@ public final class DeviceMemory implements AutoCloseable {
         return open(OpenOptions.spec(spec));
     }
 
-    /// Opens an allocator from a spec or from an object that the program made, with a limit or without. It
-    /// is not current until [Currents#set] says so.
+    /// Opens an allocator from a spec or from an object that the program made, with a limit or
+    /// without. It is not current until [Currents#set] says so.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see
+    ///     [Catalog#allocator]
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(OpenOptions options) {
         return facade(options.open(registry));
     }
 
-    /// Returns the allocator that [DeviceMemory#allocate] takes from on a device, outside any scope. Without
-    /// a choice by the program it is the catalogue's, opened at first use.
+    /// Returns the allocator that [DeviceMemory#allocate] takes from on a device, outside any
+    /// scope. Without a choice by the program it is the catalogue's, opened at first use.
     ///
     /// @param device the device's ordinal
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator that can't be opened
+    /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator
+    ///     that can't be opened
     /// @throws IllegalStateException if this device memory is closed, and none was current
     public Allocator current(int device) {
         return facade(registry.currents().get(device));
     }
 
-    /// Opens an allocator from a spec and makes it current for all devices. Blocks alive go back to their
-    /// makers as before; the former current one stays open. All other ways to choose are in [#currents].
+    /// Opens an allocator from a spec and makes it current for all devices. Blocks alive go
+    /// back to their makers as before; the former current one stays open. All other ways to
+    /// choose are in [#currents].
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the current allocator stays then
+    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
+    ///     current allocator stays then
     /// @throws IllegalStateException if this device memory is closed
     public Allocator setCurrent(String spec) {
         Allocator allocator = open(spec);
@@ -224,21 +230,23 @@ public final class DeviceMemory implements AutoCloseable {
         return registry.all().stream().map(this::facade).toList();
     }
 
-    /// Allocates memory for use on a stream, from the allocator of the innermost scope that fits, else from
-    /// the current one.
+    /// Allocates memory for use on a stream, from the allocator of the innermost scope that
+    /// fits, else from the current one.
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
-    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy
-    ///     default stream
+    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for
+    ///     the legacy default stream
     /// @return an address that is a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
-    /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal address
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
-    /// @throws io.cistern.errors.ConfigurationException if no allocator is current and the configured one can't be
-    ///     opened
+    /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal
+    ///     address
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
+    ///     virtual thread
+    /// @throws io.cistern.errors.ConfigurationException if no allocator is current and the
+    ///     configured one can't be opened
     /// @throws IllegalStateException if this device memory, or the allocator, is closed
     public long allocate(long byteSize, int device, long stream) {
         Lane lane = router.lane();
@@ -276,8 +284,8 @@ public final class DeviceMemory implements AutoCloseable {
         return registry.currents().get(device).route(device);
     }
 
-    /// Goes to the allocator that became current while the former one closed. Ends, since each turn needs
-    /// one more swap.
+    /// Goes to the allocator that became current while the former one closed. Ends, since each
+    /// turn needs one more swap.
     private long allocateFromNext(Route refusing, long byteSize, long stream) {
         Route route = refusing;
         long address = Router.REFUSED;
@@ -310,13 +318,13 @@ public final class DeviceMemory implements AutoCloseable {
     /// Frees a block from any allocator of this device memory; it goes to the one that made it.
     ///
     /// @param address what an allocation returned; 0 does nothing
-    /// @param stream the stream of the last use, which exists and is one of the block's device: of all uses,
-    ///     unless the others were [recorded][#recordUse]
-    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies inside a
-    ///     block, or is foreign
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread, and nothing is
-    ///     freed then; for a stream in a capture that nobody announced, beside one that was: the block goes
-    ///     later
+    /// @param stream the stream of the last use, which exists and is one of the block's device:
+    ///     of all uses, unless the others were [recorded][#recordUse]
+    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies
+    ///     inside a block, or is foreign
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
+    ///     virtual thread, and nothing is freed then; for a stream in a capture that nobody
+    ///     announced, beside one that was: the block goes later
     public void free(long address, long stream) {
         try {
             router.free(address, stream);
@@ -339,16 +347,17 @@ public final class DeviceMemory implements AutoCloseable {
         return unknown;
     }
 
-    /// Frees a block after an event of the program: its memory is handed out again when the event has
-    /// passed, and no stream waits for it. The precise form, for a last use that other work comes behind on
-    /// its stream.
+    /// Frees a block after an event of the program: its memory is handed out again when the
+    /// event has passed, and no stream waits for it. The precise form, for a last use that
+    /// other work comes behind on its stream.
     ///
     /// @param address what an allocation returned; 0 does nothing
-    /// @param event a `CUevent` of any device, recorded after the last use: after all uses, unless the others
-    ///     were [recorded][#recordUse]. What it recorded until now counts; from here on it may be recorded
-    ///     again or destroyed
+    /// @param event a `CUevent` of any device, recorded after the last use: after all uses,
+    ///     unless the others were [recorded][#recordUse]. What it recorded until now counts;
+    ///     from here on it may be recorded again or destroyed
     /// @throws UnknownAddressException if no live block begins there
-    /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed then
+    /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed
+    ///     then
     public void freeAfter(long address, long event) {
         if (address == 0) {
             return;
@@ -366,20 +375,22 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Records that a block is also used on another stream, by work enqueued there until the block is freed:
-    /// its memory isn't handed out again before that stream has got past those uses. Nothing happens now:
-    /// streams are looked at after the free. Ordering the streams oneself, and freeing on the last one,
-    /// needs no such call.
+    /// Records that a block is also used on another stream, by work enqueued there until the
+    /// block is freed: its memory isn't handed out again before that stream has got past those
+    /// uses. Nothing happens now: streams are looked at after the free. Ordering the streams
+    /// oneself, and freeing on the last one, needs no such call.
     ///
-    /// Where the allocator can't wait for other streams ([io.cistern.spi.StreamUses]), the stream of the
-    /// free is made to wait for them at the free.
+    /// Where the allocator can't wait for other streams ([io.cistern.spi.StreamUses]), the
+    /// stream of the free is made to wait for them at the free.
     ///
-    /// @param address what an allocation returned, not an address inside a block; 0 does nothing
-    /// @param stream a stream of the block's device, which exists; for one of another device, record an event
-    ///     there and free [after][#freeAfter] it. If its end is [announced][DeviceMemory#streamClosing]
-    ///     before the free, the work until then counts
+    /// @param address what an allocation returned, not an address inside a block; 0 does
+    ///     nothing
+    /// @param stream a stream of the block's device, which exists; for one of another device,
+    ///     record an event there and free [after][#freeAfter] it. If its end is
+    ///     [announced][DeviceMemory#streamClosing] before the free, the work until then counts
     /// @throws UnknownAddressException if no live block begins there
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
+    ///     virtual thread
     /// @throws io.cistern.errors.MemoryAsleepException if its pool is asleep
     public void recordUse(long address, long stream) {
         if (address == 0) {
@@ -394,8 +405,8 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Returns the blocks that are alive, of all allocators; not those that the program has freed and a
-    /// [graph][io.cistern.internal.capture.GraphBlocks]
+    /// Returns the blocks that are alive, of all allocators; not those that the program has
+    /// freed and a [graph][io.cistern.internal.capture.GraphBlocks]
     /// keeps. Weakly consistent while other threads allocate. How much is known of each, the
     /// [io.cistern.diagnostics.LeakLevel] says. It
     /// looks at the whole owner table: some microseconds a thousand blocks.
@@ -416,8 +427,8 @@ public final class DeviceMemory implements AutoCloseable {
         return pools;
     }
 
-    /// Returns the object that listeners are registered with: of memory pressure, thresholds, budgets and
-    /// ends of streams.
+    /// Returns the object that listeners are registered with: of memory pressure, thresholds,
+    /// budgets and ends of streams.
     public Listeners listeners() {
         return listeners;
     }
@@ -427,8 +438,8 @@ public final class DeviceMemory implements AutoCloseable {
         return moduleSupport;
     }
 
-    /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved
-    /// together, and tells what was left and why.
+    /// Gives idle memory of all allocators back to the driver until they have at most
+    /// `keepBytes` reserved together, and tells what was left and why.
     ///
     /// @param keepBytes what may stay of what the allocators know to have reserved
     /// @throws IllegalArgumentException if `keepBytes` is negative
@@ -438,9 +449,9 @@ public final class DeviceMemory implements AutoCloseable {
         return PlainTrim.all(registry.all(), checked(device), keepBytes, mode);
     }
 
-    /// Announces the end of a stream to every allocator, before it is destroyed: what they keep for it is
-    /// released, and a later stream with the same handle does not meet it. Not announcing breaks the
-    /// contract.
+    /// Announces the end of a stream to every allocator, before it is destroyed: what they keep
+    /// for it is released, and a later stream with the same handle does not meet it. Not
+    /// announcing breaks the contract.
     public void streamClosing(int device, long stream) {
         Failures failures = new Failures(); // the others must hear of it all the same
         failures.gather(() -> uses.streamClosing(device, stream));
@@ -453,12 +464,13 @@ public final class DeviceMemory implements AutoCloseable {
         return Devices.check(device, environment().deviceCount());
     }
 
-    /// Returns what the framework counted on a device for all allocators together, pools and the memory of
-    /// graphs included, that are open or still have live blocks. The peak is the sum of theirs, which need
-    /// not be of one moment: so it may be too high. Bytes reserved are those of the allocators that can tell.
+    /// Returns what the framework counted on a device for all allocators together, pools and
+    /// the memory of graphs included, that are open or still have live blocks. The peak is the
+    /// sum of theirs, which need not be of one moment: so it may be too high. Bytes reserved
+    /// are those of the allocators that can tell.
     ///
-    /// To let peaks or totals begin anew, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
-    /// [#allocators].
+    /// To let peaks or totals begin anew, call [Allocator#resetPeaks] or
+    /// [Allocator#resetTotals] for each of [#allocators].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -468,7 +480,8 @@ public final class DeviceMemory implements AutoCloseable {
                 .toList());
     }
 
-    /// Returns the statistics of a device as a text for people: of each allocator, and of all together.
+    /// Returns the statistics of a device as a text for people: of each allocator, and of all
+    /// together.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public String memorySummary(int device) {
@@ -483,16 +496,18 @@ public final class DeviceMemory implements AutoCloseable {
                 .toString();
     }
 
-    /// Closes all allocators. Those with live blocks give their memory back when the last one is freed;
-    /// blocks that are [kept][io.cistern.internal.capture.GraphBlocks] for graphs that still exist stay. Closing twice does nothing.
+    /// Closes all allocators. Those with live blocks give their memory back when the last one
+    /// is freed; blocks that are [kept][io.cistern.internal.capture.GraphBlocks] for graphs
+    /// that still exist stay. Closing twice does nothing.
     ///
-    /// From then on nothing is opened and nothing allocated: each attempt is an [IllegalStateException].
-    /// What is alive is freed as ever, and ends of streams are announced.
+    /// From then on nothing is opened and nothing allocated: each attempt is an
+    /// [IllegalStateException]. What is alive is freed as ever, and ends of streams are
+    /// announced.
     ///
-    /// @throws IllegalStateException in the middle of an allocation or a free, as [Allocator#close]; then
-    ///     nothing is closed
-    /// @throws RuntimeException the first failure, of the driver or a plug-in, with the others suppressed in
-    ///     it; everything else is closed then
+    /// @throws IllegalStateException in the middle of an allocation or a free, as
+    ///     [Allocator#close]; then nothing is closed
+    /// @throws RuntimeException the first failure, of the driver or a plug-in, with the others
+    ///     suppressed in it; everything else is closed then
     @Override
     public void close() {
         registry.all().forEach(OpenAllocator::requireOutside);
@@ -570,9 +585,9 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets a limit on the bytes requested on each device, over all allocators: never exceeded, and
-        /// nothing that fits is refused. Without this call the settings `cistern.device.N.limit` and
-        /// `cistern.limit` say.
+        /// Sets a limit on the bytes requested on each device, over all allocators: never
+        /// exceeded, and nothing that fits is refused. Without this call the settings
+        /// `cistern.device.N.limit` and `cistern.limit` say.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -583,29 +598,30 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets a limit on the bytes requested on all devices together, over all allocators, which may span
-        /// several device memories.
+        /// Sets a limit on the bytes requested on all devices together, over all allocators,
+        /// which may span several device memories.
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             return this;
         }
 
-        /// Sets how much is kept about live blocks; without this call what setting `cistern.leaks` says,
-        /// `off` by default.
+        /// Sets how much is kept about live blocks; without this call what setting
+        /// `cistern.leaks` says, `off` by default.
         public Builder leakLevel(LeakLevel leakLevel) {
             this.leakLevel = leakLevel;
             return this;
         }
 
-        /// Sets what is tried when there is no memory for a request; all of it without this call. A step of
-        /// an allocator's own is the business of its options.
+        /// Sets what is tried when there is no memory for a request; all of it without this
+        /// call. A step of an allocator's own is the business of its options.
         public Builder reclaimSteps(Set<ReclaimStep> steps) {
             reclaimSteps = Set.copyOf(steps);
             return this;
         }
 
-        /// Sets how long a request may wait for other threads to free memory, if nothing else helped: not at
-        /// all without this call, which a program with one thread is best served by.
+        /// Sets how long a request may wait for other threads to free memory, if nothing else
+        /// helped: not at all without this call, which a program with one thread is best served
+        /// by.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder waitForFrees(Duration longest) {
@@ -640,18 +656,20 @@ public final class DeviceMemory implements AutoCloseable {
             }
         }
 
-        /// Sets whether to report mistakes with scopes, once for each place in the program, as a warning of
-        /// the logger `io.cistern.scopes`. Without this call the setting `cistern.scopes.report` says.
+        /// Sets whether to report mistakes with scopes, once for each place in the program, as
+        /// a warning of the logger `io.cistern.scopes`. Without this call the setting
+        /// `cistern.scopes.report` says.
         ///
-        /// **Not carried.** A thread allocates outside every scope while another thread is in one that would
-        /// have served: most likely a worker to which the scope was not carried. The warning names the place
-        /// that allocates.
+        /// **Not carried.** A thread allocates outside every scope while another thread is in
+        /// one that would have served: most likely a worker to which the scope was not carried.
+        /// The warning names the place that allocates.
         ///
-        /// **Forgotten.** A scope was dropped without close, or is open when its pool closes in the same
-        /// thread or after its thread has ended, or when the device memory closes. The warning names the
-        /// place that entered it.
+        /// **Forgotten.** A scope was dropped without close, or is open when its pool closes in
+        /// the same thread or after its thread has ended, or when the device memory closes. The
+        /// warning names the place that entered it.
         ///
-        /// It makes allocations outside scopes, and entering one, slower; off, it costs nothing.
+        /// It makes allocations outside scopes, and entering one, slower; off, it costs
+        /// nothing.
         public Builder reportScopes(boolean report) {
             this.reportScopes = report;
             return this;

@@ -26,8 +26,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// A private set of device memory: segments of its own from a source of its own, with its own statistics,
-/// limit and lifetime. Code allocates from it directly, or in a [Scope].
+/// A private set of device memory: segments of its own from a source of its own, with its own
+/// statistics, limit and lifetime. Code allocates from it directly, or in a [Scope].
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("vmm:handle=fabric"); Scope scope = pool.enter()) {
@@ -36,10 +36,10 @@ import org.jspecify.annotations.Nullable;
 /// MemoryPool own = MemoryPool.builder(memory).functions(this::map, this::unmap).splits(false).open();
 /// ```
 ///
-/// **Lifetime.** A pool is in use by the program, until [#close], and by each scope that it serves:
-/// [#useCount]. When the last use ends, it refuses allocations and gives idle memory back through the source
-/// that made it. Blocks that are alive then stay valid; the rest of the memory returns by itself when the
-/// last of them is freed: [#isDrained].
+/// **Lifetime.** A pool is in use by the program, until [#close], and by each scope that it
+/// serves: [#useCount]. When the last use ends, it refuses allocations and gives idle memory
+/// back through the source that made it. Blocks that are alive then stay valid; the rest of the
+/// memory returns by itself when the last of them is freed: [#isDrained].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class MemoryPool implements AutoCloseable {
@@ -109,7 +109,8 @@ public final class MemoryPool implements AutoCloseable {
         return new Builder(memory);
     }
 
-    /// Obtains device memory: half of a [io.cistern.spi.SegmentSource] written as two functions.
+    /// Obtains device memory: half of a [io.cistern.spi.SegmentSource] written as two
+    /// functions.
     @FunctionalInterface
     public interface SegmentMaker {
         /// Obtains a range.
@@ -146,7 +147,8 @@ public final class MemoryPool implements AutoCloseable {
         return spec;
     }
 
-    /// Returns how many keep it in use: 1 until it is closed, and 1 for each scope that it serves.
+    /// Returns how many keep it in use: 1 until it is closed, and 1 for each scope that it
+    /// serves.
     public int useCount() {
         return uses.get();
     }
@@ -156,7 +158,8 @@ public final class MemoryPool implements AutoCloseable {
     /// @param byteSize bytes wanted; 0 gives address 0
     /// @param device the device's ordinal
     /// @param stream the stream on which the memory is used first
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a
+    ///     limit is reached
     /// @throws IllegalStateException if the last use of this pool has ended
     public long allocate(long byteSize, int device, long stream) {
         return allocator.allocate(byteSize, device, stream);
@@ -218,7 +221,8 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.statistics(device);
     }
 
-    /// Lets all peaks of a device begin at what is alive or reserved now: see [Allocator#resetPeaks].
+    /// Lets all peaks of a device begin at what is alive or reserved now: see
+    /// [Allocator#resetPeaks].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeaks(int device) {
@@ -285,7 +289,8 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.extension(type);
     }
 
-    /// Gives this pool's idle memory back to its source: see [Allocator#trim(int, long, TrimMode)].
+    /// Gives this pool's idle memory back to its source: see [Allocator#trim(int, long,
+    /// TrimMode)].
     ///
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -293,16 +298,18 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.trim(device, keepBytes, mode);
     }
 
-    /// Lets a device read and write what the pool has on another one, now and later, under the same
-    /// addresses: by kernels and copies of its own. Memory of other pools is not opened. Order between the
-    /// devices' streams is the program's.
+    /// Lets a device read and write what the pool has on another one, now and later, under the
+    /// same addresses: by kernels and copies of its own. Memory of other pools is not opened.
+    /// Order between the devices' streams is the program's.
     ///
     /// @param device where the memory is
     /// @param peer who gets access; the device itself has it
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws SharingException [SharingException.Reason#NOT_SUPPORTED] if there is no way between them
+    /// @throws SharingException [SharingException.Reason#NOT_SUPPORTED] if there is no way
+    ///     between them
     /// @throws UnsupportedOperationException if the pool's allocator can't open its memory
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then it is open to whom it was before
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then it is open to whom it
+    ///     was before
     public void openTo(int device, int peer) {
         if (allocator.opened().checkedDevice(device) == allocator.opened().checkedDevice(peer)) {
             return;
@@ -329,37 +336,40 @@ public final class MemoryPool implements AutoCloseable {
         openTo(other, one);
     }
 
-    /// Gives the pool's physical memory back to the driver, on all devices, while its blocks keep their
-    /// addresses: for whoever needs the GPU meanwhile. Waits for the work of those devices. Graphs over the
-    /// memory stay valid, and are launched again after [#wake].
+    /// Gives the pool's physical memory back to the driver, on all devices, while its blocks
+    /// keep their addresses: for whoever needs the GPU meanwhile. Waits for the work of those
+    /// devices. Graphs over the memory stay valid, and are launched again after [#wake].
     ///
     /// **While it is asleep** allocating from it, and whatever uses a `DeviceBuffer` in
-    /// it, is a [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a launch or a graph,
-    /// is not seen and reads memory that
-    /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and statistics go on;
-    /// what is reserved is what had to stay. The pool may be closed.
+    /// it, is a [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a
+    /// launch or a graph, is not seen and reads memory that
+    /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and
+    /// statistics go on; what is reserved is what had to stay. The pool may be closed.
     ///
-    /// **Kept contents** are in pinned host memory: in the cache of device-buffers, where the program uses that, else in
-    /// memory that is pinned for this sleep alone.
+    /// **Kept contents** are in pinned host memory: in the cache of device-buffers, where the
+    /// program uses that, else in memory that is pinned for this sleep alone.
     ///
-    /// Once more while it is asleep: what had to stay is tried again, and with [SleepMode#DROP] what was
-    /// kept is given up.
+    /// Once more while it is asleep: what had to stay is tried again, and with [SleepMode#DROP]
+    /// what was kept is given up.
     ///
     /// @return what went and what stays: what is registered or exported and needed where it is
-    /// @throws UnsupportedOperationException if the allocator of the pool can't part addresses from memory
-    /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream of its devices
-    ///     is captured
-    /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much; then the pool is
-    ///     awake, unless it [is asleep][#isAsleep] because the driver would not take that back either
+    /// @throws UnsupportedOperationException if the allocator of the pool can't part addresses
+    ///     from memory
+    /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream
+    ///     of its devices is captured
+    /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much; then
+    ///     the pool is awake, unless it [is asleep][#isAsleep] because the driver would not
+    ///     take that back either
     public TrimResult sleep(SleepMode mode) {
         return new PoolSleep(memory, List.of(this)).sleep(mode);
     }
 
-    /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept. Awake,
-    /// nothing happens. If the device has not enough, other allocators give their idle memory back first.
+    /// Brings the memory of a sleeping pool back to its addresses, with the contents that were
+    /// kept. Awake, nothing happens. If the device has not enough, other allocators give their
+    /// idle memory back first.
     ///
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory now: the pool sleeps on, and nothing
-    ///     is lost
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory now:
+    ///     the pool sleeps on, and nothing is lost
     /// @throws io.cistern.cuda.CudaException if the driver refuses: then too
     public void wake() {
         new PoolSleep(memory, List.of(this)).wake();
@@ -370,11 +380,12 @@ public final class MemoryPool implements AutoCloseable {
         return memory.pools().isAsleep(this);
     }
 
-    /// Ends the program's own use, and so the pool, unless a scope still uses it: that serves on until it
-    /// ends. [#liveBlocks] says what is alive. The pool lends to nobody any more. Closing twice does nothing.
+    /// Ends the program's own use, and so the pool, unless a scope still uses it: that serves
+    /// on until it ends. [#liveBlocks] says what is alive. The pool lends to nobody any more.
+    /// Closing twice does nothing.
     ///
-    /// @throws IllegalStateException in the middle of an allocation or a free, as [Allocator#close]; then
-    ///     nothing changes
+    /// @throws IllegalStateException in the middle of an allocation or a free, as
+    ///     [Allocator#close]; then nothing changes
     @Override
     public void close() {
         allocator.opened().requireOutside();
@@ -387,8 +398,8 @@ public final class MemoryPool implements AutoCloseable {
         }
     }
 
-    /// Returns whether its last use has ended and its last block is gone, so that its memory is back with
-    /// the source.
+    /// Returns whether its last use has ended and its last block is gone, so that its memory is
+    /// back with the source.
     public boolean isDrained() {
         return allocator.isDrained();
     }
@@ -464,9 +475,9 @@ public final class MemoryPool implements AutoCloseable {
 
         /// Sets what the pool takes its memory from.
         ///
-        /// @param spec `NAME` or `NAME:key=value,…` of an allocator, of which the pool has an instance of
-        ///     its own; or of a segment source such as `linear`, `pages` or `vmm`: then `caching` on that
-        ///     source
+        /// @param spec `NAME` or `NAME:key=value,…` of an allocator, of which the pool has an
+        ///     instance of its own; or of a segment source such as `linear`, `pages` or `vmm`:
+        ///     then `caching` on that source
         /// @throws ConfigurationException if it does not follow the grammar
         public Builder spec(String spec) {
             AllocatorSpec.parse(spec);
@@ -474,18 +485,18 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Uses a source of the program's own under the pool's allocator, which must have the option
-        /// `source`, as `caching` has. A [io.cistern.spi.PageSource] is used page by page, a
-        /// [io.cistern.spi.RangeSource] segment by segment. The pool closes it when its last block is gone,
-        /// and [#open] does if it fails.
+        /// Uses a source of the program's own under the pool's allocator, which must have the
+        /// option `source`, as `caching` has. A [io.cistern.spi.PageSource] is used page by
+        /// page, a [io.cistern.spi.RangeSource] segment by segment. The pool closes it when its
+        /// last block is gone, and [#open] does if it fails.
         public Builder source(SegmentSource source) {
             this.source = source;
             options.put("source", List.of(OWN_SOURCE));
             return this;
         }
 
-        /// Uses two functions of the program's own as the source: segments come from the one and go back to
-        /// the other. Whatever else it throws, a maker without memory returns 0.
+        /// Uses two functions of the program's own as the source: segments come from the one
+        /// and go back to the other. Whatever else it throws, a maker without memory returns 0.
         public Builder functions(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter deleter) {
             return source(new FunctionSource(maker, deleter));
         }
@@ -496,24 +507,25 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets whether idle blocks of the pool serve allocations outside pools, in whatever form, that
-        /// would else be out of memory: of [DeviceMemory], [Allocator] and
+        /// Sets whether idle blocks of the pool serve allocations outside pools, in whatever
+        /// form, that would else be out of memory: of [DeviceMemory], [Allocator] and
         /// `DeviceBuffer`. Pools don't borrow. A pool never obtains memory to lend it.
-        /// What is lent is a block of the pool, charged to its limits and to that of the scope that asked,
-        /// and goes back to it. False without this call.
+        /// What is lent is a block of the pool, charged to its limits and to that of the scope
+        /// that asked, and goes back to it. False without this call.
         public Builder lendsToOthers(boolean lends) {
             this.lends = lends;
             return this;
         }
 
-        /// Sets whether blocks are cut for smaller requests; if not, each is a segment of its own. True
-        /// without this call.
+        /// Sets whether blocks are cut for smaller requests; if not, each is a segment of its
+        /// own. True without this call.
         public Builder splits(boolean splits) {
             options.put("splits", List.of(Boolean.toString(splits)));
             return this;
         }
 
-        /// Sets what all addresses are multiples of, also those of blocks that were cut off others.
+        /// Sets what all addresses are multiples of, also those of blocks that were cut off
+        /// others.
         ///
         /// @param byteAlignment a power of two, for `caching` from 256 to 2 MiB
         public Builder byteAlignment(long byteAlignment) {
@@ -521,8 +533,8 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets a limit on the bytes requested from the pool at once, on all devices together: never
-        /// exceeded, and nothing that fits is refused.
+        /// Sets a limit on the bytes requested from the pool at once, on all devices together:
+        /// never exceeded, and nothing that fits is refused.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -530,8 +542,8 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets the memory to obtain at once, so that a first block of this size on that stream, or smaller
-        /// ones that it is cut for, need no growth. At most [#limitBytes].
+        /// Sets the memory to obtain at once, so that a first block of this size on that
+        /// stream, or smaller ones that it is cut for, need no growth. At most [#limitBytes].
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder initialBytes(long byteSize, int device, long stream) {
@@ -550,11 +562,13 @@ public final class MemoryPool implements AutoCloseable {
 
         /// Opens the pool.
         ///
-        /// @throws ConfigurationException if there is no such allocator or source, if it can't run here, or
-        ///     if it lacks what was asked for: lending, splitting, alignment, a source
-        /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes] than the
-        ///     [limit][#limitBytes]
-        /// @throws io.cistern.errors.DeviceOutOfMemoryException if there are no such initial bytes
+        /// @throws ConfigurationException if there is no such allocator or source, if it can't
+        ///     run here, or if it lacks what was asked for: lending, splitting, alignment, a
+        ///     source
+        /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes]
+        ///     than the [limit][#limitBytes]
+        /// @throws io.cistern.errors.DeviceOutOfMemoryException if there are no such initial
+        ///     bytes
         /// @throws IndexOutOfBoundsException if there is no such device for them
         public MemoryPool open() {
             if (limitBytes >= 0 && initialBytes > limitBytes) {

@@ -3,8 +3,8 @@ package io.cistern;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.LimitHandle;
-import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.options.AllocatorSpec;
 import org.jspecify.annotations.Nullable;
 
 /// What [DeviceMemory#open(OpenOptions)] opens: an allocator by its spec, or one that the program made, and

@@ -1,12 +1,12 @@
 package io.cistern;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.spi.SleepMode;
-import io.cistern.spi.TrimMode;
-import io.cistern.spi.TrimResult;
 import io.cistern.spi.Availability;
 import io.cistern.spi.HostMemory;
 import io.cistern.spi.MemorySleep;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -55,8 +55,8 @@ final class PoolSleep {
             throw new IllegalStateException(pool + " is closed");
         }
         return pool.extension(MemorySleep.class)
-                .orElseThrow(() -> new UnsupportedOperationException(
-                        pool + " can't sleep: its allocator has no extension io.cistern.spi.MemorySleep, as caching has"));
+                .orElseThrow(() -> new UnsupportedOperationException(pool
+                        + " can't sleep: its allocator has no extension io.cistern.spi.MemorySleep, as caching has"));
     }
 
     private TrimResult sleepAll(SleepMode mode) {

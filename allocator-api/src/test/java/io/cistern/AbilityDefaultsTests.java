@@ -3,15 +3,14 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.cuda.DriverCall;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySharing;
@@ -21,6 +20,7 @@ import io.cistern.spi.SleepMode;
 import io.cistern.spi.StreamUses;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.AfterEach;
@@ -31,8 +31,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class AbilityDefaultsTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(
-                    List.of(new Provider("none", new Plain()), new Provider("all", new Able())), List.of()))
+            .catalog(Catalog.of(List.of(new Provider("none", new Plain()), new Provider("all", new Able())), List.of()))
             .open();
 
     private record Provider(String name, DeviceAllocator allocator) implements AllocatorProvider {
@@ -132,8 +131,10 @@ final class AbilityDefaultsTests {
     @ParameterizedTest
     @ValueSource(strings = {"none", "all"})
     void itsPoolsRefuseWhatItCanNotByName(String name) {
-        assertThatThrownBy(() ->
-                        MemoryPool.builder(memory).spec(name).lendsToOthers(true).open())
+        assertThatThrownBy(() -> MemoryPool.builder(memory)
+                        .spec(name)
+                        .lendsToOthers(true)
+                        .open())
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("(" + name + ") can't lend");
         try (MemoryPool pool = MemoryPool.builder(memory).spec(name).open()) {

@@ -2,9 +2,9 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import io.cistern.spi.TrimMode;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -38,7 +38,9 @@ class AbsentDeviceTests {
     void whereThereIsOneThatIsSaid() {
         try (SimulatedGpu one =
                         SimulatedGpu.builder().devices(1).capacityBytes(1 << 26).build();
-                DeviceMemory ofOne = DeviceMemory.builder(one).catalog(Catalog.of(List.of(new DirectProvider()), List.of())).open()) {
+                DeviceMemory ofOne = DeviceMemory.builder(one)
+                        .catalog(Catalog.of(List.of(new DirectProvider()), List.of()))
+                        .open()) {
             assertThatExceptionOfType(IndexOutOfBoundsException.class)
                     .isThrownBy(() -> ofOne.allocate(100, 1, 0))
                     .withMessage("there is no device 1: the driver has device 0 alone");

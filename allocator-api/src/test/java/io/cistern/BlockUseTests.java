@@ -3,12 +3,12 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import io.cistern.graph.GraphCapture;
-import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
+import io.cistern.errors.UnknownAddressException;
+import io.cistern.graph.GraphCapture;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.StreamUses;

@@ -9,8 +9,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
@@ -32,8 +32,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class CloseInsideTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private final ArrayAllocatorProvider other = new ArrayAllocatorProvider("other");
-    private final DeviceMemory memory =
-            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(other), List.of(new LinearSourceProvider()))).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(other), List.of(new LinearSourceProvider())))
+            .open();
     private final AtomicLong next = new AtomicLong(1 << 20);
     private final Plugin plugin = new Plugin();
     private final Allocator allocator = memory.open(OpenOptions.made("plug-in", plugin));

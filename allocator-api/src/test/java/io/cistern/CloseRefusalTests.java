@@ -4,17 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.graph.GraphCapture;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.graph.GraphCapture;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -24,8 +24,9 @@ import org.junit.jupiter.api.Test;
 /// told.
 class CloseRefusalTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.builder(
-            gpu).catalog(Catalog.of(List.of(new Upstream(), new Around()), List.of(new LinearSourceProvider()))).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(new Upstream(), new Around()), List.of(new LinearSourceProvider())))
+            .open();
     private final List<String> closed = new ArrayList<>();
 
     @AfterEach

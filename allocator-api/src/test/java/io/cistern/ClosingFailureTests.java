@@ -4,14 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.reports.LogOf;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.graph.GraphCapture;
 import io.cistern.internal.capture.Captures;
-import io.cistern.cuda.CaptureMode;
 import io.cistern.internal.routing.Route;
+import io.cistern.reports.LogOf;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -28,7 +28,8 @@ final class ClosingFailureTests {
     private final LogOf captures = new LogOf(Captures.class.getName());
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
     private final long stream = gpu.streams().create(0);
     private @Nullable Error error;
     private final Allocator broken = memory.open(OpenOptions.made("broken", new BrokenInClosing()));

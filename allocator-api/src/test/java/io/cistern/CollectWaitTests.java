@@ -1,14 +1,14 @@
 package io.cistern;
 
-import io.cistern.spi.TrimMode;
-import io.cistern.graph.GraphCapture;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.graph.GraphCapture;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.TrimMode;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;

@@ -2,9 +2,9 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.reports.OwnJvm;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.reports.OwnJvm;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;

@@ -7,18 +7,18 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.Mockito.mock;
 
-import io.cistern.graph.GraphCapture;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
-import io.cistern.spi.TrimMode;
-import io.cistern.cuda.CaptureMode;
+import io.cistern.graph.GraphCapture;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.internal.direct.PageSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
@@ -32,7 +32,8 @@ class DeviceMemoryTests {
     private final ArrayAllocatorProvider array = new ArrayAllocatorProvider("array");
     private final Catalog catalog = Catalog.of(
             List.of(new DirectProvider(), array), List.of(new LinearSourceProvider(), new PageSourceProvider()));
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(catalog).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(catalog).open();
     private final long stream = gpu.streams().create(0);
 
     @AfterEach
@@ -171,7 +172,8 @@ class DeviceMemoryTests {
     void aConfiguredAllocatorWhosePluginThrowsIsAWrongConfiguration() {
         array.failure = new IllegalStateException("no licence");
         Catalog arrayAlone = Catalog.of(List.of(array), List.of(new LinearSourceProvider()));
-        try (DeviceMemory configured = DeviceMemory.builder(gpu).catalog(arrayAlone).open()) {
+        try (DeviceMemory configured =
+                DeviceMemory.builder(gpu).catalog(arrayAlone).open()) {
             assertThatExceptionOfType(ConfigurationException.class)
                     .isThrownBy(() -> configured.allocate(100, 0, stream))
                     .withMessageEndingWith(": array can't be opened: java.lang.IllegalStateException: no licence")
@@ -211,7 +213,8 @@ class DeviceMemoryTests {
     void anAllocatorOfOtherDeviceMemoryCanNotBecomeCurrent() {
         try (DeviceMemory other = DeviceMemory.builder(gpu).catalog(catalog).open()) {
             Allocator foreign = other.open("direct");
-            assertThatIllegalArgumentException().isThrownBy(() -> memory.currents().set(foreign));
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> memory.currents().set(foreign));
         }
     }
 
@@ -331,10 +334,13 @@ class DeviceMemoryTests {
         assertThat(sum.requestedPeakBytes()).isEqualTo(6300);
         assertThat(sum.requestedTotalBytes()).isEqualTo(6300);
         assertThat(memory.statistics(1).allocations()).isZero();
-        assertThat(memory.memorySummary(0)).contains("direct, device 0", pool + ", device 0", "all allocators, device 0");
+        assertThat(memory.memorySummary(0))
+                .contains("direct, device 0", pool + ", device 0", "all allocators, device 0");
         assertThat(pool.memorySummary(0)).contains(pool.toString());
         assertThat(pool.memoryStatistics(0)).containsEntry("requested_bytes.all.current", 300L);
-        assertThat(pool.leaks()).singleElement().satisfies(leak -> assertThat(leak.byteSize()).isEqualTo(300));
+        assertThat(pool.leaks())
+                .singleElement()
+                .satisfies(leak -> assertThat(leak.byteSize()).isEqualTo(300));
         assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> memory.statistics(2));
         memory.free(kept, stream);
         memory.free(pooled, stream);

@@ -140,7 +140,8 @@ class MemoryLimitTests {
         assertThat(pool.isDrained()).isFalse();
         memory.free(block, 0);
         assertThat(pool.isDrained()).isTrue();
-        assertThatIllegalStateException().isThrownBy(() -> pool.enter(ScopeOptions.all().limit(process)));
+        assertThatIllegalStateException()
+                .isThrownBy(() -> pool.enter(ScopeOptions.all().limit(process)));
     }
 
     /// Owner records can name 65,536 routes: a program that makes a limit for each request must not run out of

@@ -15,7 +15,9 @@ class NamesForPeopleTests {
     @SuppressWarnings("try") // what is closed has a name, too
     void deviceMemoryNamesItsDriverAndWhatIsOpen() {
         try (SimulatedGpu gpu = SimulatedGpu.builder().build();
-                DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of())).open()) {
+                DeviceMemory memory = DeviceMemory.builder(gpu)
+                        .catalog(Catalog.of(List.of(new DirectProvider()), List.of()))
+                        .open()) {
             assertThat(memory).hasToString("DeviceMemory[simulated GPU, driver API 13.0; open: []]");
             memory.open("direct");
             assertThat(memory).hasToString("DeviceMemory[simulated GPU, driver API 13.0; open: [direct]]");
@@ -25,7 +27,9 @@ class NamesForPeopleTests {
     @Test
     void aScopeNamesItsAllocatorAndItsThread() throws Exception {
         try (SimulatedGpu gpu = SimulatedGpu.builder().build();
-                DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of())).open()) {
+                DeviceMemory memory = DeviceMemory.builder(gpu)
+                        .catalog(Catalog.of(List.of(new DirectProvider()), List.of()))
+                        .open()) {
             Allocator direct = memory.open("direct");
             Thread.Builder.OfPlatform thread = Thread.ofPlatform().name("worker-1");
             List<String> names = new CopyOnWriteArrayList<>();

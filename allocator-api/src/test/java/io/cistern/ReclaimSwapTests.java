@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
@@ -18,7 +18,8 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class ReclaimSwapTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
 
     /// Where the next one's memory comes from.
     private boolean hasMemory;

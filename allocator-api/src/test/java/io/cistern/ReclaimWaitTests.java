@@ -1,18 +1,18 @@
 package io.cistern;
 
-import java.util.Optional;
-import io.cistern.spi.MemoryReclaim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
-import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
-import io.cistern.spi.DeviceAllocator;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
@@ -32,7 +32,8 @@ final class ReclaimWaitTests {
     private static final long HOLD_MILLIS = 1_200;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
     private final CountDownLatch waits = new CountDownLatch(1);
     private final CountDownLatch goesOn = new CountDownLatch(1);
 
@@ -226,5 +227,4 @@ final class ReclaimWaitTests {
                         .contains("in a test"));
         assertThat(waits.getCount()).isZero();
     }
-
 }

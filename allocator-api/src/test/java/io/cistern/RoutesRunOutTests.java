@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -18,7 +18,8 @@ final class RoutesRunOutTests {
     private static final int DEVICES = 31;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(DEVICES).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
     private final List<MemoryLimit> limits = new ArrayList<>();
     private final Plugin plugin = new Plugin();
     private final Allocator allocator = memory.open(OpenOptions.made("plug-in", plugin));

@@ -3,8 +3,8 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
@@ -26,7 +26,8 @@ class ScopeCarryingTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
     private final Allocator pool = memory.open(OpenOptions.made("pool", new Addresses(POOL)));
     private final ExecutorService executor = Executors.newFixedThreadPool(2);
 
@@ -61,7 +62,8 @@ class ScopeCarryingTests {
             assertThat(executor.submit(carrier().wrap(task)).get()).isTrue();
             assertThat(carrier().executorService(executor).submit(task).get()).isTrue();
         }
-        boolean byItself = pool.call(ScopeOptions.all(), () -> executor.submit(task).get());
+        boolean byItself =
+                pool.call(ScopeOptions.all(), () -> executor.submit(task).get());
         assertThat(byItself).isFalse();
     }
 
@@ -109,7 +111,9 @@ class ScopeCarryingTests {
 
     @Test
     void stagesOfACompletableFutureAreCarriedByTheirExecutor() {
-        boolean byItself = pool.call(ScopeOptions.all(), () -> CompletableFuture.supplyAsync(this::isInside).join());
+        boolean byItself = pool.call(
+                ScopeOptions.all(),
+                () -> CompletableFuture.supplyAsync(this::isInside).join());
         assertThat(byItself).isFalse();
         try (Scope _ = pool.enter()) {
             assertThat(CompletableFuture.supplyAsync(this::isInside).join()).isFalse();

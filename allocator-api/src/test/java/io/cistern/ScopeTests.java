@@ -25,8 +25,9 @@ import org.junit.jupiter.api.Test;
 class ScopeTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
-    private final DeviceMemory memory =
-            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider()))).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+            .open();
     private final Allocator current = memory.setCurrent("direct");
     private final Allocator pool = memory.open("direct");
     private final Allocator other = memory.open("direct");
@@ -200,7 +201,8 @@ class ScopeTests {
         });
         assertThatExceptionOfType(IndexOutOfBoundsException.class)
                 .isThrownBy(() -> pool.run(ScopeOptions.all().device(2), () -> {}));
-        assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> ScopeOptions.all().device(-1));
+        assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                .isThrownBy(() -> ScopeOptions.all().device(-1));
     }
 
     @Test

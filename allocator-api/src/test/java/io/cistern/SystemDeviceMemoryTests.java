@@ -2,8 +2,8 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.reports.OwnJvm;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.reports.OwnJvm;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -2,9 +2,9 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.errors.UnusableStreamException;
 import io.cistern.cuda.CisternException;
 import io.cistern.cuda.Streams;
+import io.cistern.errors.UnusableStreamException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
@@ -22,7 +22,8 @@ class ThreadStreamTests {
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final MemoryLimit limit = MemoryLimit.of("limit", 1 << 20);
     private final Maker maker = new Maker();
-    private final Allocator allocator = memory.open(OpenOptions.made("maker", maker).limit(limit));
+    private final Allocator allocator =
+            memory.open(OpenOptions.made("maker", maker).limit(limit));
 
     @AfterEach
     void nothingIsLeft() {

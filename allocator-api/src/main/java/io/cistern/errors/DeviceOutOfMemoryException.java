@@ -1,8 +1,8 @@
 package io.cistern.errors;
 
+import io.cistern.cuda.CisternException;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
-import io.cistern.cuda.CisternException;
 import java.io.Serial;
 import java.util.List;
 import java.util.Optional;
@@ -89,9 +89,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     public String getMessage() {
         String told = String.valueOf(super.getMessage());
         OutOfMemoryReport known = report;
-        return known == null || byLimit || told.contains("the device has ")
-                ? told
-                : told + "; " + known.deviceText();
+        return known == null || byLimit || told.contains("the device has ") ? told : told + "; " + known.deviceText();
     }
 
     /// Bytes asked for by the caller.

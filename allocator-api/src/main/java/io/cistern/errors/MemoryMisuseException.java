@@ -1,7 +1,7 @@
 package io.cistern.errors;
 
-import io.cistern.diagnostics.BlockHistory;
 import io.cistern.cuda.CisternException;
+import io.cistern.diagnostics.BlockHistory;
 import java.io.Serial;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;

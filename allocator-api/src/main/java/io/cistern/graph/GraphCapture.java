@@ -9,8 +9,9 @@ import io.cistern.internal.capture.Captures;
 import io.cistern.internal.capture.StreamCapture;
 import io.cistern.internal.routing.Devices;
 
-/// A capture of a stream into a CUDA graph, announced to all allocators. What the stream, and those that join it,
-/// allocate meanwhile comes from [io.cistern.internal.capture.GraphBlocks] that lives as long as the graph.
+/// A capture of a stream into a CUDA graph, announced to all allocators. What the stream, and
+/// those that join it, allocate meanwhile comes from [io.cistern.internal.capture.GraphBlocks]
+/// that lives as long as the graph.
 ///
 /// ```java
 /// try (GraphCapture capture = GraphCapture.begin(memory, device, stream, CaptureMode.GLOBAL)) {
@@ -21,14 +22,14 @@ import io.cistern.internal.routing.Devices;
 /// }
 /// ```
 ///
-/// Other threads allocate freely meanwhile, with all that an allocator does when memory runs out but for waiting for
-/// streams that are captured. On the captured streams a block that was freed is handed out again once the graph
-/// orders the two uses. Sending a region to a pool is something else: a [io.cistern.Scope] captures nothing, and a
-/// pool's
+/// Other threads allocate freely meanwhile, with all that an allocator does when memory runs
+/// out but for waiting for streams that are captured. On the captured streams a block that was
+/// freed is handed out again once the graph orders the two uses. Sending a region to a pool is
+/// something else: a [io.cistern.Scope] captures nothing, and a pool's
 /// blocks serve a capture inside the scope like any allocator's.
 ///
-/// **Threads.** By one thread at a time; in other modes than [CaptureMode#RELAXED] by the OS thread that began, so a
-/// virtual thread must not block in between.
+/// **Threads.** By one thread at a time; in other modes than [CaptureMode#RELAXED] by the OS
+/// thread that began, so a virtual thread must not block in between.
 public final class GraphCapture implements AutoCloseable {
     private final Captures captures;
     private final Graphs graphs;
@@ -50,7 +51,8 @@ public final class GraphCapture implements AutoCloseable {
         return begin(memory, device, stream, mode, GraphMemory.of(memory));
     }
 
-    /// Begins to capture a stream into a graph that shares the memory of others: see [GraphMemory].
+    /// Begins to capture a stream into a graph that shares the memory of others: see
+    /// [GraphMemory].
     ///
     /// @param stream not the legacy default stream
     /// @throws CudaException as [Graphs#beginCapture]
@@ -70,9 +72,9 @@ public final class GraphCapture implements AutoCloseable {
         return new GraphCapture(captures, graphs, capture);
     }
 
-    /// Announces a capture that other code begins, right before or right after it does and before anything is
-    /// allocated on the stream. Not announcing it breaks the contract: the stream would be given memory that others
-    /// use between two launches.
+    /// Announces a capture that other code begins, right before or right after it does and
+    /// before anything is allocated on the stream. Not announcing it breaks the contract: the
+    /// stream would be given memory that others use between two launches.
     ///
     /// @return the memory of the graph to come
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -82,7 +84,8 @@ public final class GraphCapture implements AutoCloseable {
         return own;
     }
 
-    /// Announces a capture that other code begins, for a graph that shares the memory of others.
+    /// Announces a capture that other code begins, for a graph that shares the memory of
+    /// others.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the other graphs are gone
@@ -93,8 +96,8 @@ public final class GraphCapture implements AutoCloseable {
     /// Announces that an [announced][#announce] capture has ended.
     ///
     /// @param stream where it began
-    /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if the capture failed or
-    ///     its graph is destroyed already
+    /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if
+    ///     the capture failed or its graph is destroyed already
     /// @throws IllegalStateException if no capture of that stream was announced
     public static void announceEnd(DeviceMemory memory, int device, long stream, long graph) {
         Captures captures = GraphMemory.captures(memory);
@@ -112,9 +115,10 @@ public final class GraphCapture implements AutoCloseable {
 
     /// Ends the capture.
     ///
-    /// @return the graph, the caller's to destroy; its memory is kept until it and its executables are gone
-    /// @throws CudaException as [Graphs#endCapture], or if the driver won't tell of the graph's end; then there
-    ///     is no graph, and the memory goes back
+    /// @return the graph, the caller's to destroy; its memory is kept until it and its
+    ///     executables are gone
+    /// @throws CudaException as [Graphs#endCapture], or if the driver won't tell of the graph's
+    ///     end; then there is no graph, and the memory goes back
     /// @throws IllegalStateException if it has ended
     public long end() {
         if (ended) {
@@ -138,14 +142,15 @@ public final class GraphCapture implements AutoCloseable {
     /// Ends the capture and makes the graph ready to be launched.
     ///
     /// @return the graph, the caller's to close
-    /// @throws CudaException as [#end], or if the driver can't make an executable of the graph; then nothing is left
+    /// @throws CudaException as [#end], or if the driver can't make an executable of the graph;
+    ///     then nothing is left
     /// @throws IllegalStateException if the capture has ended
     public CudaGraph endAndInstantiate() {
         return CudaGraph.of(graphs, capture.device(), end(), memory());
     }
 
-    /// Gives the capture up, unless it has [ended][#end]: nothing is left of it but blocks that are
-    /// alive, which no work may use and which are to be freed.
+    /// Gives the capture up, unless it has [ended][#end]: nothing is left of it but blocks that
+    /// are alive, which no work may use and which are to be freed.
     @Override
     public void close() {
         if (!ended) {

@@ -1,7 +1,7 @@
 package io.cistern.spi;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.MemoryLocation;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.List;
 
 /// A source of physical memory by handles, which is what page growth needs. Mapping is the allocator's business.

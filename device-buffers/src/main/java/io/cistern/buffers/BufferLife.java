@@ -7,19 +7,21 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
-/// The part of a [DeviceBuffer] that knows whether there is memory: its states, what it depends on, and its end.
+/// The part of a [DeviceBuffer] that knows whether there is memory: its states, what it depends
+/// on, and its end.
 ///
 /// ```
 /// address ≥ 0 ──beginChange──▶ BUSY ──▶ address ≥ 0      the lifetime is replaced
 ///      └────────take─────────▶ CLOSED                    back only if the end was refused
 /// ```
 ///
-/// Of several threads that close a buffer, the one whose compare-and-set succeeds does. It is a superclass and no
-/// part, so that a buffer is one object.
+/// Of several threads that close a buffer, the one whose compare-and-set succeeds does. It is a
+/// superclass and no part, so that a buffer is one object.
 ///
 /// **Threads.** Any thread may call any method at any time.
 abstract sealed class BufferLife permits DeviceBuffer {
-    /// Below 0 are no addresses: its states are kept here, so that the object stays at 48 bytes.
+    /// Below 0 are no addresses: its states are kept here, so that the object stays at 48
+    /// bytes.
     private static final long CLOSED = -1;
 
     /// A thread is replacing the lifetime.
@@ -48,12 +50,12 @@ abstract sealed class BufferLife permits DeviceBuffer {
         ADDRESS.setRelease(this, address);
     }
 
-    /// The address of the first byte; 0 for a buffer of 0 bytes. It is good until the buffer is closed: enqueue the
-    /// work that uses it before.
+    /// The address of the first byte; 0 for a buffer of 0 bytes. It is good until the buffer is
+    /// closed: enqueue the work that uses it before.
     ///
     /// @throws IllegalStateException if the buffer is closed, or its parent or arena ended
-    /// @throws io.cistern.errors.MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as whatever else uses the
-    ///     memory
+    /// @throws io.cistern.errors.MemoryAsleepException if its pool is
+    ///     [asleep][io.cistern.MemoryPool#sleep], as whatever else uses the memory
     public long address() {
         long present = address;
         if (present < 0) {
@@ -128,8 +130,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
         }
     }
 
-    /// Says that the buffer is also used on another stream, by work enqueued there until it is closed: see
-    /// [DeviceMemory#recordUse]. For a part of a block it is said of the whole.
+    /// Says that the buffer is also used on another stream, by work enqueued there until it is
+    /// closed: see [DeviceMemory#recordUse]. For a part of a block it is said of the whole.
     ///
     /// @param stream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed
@@ -155,12 +157,13 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return present;
     }
 
-    /// Frees the memory in the order of the buffer's stream, which still exists. Closing twice does nothing.
+    /// Frees the memory in the order of the buffer's stream, which still exists. Closing twice
+    /// does nothing.
     ///
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is still
-    ///     open then
-    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the buffer is
-    ///     closed then
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread;
+    ///     the buffer is still open then
+    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address
+    ///     before; the buffer is closed then
     public void close() {
         long taken = take();
         if (taken == CLOSED) {
@@ -179,13 +182,13 @@ abstract sealed class BufferLife permits DeviceBuffer {
         }
     }
 
-    /// Frees the memory after an event of the program, as [DeviceMemory#freeAfter] does, instead of [#close()].
-    /// Closing twice does nothing.
+    /// Frees the memory after an event of the program, as [DeviceMemory#freeAfter] does,
+    /// instead of [#close()]. Closing twice does nothing.
     ///
     /// @param event a `CUevent`, recorded after the last use
     /// @throws CudaException if the driver refuses the event; the buffer is still open then
-    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the buffer is
-    ///     closed then
+    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address
+    ///     before; the buffer is closed then
     public void closeAfter(long event) {
         long taken = take();
         if (taken == CLOSED) {

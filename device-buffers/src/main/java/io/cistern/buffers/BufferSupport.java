@@ -16,7 +16,8 @@ final class BufferSupport implements AutoCloseable {
     private final Map<String, ArenaSizes> arenaSizes = new ConcurrentHashMap<>();
 
     private BufferSupport(DeviceMemory memory) {
-        pinned = memory.moduleSupport().attachment(PinnedMemory.class, PinnedMemory::new); // the core finds it as its HostMemory
+        pinned = memory.moduleSupport()
+                .attachment(PinnedMemory.class, PinnedMemory::new); // the core finds it as its HostMemory
         pageableCopies = new PageableCopies(memory.driver(), copyOptions);
         foreign = new ForeignMemory(allocator -> memory.open(OpenOptions.made(ForeignMemory.NAME, allocator)));
     }

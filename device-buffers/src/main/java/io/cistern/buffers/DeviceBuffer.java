@@ -105,7 +105,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     private static void watch(DeviceBuffer buffer, long address) {
-        Leaks.BufferWatch watch = buffer.memory.moduleSupport().attached(Leaks.class).orElseThrow().watch(buffer, address);
+        Leaks.BufferWatch watch = buffer.memory
+                .moduleSupport()
+                .attached(Leaks.class)
+                .orElseThrow()
+                .watch(buffer, address);
         if (watch != null) {
             buffer.lifetime = new WatchedBlock(watch);
         }

@@ -15,8 +15,9 @@ import org.junit.jupiter.api.Test;
 class DeniedNativeAccessTests {
     static final class CopyingAnArray {
         public static void main(String[] arguments) {
-            DeviceMemory memory = DeviceMemory.builder(
-                    SimulatedGpu.builder().build()).catalog(Catalog.of(List.of(new DirectProvider()), List.of())).open();
+            DeviceMemory memory = DeviceMemory.builder(SimulatedGpu.builder().build())
+                    .catalog(Catalog.of(List.of(new DirectProvider()), List.of()))
+                    .open();
             memory.setCurrent("direct");
             byte[] back = new byte[1000];
             try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, 0)) {

@@ -32,8 +32,9 @@ final class PinnedCaptureTests {
     private static final int BYTES = 8192;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory =
-            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider()))).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+            .open();
     private final PinnedMemory pinned = PinnedMemory.of(memory);
     private final long stream = gpu.streams().create(DEVICE);
     private DeviceBuffer device;

@@ -25,8 +25,9 @@ class PinnedLookTests {
     private static final int PIECES = 10 * PinnedMemory.MOST_LOOKS;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory =
-            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider()))).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+            .open();
     private final long stream = gpu.streams().create(DEVICE);
     private final MemorySegment latch = gpu.memory().allocateHost(DEVICE, Integer.BYTES);
 

@@ -24,8 +24,9 @@ class PinnedRefusalTests {
     private static final int BYTES = 5000;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory =
-            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider()))).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+            .open();
     private final PinnedMemory pinned = PinnedMemory.of(memory);
     private final long stream = gpu.streams().create(DEVICE);
     private final MemorySegment latch = gpu.memory().allocateHost(DEVICE, Integer.BYTES);

@@ -1,21 +1,21 @@
 package io.cistern.internal.capture;
 
-import io.cistern.internal.registry.OpenAllocator;
-import io.cistern.internal.registry.Registry;
-import io.cistern.spi.TrimMode;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.errors.UnusableStreamException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnusableStreamException;
+import io.cistern.internal.names.Failures;
 import io.cistern.internal.order.CaptureOrder;
 import io.cistern.internal.order.EventOrder;
 import io.cistern.internal.order.EventStreams;
-import io.cistern.internal.names.Failures;
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.CaptureRoutes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.TrimMode;
 import java.lang.System.Logger.Level;
 import java.util.HashMap;
 import java.util.List;
@@ -300,7 +300,9 @@ public final class Captures implements CaptureRoutes {
             return find(device, stream);
         }
         throw new UnusableStreamException(
-                device, stream, "it is captured into a graph, which was not announced: call GraphCapture.announce first");
+                device,
+                stream,
+                "it is captured into a graph, which was not announced: call GraphCapture.announce first");
     }
 
     /// Has the usual allocators give back what is idle, without waiting.

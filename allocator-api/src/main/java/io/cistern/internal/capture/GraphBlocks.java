@@ -1,8 +1,8 @@
 package io.cistern.internal.capture;
 
-import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.order.CaptureOrder;
+import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.KeepsFreedBlocks;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;

@@ -1,9 +1,9 @@
 package io.cistern.internal.direct;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// `cuMemAlloc` and `cuMemFree` in the words of the SPI.
 final class Linear {

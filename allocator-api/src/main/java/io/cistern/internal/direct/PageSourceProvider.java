@@ -1,10 +1,10 @@
 package io.cistern.internal.direct;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.PhysicalMemory;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;

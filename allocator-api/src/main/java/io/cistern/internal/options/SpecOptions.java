@@ -1,10 +1,10 @@
 package io.cistern.internal.options;
 
-import io.cistern.spi.options.AllocatorSpec;
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.ByteSizes;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
 import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

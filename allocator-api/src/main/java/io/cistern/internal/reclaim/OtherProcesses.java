@@ -1,8 +1,8 @@
 package io.cistern.internal.reclaim;
 
-import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeviceProcesses;
+import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;

@@ -1,17 +1,17 @@
 package io.cistern.internal.reclaim;
 
-import io.cistern.spi.MemoryStatistics;
+import io.cistern.cuda.LinearMemory.MemoryInfo;
 import io.cistern.diagnostics.OutOfMemoryReport;
-import io.cistern.diagnostics.TriedStep;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.OutOfMemoryReport.AllocatorMemory;
 import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
-import io.cistern.cuda.LinearMemory.MemoryInfo;
+import io.cistern.diagnostics.TriedStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.PoolLenders;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
+import io.cistern.spi.MemoryStatistics;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;

@@ -1,24 +1,24 @@
 package io.cistern.internal.reclaim;
 
-import java.util.OptionalLong;
-import java.util.function.Supplier;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.spi.TrimMode;
-import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.CudaException;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /// One request's way through the steps of an [OutOfMemoryHandler].
@@ -321,7 +321,9 @@ final class ReclaimAttempt {
 
     private long giveBackOwn(ReclaimStep step) {
         MemoryReclaim own = route.reclaim().orElse(null);
-        OptionalLong given = own == null ? OptionalLong.empty() : unlessBroken(() -> own.reclaim(step, last, request.stream()), OptionalLong.of(0));
+        OptionalLong given = own == null
+                ? OptionalLong.empty()
+                : unlessBroken(() -> own.reclaim(step, last, request.stream()), OptionalLong.of(0));
         mayHaveMore = given.orElse(0) > 0; // a trim gives all at once
         return given.isPresent() ? given.getAsLong() : trim(step == ReclaimStep.SYNCHRONIZE, true);
     }

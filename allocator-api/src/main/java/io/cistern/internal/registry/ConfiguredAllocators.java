@@ -1,7 +1,7 @@
 package io.cistern.internal.registry;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CisternException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

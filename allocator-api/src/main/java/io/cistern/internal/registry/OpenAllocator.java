@@ -1,6 +1,5 @@
 package io.cistern.internal.registry;
 
-import io.cistern.spi.MemoryReclaim;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.StackRoom;
@@ -12,11 +11,12 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeTarget;
-import io.cistern.spi.options.AllocatorSpec;
-import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
+import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -82,8 +82,8 @@ public final class OpenAllocator {
             giveUp(failure);
             throw failure;
         }
-        this.limited = new LimitedRoutes(
-                router, backend, routes, device -> registry.budgets(device, limit), this::drained);
+        this.limited =
+                new LimitedRoutes(router, backend, routes, device -> registry.budgets(device, limit), this::drained);
     }
 
     /// Closes what was opened before a failure.
@@ -222,7 +222,8 @@ public final class OpenAllocator {
 
     /// Bytes of the blocks that were freed since the totals were reset.
     public long freedBytes(int device) {
-        return router.statistics(route(device)).freedBytes() - atReset.get(device).freedBytes();
+        return router.statistics(route(device)).freedBytes()
+                - atReset.get(device).freedBytes();
     }
 
     /// Frees since the allocator was opened.

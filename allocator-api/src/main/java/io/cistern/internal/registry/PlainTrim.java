@@ -1,11 +1,11 @@
 package io.cistern.internal.registry;
 
-import io.cistern.spi.TrimMode;
-import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;

@@ -1,10 +1,10 @@
 package io.cistern.internal.routing;
 
-import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
-import io.cistern.spi.StreamUses;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.StreamOrder;
+import io.cistern.spi.StreamUses;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;

@@ -1,8 +1,8 @@
 package io.cistern.internal.routing;
 
-import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryReclaim;
 
 /// An allocator with nothing but the idle memory that another one lends.
 record IdleLender(DeviceAllocator maker, MemoryReclaim lender) implements DeviceAllocator {

@@ -1,15 +1,15 @@
 package io.cistern.internal.routing;
 
-import io.cistern.spi.MemoryReclaim;
+import io.cistern.cuda.Streams;
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.errors.UnusableStreamException;
-import io.cistern.cuda.Streams;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryReclaim;
 import org.jspecify.annotations.Nullable;
 
 /// The routing kernel: the way of every allocation and every free, for every allocator.

@@ -7,24 +7,28 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Opens and closes routes, and knows each by the number that stands in the records of its blocks.
+/// Opens and closes routes, and knows each by the number that stands in the records of its
+/// blocks.
 ///
-/// **Indices** are few, so that of a route that has drained is given to another one, after a rest.
+/// **Indices** are few, so that of a route that has drained is given to another one, after a
+/// rest.
 ///
-/// **Closing** refuses, waits for what is under way, and leaves it to the frees of the blocks alive to end the
-/// route.
+/// **Closing** refuses, waits for what is under way, and leaves it to the frees of the blocks
+/// alive to end the route.
 ///
 /// **Threads.** Any. A route is opened or retired by one thread at a time.
 abstract class Routes extends OwnerTable {
-    /// An index rests until so many others have come after it. So whoever frees a block twice, and looks at its
-    /// record while it is freed and its route drains, does not meet the next route of that index.
+    /// An index rests until so many others have come after it. So whoever frees a block twice,
+    /// and looks at its record while it is freed and its route drains, does not meet the next
+    /// route of that index.
     private static final int RESTING = 1024;
 
     final Lanes lanes = new Lanes();
 
     private final ClosingThreads closingThreads = new ClosingThreads();
 
-    /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
+    /// By index. A thread that frees a block came after the one that allocated it, which saw
+    /// the route.
     Route[] routes = new Route[16];
 
     /// Indices that were ever in use: those of open and draining routes, and those in `idle`.
@@ -36,7 +40,8 @@ abstract class Routes extends OwnerTable {
     /// What happens while streams are captured; there before the first of them is.
     volatile @Nullable CaptureRoutes captures;
 
-    /// Indices of routes that have drained, the one longest ago first: a ring with room for all.
+    /// Indices of routes that have drained, the one longest ago first: a ring with room for
+    /// all.
     private int[] idle = new int[routes.length];
 
     private int firstIdle;
@@ -77,9 +82,11 @@ abstract class Routes extends OwnerTable {
         return open(name, device, allocator, new ReservedBytes(device + 1), budgets, whenDrained);
     }
 
-    /// Opens another way to the allocator of a route, whose blocks are charged to other budgets.
+    /// Opens another way to the allocator of a route, whose blocks are charged to other
+    /// budgets.
     ///
-    /// @param maker that allocator, of which the route knows nothing any more once it has drained
+    /// @param maker that allocator, of which the route knows nothing any more once it has
+    ///     drained
     public synchronized Route openBeside(
             Route route, DeviceAllocator maker, @Nullable Budgets budgets, Runnable whenDrained) {
         Route beside = open(route.name, route.device, maker, route.meter, budgets, whenDrained);
@@ -139,7 +146,8 @@ abstract class Routes extends OwnerTable {
         return more;
     }
 
-    /// Takes the index of a route that has drained. A free that was counted down may not have counted itself yet.
+    /// Takes the index of a route that has drained. A free that was counted down may not have
+    /// counted itself yet.
     private void retire(Route route) {
         while (lanes.live(route) != 0) {
             Lanes.pause();
@@ -162,15 +170,15 @@ abstract class Routes extends OwnerTable {
         }
     }
 
-    /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is
-    /// left, at once if there is none now.
+    /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon
+    /// as no block is left, at once if there is none now.
     ///
-    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each
-    /// block has its record. 3. The records are marked, if there are any: that looks at the whole owner table,
-    /// so an idle route is spared it. A free that finds a mark counts. 4. Frees that took a record before it
-    /// was marked have ended: as many blocks are counted alive as are marked. Then nobody is inside the
-    /// allocator but frees that count. The calling thread must not be [inside][#isInside] it, nor may it come to be:
-    /// see
+    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have
+    /// ended, so each block has its record. 3. The records are marked, if there are any: that
+    /// looks at the whole owner table, so an idle route is spared it. A free that finds a mark
+    /// counts. 4. Frees that took a record before it was marked have ended: as many blocks are
+    /// counted alive as are marked. Then nobody is inside the allocator but frees that count.
+    /// The calling thread must not be [inside][#isInside] it, nor may it come to be: see
     /// [#beginClosing].
     public void close(Route route) {
         route.refuse();
@@ -182,8 +190,8 @@ abstract class Routes extends OwnerTable {
         route.expectDraining(marked);
     }
 
-    /// Whether the calling thread is in a call of an allocator, or waited for by a thread that is, so that it can't
-    /// wait
+    /// Whether the calling thread is in a call of an allocator, or waited for by a thread that
+    /// is, so that it can't wait
     /// for those under way.
     ///
     /// @param ways routes to that allocator: all of those which may have blocks
@@ -204,7 +212,8 @@ abstract class Routes extends OwnerTable {
         return closingThreads.begin(closing) ? () -> closingThreads.end(closing) : null;
     }
 
-    /// Refuses allocations through a route and all beside it, until [#wake], and waits for those under way.
+    /// Refuses allocations through a route and all beside it, until [#wake], and waits for
+    /// those under way.
     public void sleep(Route route) {
         List<Route> asleep = new ArrayList<>();
         forEachBeside(route, each -> {
@@ -227,8 +236,8 @@ abstract class Routes extends OwnerTable {
         });
     }
 
-    /// Charges later blocks of a route to other budgets, if nobody uses it: no new allocation may begin
-    /// meanwhile.
+    /// Charges later blocks of a route to other budgets, if nobody uses it: no new allocation
+    /// may begin meanwhile.
     ///
     /// @return false if it has live blocks
     public boolean recharge(Route route, Budgets budgets) {
@@ -254,8 +263,8 @@ abstract class Routes extends OwnerTable {
         }
     }
 
-    /// The counters of a route and of those beside it; weakly consistent while other threads allocate, exact at
-    /// rest.
+    /// The counters of a route and of those beside it; weakly consistent while other threads
+    /// allocate, exact at rest.
     public RouteStatistics statistics(Route route) {
         TallySum sum = route.meter.sum();
         return new RouteStatistics(

@@ -8,7 +8,8 @@ import org.jspecify.annotations.Nullable;
 /// @param device the one device; [#EVERY_DEVICE] for all
 /// @param stream the one stream; empty for all
 /// @param limit what its blocks are charged to besides; null for nothing
-public record ScopeTarget(int device, OptionalLong stream, @Nullable LimitHandle limit) {
+public record ScopeTarget(
+        int device, OptionalLong stream, @Nullable LimitHandle limit) {
     /// In place of a device.
     public static final int EVERY_DEVICE = -1;
 

@@ -10,13 +10,14 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 
-/// The providers that exist, by name, and which is current when the program does not say. Implemented by the loader;
-/// a program without one builds its own with [#of].
+/// The providers that exist, by name, and which is current when the program does not say.
+/// Implemented by the loader; a program without one builds its own with [#of].
 public interface Catalog {
     /// The provider of an allocator.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the name is unknown (the message lists the known ones, the
-    ///     nearest first), if two JARs claim it, or if it is of a newer SPI
+    /// @throws io.cistern.errors.ConfigurationException if the name is unknown (the message
+    ///     lists the known ones, the nearest first), if two JARs claim it, or if it is of a
+    ///     newer SPI
     AllocatorProvider allocator(String name);
 
     /// The provider of a segment source.
@@ -29,11 +30,12 @@ public interface Catalog {
 
     /// The allocator to be current when the program names none.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names one that does not exist
+    /// @throws io.cistern.errors.ConfigurationException if the configuration names one that
+    ///     does not exist
     Choice choose(DeviceEnvironment environment);
 
-    /// The allocator that a spec means: a segment source is an allocator too, `caching` over it, unless an allocator
-    /// has its name. Options of such a spec are the source's.
+    /// The allocator that a spec means: a segment source is an allocator too, `caching` over
+    /// it, unless an allocator has its name. Options of such a spec are the source's.
     default AllocatorSpec complete(AllocatorSpec spec) {
         boolean ofSource = knows(Kind.SOURCE, spec.name()) && !knows(Kind.ALLOCATOR, spec.name());
         return ofSource ? new AllocatorSpec("caching", Map.of("source", List.of(spec.text())), spec.text()) : spec;
@@ -50,12 +52,14 @@ public interface Catalog {
     /// The allocator to be current on a device when the program names none.
     ///
     /// @return that of all devices, unless a catalogue knows better
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names one that does not exist
+    /// @throws io.cistern.errors.ConfigurationException if the configuration names one that
+    ///     does not exist
     default Choice choose(DeviceEnvironment environment, int device) {
         return choose(environment);
     }
 
-    /// What there is now: providers and configuration, looked for again. This one stays as it is.
+    /// What there is now: providers and configuration, looked for again. This one stays as it
+    /// is.
     ///
     /// @return this, where nothing is looked for
     default Catalog refreshed() {
@@ -66,7 +70,8 @@ public interface Catalog {
     ///
     /// @param allocators the program's own, beside those that are found
     /// @param sources the program's own, beside those that are found
-    /// @throws io.cistern.errors.ConfigurationException if there is no loader on the class path or module path
+    /// @throws io.cistern.errors.ConfigurationException if there is no loader on the class path
+    ///     or module path
     static Catalog discover(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         ClassLoader loader = Catalog.class.getClassLoader();
         ClassLoader context = Thread.currentThread().getContextClassLoader();

@@ -1,8 +1,8 @@
 package io.cistern.spi.catalog;
 
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
-import io.cistern.errors.ConfigurationException;
 import java.util.List;
 
 /// Makes the [Catalog] that [io.cistern.DeviceMemory#system()] uses; found by [java.util.ServiceLoader].

@@ -1,12 +1,12 @@
 package io.cistern.spi.catalog;
 
+import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.names.NearestName;
+import io.cistern.internal.names.SourceNames;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.options.AllocatorSpec;
-import io.cistern.errors.ConfigurationException;
-import io.cistern.internal.names.NearestName;
-import io.cistern.internal.names.SourceNames;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;

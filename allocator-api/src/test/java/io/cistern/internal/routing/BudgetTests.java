@@ -253,7 +253,8 @@ class BudgetTests {
         try (ExecutorService executor = Executors.newFixedThreadPool(THREADS)) {
             List<Future<?>> threads = new ArrayList<>();
             for (int thread = 0; thread < THREADS; thread++) {
-                RandomGenerator random = RandomGeneratorFactory.of("L64X128MixRandom").create(thread);
+                RandomGenerator random =
+                        RandomGeneratorFactory.of("L64X128MixRandom").create(thread);
                 threads.add(executor.submit(() -> {
                     for (int round = 0; round < 20; round++) {
                         barrier.await(1, TimeUnit.MINUTES);

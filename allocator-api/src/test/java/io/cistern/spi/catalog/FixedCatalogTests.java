@@ -5,13 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.verifyNoInteractions;
 
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
-import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.catalog.Catalog.Entry;
 import io.cistern.spi.catalog.Catalog.Kind;
 import java.util.List;
