@@ -1,13 +1,12 @@
 package io.cistern;
 
-import io.cistern.spi.MemoryStatistics;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
-import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
@@ -35,11 +34,11 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeWatch;
 import io.cistern.internal.statistics.StatisticsTable;
-import io.cistern.spi.MemoryStatistics;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
+import io.cistern.spi.catalog.Catalog;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;

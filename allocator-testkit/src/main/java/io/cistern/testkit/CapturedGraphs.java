@@ -4,15 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.graph.GraphCapture;
-import io.cistern.graph.GraphMemory;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
-import io.cistern.spi.TrimMode;
-import io.cistern.errors.UnusableStreamException;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.errors.UnusableStreamException;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
@@ -368,7 +368,8 @@ public abstract class CapturedGraphs extends GraphFixture {
             long block = allocate(MIB);
             memory.free(block, stream);
             driver.streams().synchronize(DEVICE, stream);
-            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isPositive();
+            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .isPositive();
             long again = allocate(MIB);
             memory.free(again, stream);
             assertThat(allocate(MIB)).isEqualTo(again);

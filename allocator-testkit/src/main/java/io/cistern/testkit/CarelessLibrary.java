@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.errors.AllocatorContractException;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.AllocatorContractException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -24,7 +24,8 @@ public class CarelessLibrary {
     private final String library = "library:path="
             + Objects.requireNonNull(System.getProperty(PROPERTY), "property " + PROPERTY + " names no library");
     private final CudaDriver driver = DriverUnderTest.open();
-    private final DeviceMemory memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open();
     private final Patterns patterns = new Patterns(driver, DEVICE);
     private long stream;
 

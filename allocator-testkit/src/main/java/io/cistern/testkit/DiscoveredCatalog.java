@@ -1,13 +1,13 @@
 package io.cistern.testkit;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
-import io.cistern.spi.catalog.CatalogProvider;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.catalog.CatalogProvider;
 import java.util.List;
 import java.util.ServiceLoader;
 import java.util.stream.Stream;

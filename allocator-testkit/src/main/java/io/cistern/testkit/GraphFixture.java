@@ -4,15 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.graph.GraphCapture;
-import io.cistern.graph.GraphMemory;
-import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
 import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
+import io.cistern.spi.TrimMode;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;

@@ -1,12 +1,12 @@
 package io.cistern.testkit;
 
 import io.cistern.DeviceMemory;
-import io.cistern.graph.GraphCapture;
-import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Graphs;
 import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.graph.GraphCapture;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;

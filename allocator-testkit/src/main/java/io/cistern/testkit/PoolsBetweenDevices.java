@@ -8,12 +8,12 @@ import io.cistern.DeviceMemory;
 import io.cistern.MemoryMeasure;
 import io.cistern.MemoryPool;
 import io.cistern.Registration;
-import io.cistern.spi.SleepMode;
-import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimMode;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Queue;
@@ -191,7 +191,8 @@ public abstract class PoolsBetweenDevices {
         Queue<Integer> told = new ConcurrentLinkedQueue<>();
         try (MemoryPool pool = MemoryPool.builder(memory).spec("caching").open()) {
             for (int device = 0; device < 2; device++) {
-                memory.listeners().onThreshold(device, MemoryMeasure.RESERVED, LARGE / 2, (at, threshold, bytes) -> told.add(at));
+                memory.listeners()
+                        .onThreshold(device, MemoryMeasure.RESERVED, LARGE / 2, (at, threshold, bytes) -> told.add(at));
             }
             long block = allocate(pool, 1, LARGE);
             for (int i = 0; i < 5000 && told.isEmpty(); i++) {

@@ -41,7 +41,9 @@ public class SeededSituations {
     @MethodSource("specs")
     void memoryIsNeverHandedOutBeforeItsLastUseIsPast(String spec) {
         try (CudaDriver driver = DriverUnderTest.open()) {
-            try (DeviceMemory memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open()) {
+            try (DeviceMemory memory = DeviceMemory.builder(driver)
+                    .catalog(DiscoveredCatalog.find())
+                    .open()) {
                 memory.setCurrent(spec);
                 run(driver, memory, spec);
                 assertThat(memory.current(0).statistics(0).liveBlocks()).isZero();

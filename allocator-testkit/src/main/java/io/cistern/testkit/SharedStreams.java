@@ -38,7 +38,9 @@ public class SharedStreams {
     @MethodSource("specs")
     void threadsNeverHoldTheSameBytesNorSpoilEachOthers(String spec) throws Exception {
         try (CudaDriver driver = DriverUnderTest.open()) {
-            try (DeviceMemory memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open()) {
+            try (DeviceMemory memory = DeviceMemory.builder(driver)
+                    .catalog(DiscoveredCatalog.find())
+                    .open()) {
                 memory.setCurrent(spec);
                 run(driver, memory);
                 Allocator allocator = memory.current(0);

@@ -1,8 +1,8 @@
 package io.cistern.testkit;
 
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -3,13 +3,13 @@ package io.cistern.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.graph.GraphCapture;
-import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
-import io.cistern.spi.SleepMode;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.MemoryAsleepException;
+import io.cistern.graph.GraphCapture;
+import io.cistern.spi.SleepMode;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import org.junit.jupiter.api.Test;

@@ -1,8 +1,8 @@
 package io.cistern.testkit;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayDeque;
 import java.util.Deque;

@@ -18,7 +18,8 @@ class DirectAllocatorTests {
     private static final long BYTES = 8L << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(DiscoveredCatalog.find()).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(DiscoveredCatalog.find()).open();
     private final Allocator direct = memory.open("direct");
     private final long freeBytes = gpu.memory().freeBytes(0);
     private final long refused = direct.allocate(BYTES, 0, 0);

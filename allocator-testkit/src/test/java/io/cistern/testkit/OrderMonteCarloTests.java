@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

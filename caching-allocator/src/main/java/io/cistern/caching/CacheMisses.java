@@ -1,10 +1,10 @@
 package io.cistern.caching;
 
-import io.cistern.spi.MemoryReclaim;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.StackRoom;
+import io.cistern.spi.MemoryReclaim;
 
 /// What happens where no free block of a shard fits.
 ///

@@ -1,11 +1,11 @@
 package io.cistern.caching;
 
-import io.cistern.spi.HostMemory;
-import io.cistern.spi.SleepMode;
-import io.cistern.spi.TrimResult;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.Availability;
+import io.cistern.spi.HostMemory;
 import io.cistern.spi.MemorySleep;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimResult;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;

@@ -1,8 +1,8 @@
 package io.cistern.caching;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.errors.ConfigurationException;
 import java.util.Arrays;
 import java.util.Locale;
 

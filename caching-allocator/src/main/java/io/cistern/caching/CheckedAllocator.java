@@ -1,25 +1,25 @@
 package io.cistern.caching;
 
-import java.util.OptionalLong;
-import java.util.Map;
-import java.util.List;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.StreamMemory;
-import io.cistern.diagnostics.ReclaimStep;
-import io.cistern.spi.TrimMode;
-import io.cistern.spi.TrimResult;
-import io.cistern.spi.Availability;
-import io.cistern.spi.MemoryStatistics;
-import io.cistern.spi.MemoryReclaim;
+import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.BlockHistory;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.diagnostics.StreamMemory;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryMisuseException;
 import io.cistern.errors.MemoryMisuseException.Fault;
 import io.cistern.errors.UnknownAddressException;
-import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorAdaptor;
+import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.StreamUses;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /// The checks of level `checked`, around an allocator: there is nothing of it where the level is `off`.
 ///

@@ -1,9 +1,9 @@
 package io.cistern.caching;
 
-import io.cistern.spi.MemoryReclaim;
-import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.StreamMemory;
+import io.cistern.errors.UnknownAddressException;
+import io.cistern.spi.MemoryReclaim;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -2,8 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
-import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.GraphAllocator;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.StreamUses;
 import java.util.Optional;
 import java.util.OptionalLong;

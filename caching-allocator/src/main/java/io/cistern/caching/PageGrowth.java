@@ -1,8 +1,8 @@
 package io.cistern.caching;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;

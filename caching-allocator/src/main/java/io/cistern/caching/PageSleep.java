@@ -1,9 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.HostMemory;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimResult;
-import io.cistern.cuda.CudaDriver;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;

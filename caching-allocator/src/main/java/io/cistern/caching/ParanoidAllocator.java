@@ -1,16 +1,16 @@
 package io.cistern.caching;
 
-import io.cistern.spi.Availability;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.ReclaimStep;
-import io.cistern.errors.MemoryMisuseException;
-import io.cistern.spi.TrimMode;
-import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.MemoryMisuseException;
+import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySleep;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import java.util.HashSet;
 import java.util.Optional;
 import java.util.OptionalLong;

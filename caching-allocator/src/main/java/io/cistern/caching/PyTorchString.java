@@ -9,14 +9,15 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// A string for PyTorch's `PYTORCH_ALLOC_CONF`, as the value of one option of a spec. A program moves such a string
-/// here as a whole, so that keys of PyTorch's that mean nothing here are warned of. A key that PyTorch has not is
-/// an error.
+/// A string for PyTorch's `PYTORCH_ALLOC_CONF`, as the value of one option of a spec. A program
+/// moves such a string here as a whole, so that keys of PyTorch's that mean nothing here are
+/// warned of. A key that PyTorch has not is an error.
 final class PyTorchString {
     /// PyTorch's name of the driver's pool.
     private static final String DRIVER_POOL = "cudaMallocAsync";
 
-    /// About locks, and about address ranges, that there are not here, and about captures, which need no such choice.
+    /// About locks, and about address ranges, that there are not here, and about captures,
+    /// which need no such choice.
     private static final Set<String> WITHOUT_EFFECT = Set.of(
             "release_lock_on_cudamalloc",
             "graph_capture_record_stream_reuse",
@@ -42,7 +43,8 @@ final class PyTorchString {
 
     /// The string in a spec, if it has one.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar, or PyTorch has no such backend
+    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar, or
+    ///     PyTorch has no such backend
     static Optional<PyTorchString> of(AllocatorOptions spec) {
         Optional<AllocatorOptions> inner = spec.nested(CachingOption.PYTORCH_STRING);
         if (inner.isEmpty()) {

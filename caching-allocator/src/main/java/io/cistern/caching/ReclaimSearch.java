@@ -1,10 +1,10 @@
 package io.cistern.caching;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.ReclaimStep;
-import io.cistern.diagnostics.TriedStep;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.diagnostics.TriedStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;

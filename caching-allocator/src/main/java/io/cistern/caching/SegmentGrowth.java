@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.util.Optional;

@@ -1,9 +1,9 @@
 package io.cistern.caching;
 
-import io.cistern.spi.HostMemory;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.spi.HostMemory;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.OpenOptions;
-import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.logging.Logger;

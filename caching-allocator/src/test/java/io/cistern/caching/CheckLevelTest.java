@@ -1,22 +1,22 @@
 package io.cistern.caching;
 
-import io.cistern.spi.MemoryStatistics;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.Allocator;
-import io.cistern.diagnostics.BlockHistory;
-import io.cistern.buffers.DeviceArena;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.MemoryMisuseException;
-import io.cistern.errors.MemoryMisuseException.Fault;
-import io.cistern.spi.TrimMode;
-import io.cistern.errors.UnknownAddressException;
+import io.cistern.buffers.DeviceArena;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.diagnostics.BlockHistory;
+import io.cistern.errors.MemoryMisuseException;
+import io.cistern.errors.MemoryMisuseException.Fault;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryStatistics;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -156,7 +156,9 @@ class CheckLevelTest extends PoolFixture {
     @Test
     void aFreeOnAStreamThatEndedUnannouncedIsCarriedOutAndTold() {
         try (SimulatedGpu own = SimulatedGpu.builder().build();
-                DeviceMemory ownMemory = DeviceMemory.builder(own).catalog(memory.currents().catalog()).open();
+                DeviceMemory ownMemory = DeviceMemory.builder(own)
+                        .catalog(memory.currents().catalog())
+                        .open();
                 Allocator caching = ownMemory.open("caching:check=checked")) {
             long ended = own.streams().create(DEVICE);
             long block = caching.allocate(KIB, DEVICE, ended);

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
-import io.cistern.simulated.SimulatedGpu;
 import io.cistern.diagnostics.StreamMemory;
+import io.cistern.simulated.SimulatedGpu;
 import io.cistern.testkit.StreamLatch;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;

@@ -4,14 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DriverCall;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -88,8 +88,9 @@ final class FaultProgram {
     }
 
     private boolean open() {
-        DeviceMemory opened =
-                DeviceMemory.builder(gpu).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
+        DeviceMemory opened = DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                .open();
         opened.setCurrent(spec);
         memory = opened;
         return true;

@@ -2,11 +2,11 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.graph.GraphCapture;
-import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.graph.GraphCapture;
+import io.cistern.spi.TrimMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 

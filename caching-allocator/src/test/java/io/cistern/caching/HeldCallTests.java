@@ -6,8 +6,8 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
@@ -44,8 +44,9 @@ final class HeldCallTests {
     private final long other = gpu.streams().create(DEVICE);
 
     private DeviceMemory open(HeldCall held, String spec) {
-        DeviceMemory memory = DeviceMemory.builder(
-                held.around(gpu)).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
+        DeviceMemory memory = DeviceMemory.builder(held.around(gpu))
+                .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                .open();
         memory.setCurrent(spec);
         return memory;
     }

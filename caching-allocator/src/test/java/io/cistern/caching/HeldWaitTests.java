@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.spi.TrimMode;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
@@ -43,8 +43,9 @@ final class HeldWaitTests {
     @ParameterizedTest
     @ValueSource(strings = {"caching", "caching:source=linear", "caching:stable_mapping=true"})
     void othersGoOnWhileATrimWaits(String spec) throws Exception {
-        try (DeviceMemory memory = DeviceMemory.builder(
-                        wait.around(gpu)).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
+        try (DeviceMemory memory = DeviceMemory.builder(wait.around(gpu))
+                        .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                        .open();
                 ExecutorService threads = Executors.newCachedThreadPool()) {
             Allocator caching = memory.setCurrent(spec);
             long idle = memory.allocate(40 * MIB, DEVICE, busy);

@@ -3,25 +3,25 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.buffers.PinnedMemory;
 import io.cistern.Allocator;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
-import io.cistern.buffers.PinnedBuffer;
 import io.cistern.Scope;
-import io.cistern.spi.SleepMode;
-import io.cistern.spi.TrimMode;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.Misuse;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -48,7 +48,8 @@ final class ManyDevicesTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(DEVICES).capacityBytes(CAPACITY).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(found()).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(found()).open();
     private final long[] streams =
             IntStream.range(0, DEVICES).mapToLong(gpu.streams()::create).toArray();
 

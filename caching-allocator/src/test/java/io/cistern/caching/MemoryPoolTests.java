@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.errors.AllocatorContractException;
-import io.cistern.errors.ConfigurationException;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.cuda.DriverCall;
+import io.cistern.errors.AllocatorContractException;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
@@ -114,7 +114,8 @@ class MemoryPoolTests extends PoolFixture {
         MemoryPool other = others.pool();
         MemoryPool pool = functions.pool();
         free(other.allocate(MIB, DEVICE, stream), pool.allocate(MIB, DEVICE, stream));
-        assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(2 * MIB);
+        assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                .isEqualTo(2 * MIB);
         assertThat(functions.deleted).hasSize(1);
         assertThat(other.reservedBytes(DEVICE)).hasValue(2 * MIB);
         assertThat(others.deleted).isEmpty();

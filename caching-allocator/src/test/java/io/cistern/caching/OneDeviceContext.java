@@ -6,10 +6,10 @@ import static org.mockito.Mockito.withSettings;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.EventSink;
+import io.cistern.spi.options.AllocatorOptions;
 import java.util.Optional;
 
 /// An environment of one device for an allocator whose options are read already, and which hears of its own events.

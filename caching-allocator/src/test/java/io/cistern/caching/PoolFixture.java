@@ -3,13 +3,13 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
-import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.MemoryPool;
 import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

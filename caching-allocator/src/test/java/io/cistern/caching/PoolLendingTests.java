@@ -4,13 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.buffers.DeviceBuffer;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.ScopeOptions;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.EnumSet;
 import org.junit.jupiter.api.Test;
 

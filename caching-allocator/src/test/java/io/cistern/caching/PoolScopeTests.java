@@ -67,7 +67,10 @@ class PoolScopeTests extends PoolFixture {
         free(allocate(MIB));
         try (Scope _ = pool.enter()) {
             free(allocate(MIB));
-            assertThat(memory.current(0).trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(2 * MIB);
+            assertThat(memory.current(0)
+                            .trim(DEVICE, 0, TrimMode.WITHOUT_WAITING)
+                            .returnedBytes())
+                    .isEqualTo(2 * MIB);
             assertThat(functions.deleted).isEmpty();
             assertThat(pool.reservedBytes(DEVICE)).hasValue(2 * MIB);
         }
@@ -174,13 +177,15 @@ class PoolScopeTests extends PoolFixture {
     @Test
     void aDeviceThatIsNotThereTakesNoUse() {
         assertThatThrownBy(() -> memory.pools().begin(pool, 7)).isInstanceOf(IndexOutOfBoundsException.class);
-        assertThatThrownBy(() -> pool.enter(ScopeOptions.all().device(7))).isInstanceOf(IndexOutOfBoundsException.class);
+        assertThatThrownBy(() -> pool.enter(ScopeOptions.all().device(7)))
+                .isInstanceOf(IndexOutOfBoundsException.class);
         assertThat(pool.useCount()).isOne();
     }
 
     @Test
     void aPoolOfOtherDeviceMemoryIsRefused() {
-        try (DeviceMemory other = DeviceMemory.builder(gpu).catalog(memory.currents().catalog()).open()) {
+        try (DeviceMemory other =
+                DeviceMemory.builder(gpu).catalog(memory.currents().catalog()).open()) {
             assertThatIllegalArgumentException().isThrownBy(() -> other.pools().begin(pool, DEVICE));
             assertThatIllegalArgumentException().isThrownBy(() -> other.pools().end(pool, DEVICE));
         }

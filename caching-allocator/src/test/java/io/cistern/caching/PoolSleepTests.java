@@ -1,26 +1,26 @@
 package io.cistern.caching;
 
-import io.cistern.spi.MemoryStatistics;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.buffers.PinnedMemory;
-import io.cistern.buffers.CopyMode;
-import io.cistern.buffers.DeviceBuffer;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.graph.GraphCapture;
-import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
-import io.cistern.buffers.PinnedBuffer;
 import io.cistern.Scope;
 import io.cistern.ScopeOptions;
+import io.cistern.buffers.CopyMode;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.DriverCall;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.MemoryAsleepException;
+import io.cistern.graph.GraphCapture;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.TrimResult.Reason;
-import io.cistern.cuda.CaptureMode;
-import io.cistern.cuda.DriverCall;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -335,12 +335,14 @@ final class PoolSleepTests extends PoolFixture {
         try (MemoryPool pool = builder().open()) {
             List<Block> blocks = mixed(pool);
             pool.sleep(SleepMode.KEEP);
-            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
+            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .isZero();
             TrimResult trimmed = pool.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
             assertThat(trimmed.returnedBytes()).isZero();
             assertThat(trimmed.left()).isEmpty();
             close(blocks.subList(0, 4));
-            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
+            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .isZero();
             pool.wake();
             assertIntact(blocks.subList(4, blocks.size()));
             close(blocks);
@@ -370,9 +372,7 @@ final class PoolSleepTests extends PoolFixture {
                 close(blocks);
                 free(allocate(32 * MIB));
             }
-            var figures = pool.extension(MemoryStatistics.class)
-                    .orElseThrow()
-                    .statistics(DEVICE);
+            var figures = pool.extension(MemoryStatistics.class).orElseThrow().statistics(DEVICE);
             assertThat(figures.get("reserved_bytes.all.current"))
                     .isEqualTo(figures.get("reserved_bytes.small_pool.current")
                             + figures.get("reserved_bytes.large_pool.current"));

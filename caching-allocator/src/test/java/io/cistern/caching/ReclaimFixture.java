@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.EnumSet;

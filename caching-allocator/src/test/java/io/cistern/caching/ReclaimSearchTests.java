@@ -2,9 +2,9 @@ package io.cistern.caching;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.MemoryPool;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;

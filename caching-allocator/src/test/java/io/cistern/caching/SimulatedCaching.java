@@ -6,9 +6,9 @@ import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Objects;
 import java.util.ServiceLoader;
@@ -32,7 +32,9 @@ final class SimulatedCaching implements AllocatorProvider, AutoCloseable {
         List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();
-        memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(this), sources)).open();
+        memory = DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(List.of(this), sources))
+                .open();
         memory.setCurrent(spec);
     }
 

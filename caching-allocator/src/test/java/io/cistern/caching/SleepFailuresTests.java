@@ -3,13 +3,13 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.buffers.PinnedMemory;
 import io.cistern.MemoryPool;
 import io.cistern.buffers.PinnedBuffer;
-import io.cistern.spi.SleepMode;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import java.lang.foreign.MemorySegment;
 import java.util.SplittableRandom;

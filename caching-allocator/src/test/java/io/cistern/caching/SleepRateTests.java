@@ -2,9 +2,9 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.buffers.PinnedMemory;
 import io.cistern.MemoryPool;
 import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.spi.SleepMode;
 import java.util.stream.LongStream;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -3,15 +3,15 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.MemoryPool;
-import io.cistern.spi.SleepMode;
-import io.cistern.spi.TrimResult;
-import io.cistern.spi.TrimResult.Reason;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
+import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import io.cistern.spi.TrimResult.Reason;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -115,7 +115,8 @@ final class SleepRegistrationTests extends PoolFixture {
             memory.free(pool.allocate(20 * MIB, DEVICE, stream), stream);
             Set<Long> before = Set.copyOf(source.registered.keySet());
             gpu.faults().failOn(DriverCall.MEM_UNMAP, 0, 1, io.cistern.cuda.CudaResult.UNKNOWN);
-            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
+            assertThat(pool.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .isZero();
             assertThat(source.registered.keySet()).isEqualTo(before);
         }
     }

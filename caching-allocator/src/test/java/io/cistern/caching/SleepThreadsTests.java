@@ -2,9 +2,9 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.MemoryPool;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryAsleepException;
-import io.cistern.MemoryPool;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;

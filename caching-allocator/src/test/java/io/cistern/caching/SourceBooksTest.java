@@ -10,10 +10,10 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -28,7 +28,9 @@ class SourceBooksTest {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(256 * MIB).devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of())).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(new CachingProvider()), List.of()))
+            .open();
     private final Books books = new Books();
     private final long a = gpu.streams().create(0);
     private final long b = gpu.streams().create(0);
@@ -115,7 +117,9 @@ class SourceBooksTest {
                 allocateAndFree(pool, 40 * MIB, a);
                 allocateAndFree(pool, 40 * MIB, b);
                 books.keeps = true;
-                assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).as(spec).isZero();
+                assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                        .as(spec)
+                        .isZero();
                 long held = books.bytes();
                 books.keeps = false;
                 allocateAndFree(pool, 40 * MIB, a);
@@ -132,9 +136,11 @@ class SourceBooksTest {
         try (MemoryPool pool = pool("caching:splits=false")) {
             allocateAndFree(pool, 40 * MIB, a);
             gpu.faults().failOn(refused, 0, 1, CudaResult.UNKNOWN);
-            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .isZero();
             assertThat(pool.reservedBytes(0)).hasValue(40 * MIB);
-            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(40 * MIB);
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .isEqualTo(40 * MIB);
             assertThat(gpu.memory().freeBytes(0)).isEqualTo(256 * MIB);
         }
     }

@@ -38,7 +38,8 @@ final class ThresholdTests extends PoolFixture {
     /// Since calls come on one thread in their order, a later crossing shows that there was none before.
     private void assertNothingWasHeard() throws InterruptedException {
         CountDownLatch called = new CountDownLatch(1);
-        Registration end = memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, 0, (_, _, _) -> called.countDown());
+        Registration end =
+                memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, 0, (_, _, _) -> called.countDown());
         memory.free(memory.allocate(MIB, DEVICE, stream), stream);
         assertThat(called.await(10, TimeUnit.SECONDS)).isTrue();
         end.close();
@@ -155,7 +156,8 @@ final class ThresholdTests extends PoolFixture {
 
     @Test
     void whoEndedIsNotCalled() throws InterruptedException {
-        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear)
+        memory.listeners()
+                .onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear)
                 .close();
         memory.free(memory.allocate(THRESHOLD + 1, DEVICE, stream), stream);
         assertNothingWasHeard();

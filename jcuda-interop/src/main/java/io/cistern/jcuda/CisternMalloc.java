@@ -1,11 +1,11 @@
 package io.cistern.jcuda;
 
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.CisternException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnknownAddressException;
 import jcuda.Pointer;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUresult;

@@ -1,7 +1,7 @@
 package io.cistern.jcuda;
 
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
 import jcuda.Pointer;
 import jcuda.driver.CUdeviceptr;

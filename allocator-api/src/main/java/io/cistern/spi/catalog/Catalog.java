@@ -1,10 +1,10 @@
 package io.cistern.spi.catalog;
 
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.options.AllocatorSpec;
-import io.cistern.errors.ConfigurationException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

@@ -6,10 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.CudaStream;
+import io.cistern.MemoryPool;
 import io.cistern.buffers.DeviceArena;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.MemoryPool;
 import io.cistern.testkit.StreamLatch;
 import java.util.ArrayList;
 import java.util.Collections;

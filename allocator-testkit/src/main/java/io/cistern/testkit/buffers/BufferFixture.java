@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.CudaStream;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.testkit.DiscoveredCatalog;

@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.cistern.buffers.PinnedMemory;
+import io.cistern.CudaStream;
 import io.cistern.buffers.CopyBatch;
 import io.cistern.buffers.CopyMode;
-import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.testkit.StreamLatch;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;

@@ -3,14 +3,14 @@ package io.cistern.testkit.buffers;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cistern.DeviceMemory;
 import io.cistern.buffers.CopyBatch;
 import io.cistern.buffers.CopyMode;
 import io.cistern.buffers.CopyOptions;
 import io.cistern.buffers.DeviceBuffer;
-import io.cistern.DeviceMemory;
-import io.cistern.graph.GraphCapture;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.DriverCall;
+import io.cistern.graph.GraphCapture;
 import io.cistern.testkit.DiscoveredCatalog;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -27,9 +27,8 @@ abstract class DirectCopyPart extends BufferFixture {
 
     @BeforeEach
     void openDirectMemory() {
-        direct = closedLater(DeviceMemory.builder(driver)
-                .catalog(DiscoveredCatalog.find())
-                .open());
+        direct = closedLater(
+                DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open());
         direct.setCurrent("caching");
         CopyOptions.of(direct).copyArraysDirectly(true);
     }

@@ -6,15 +6,15 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.cistern.buffers.PinnedMemory;
+import io.cistern.CudaStream;
 import io.cistern.buffers.CopyBatch;
 import io.cistern.buffers.CopyMode;
-import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
-import io.cistern.graph.GraphCapture;
 import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.DriverCall;
+import io.cistern.graph.GraphCapture;
 import io.cistern.testkit.StreamLatch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -9,12 +9,12 @@ import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.cistern.buffers.PinnedMemory;
+import io.cistern.CudaStream;
 import io.cistern.buffers.CudaFunction;
 import io.cistern.buffers.CudaModule;
-import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Modules.Extent;

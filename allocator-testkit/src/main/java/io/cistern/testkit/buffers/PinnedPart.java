@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
+import io.cistern.buffers.CopyMode;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.buffers.PinnedMemory;
