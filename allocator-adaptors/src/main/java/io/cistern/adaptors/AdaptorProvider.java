@@ -2,9 +2,9 @@ package io.cistern.adaptors;
 
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.options.AllocatorOptions;
 
 /// What the providers of adaptors have in common: the option `upstream`, a spec, which must be given. By name only.
 abstract class AdaptorProvider implements AllocatorProvider {

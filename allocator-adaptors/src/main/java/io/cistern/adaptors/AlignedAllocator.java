@@ -1,18 +1,18 @@
 package io.cistern.adaptors;
 
-import java.util.OptionalLong;
 import io.cistern.diagnostics.ReclaimStep;
-import io.cistern.spi.TrimResult;
-import io.cistern.spi.TrimMode;
-import io.cistern.spi.Segment;
-import io.cistern.spi.Availability;
-import io.cistern.spi.MemorySharing;
-import io.cistern.spi.MemoryReclaim;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
+import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.MemorySharing;
+import io.cistern.spi.Segment;
 import io.cistern.spi.StreamUses;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 

@@ -1,21 +1,21 @@
 package io.cistern.async;
 
-import io.cistern.spi.Availability;
-import io.cistern.spi.MemoryReclaim;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.spi.TrimMode;
-import io.cistern.spi.TrimResult;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
-import io.cistern.spi.MemoryStatistics;
+import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySharing;
-import io.cistern.spi.StreamUses;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.StreamOrder;
+import io.cistern.spi.StreamUses;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -28,8 +28,7 @@ import java.util.OptionalLong;
 /// **Out of memory.** 1. Wait for all work of the device: only memory whose frees have completed goes to another
 /// stream or back to the device. 2. Free what had waited for that. 3. Trim all pools of the device: pages that lie
 /// in pieces between blocks go back, and come again in one. 4. Try once more. 5. Say what is held.
-final class AsyncAllocator
-        implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
+final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     /// What calls the driver, for all devices: one read away, since the driver's locks hold up each call until what
     /// stands before it has been read.
     private final MemoryPools memory;

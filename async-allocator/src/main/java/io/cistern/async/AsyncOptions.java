@@ -1,6 +1,5 @@
 package io.cistern.async;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
@@ -9,6 +8,7 @@ import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Support;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.options.AllocatorOptions;
 import java.util.EnumMap;
 import java.util.List;

@@ -1,7 +1,7 @@
 package io.cistern.async;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;

@@ -1,12 +1,12 @@
 package io.cistern.async;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.async.internal.PoolHandle;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.Failures;
 import java.util.EnumMap;
 import java.util.Map;

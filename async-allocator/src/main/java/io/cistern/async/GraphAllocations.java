@@ -1,11 +1,11 @@
 package io.cistern.async;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.Streams;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.GraphAllocator;
 import io.cistern.spi.StreamUses;

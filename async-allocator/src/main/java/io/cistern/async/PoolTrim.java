@@ -1,10 +1,10 @@
 package io.cistern.async;
 
+import io.cistern.cuda.PoolAttribute;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.TrimResult.Left;
 import io.cistern.spi.TrimResult.Reason;
-import io.cistern.cuda.PoolAttribute;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;

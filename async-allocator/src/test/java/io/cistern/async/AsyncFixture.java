@@ -7,8 +7,8 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.testkit.StreamLatch;
 import java.util.List;
 import java.util.ServiceLoader;
@@ -31,7 +31,9 @@ abstract class AsyncFixture {
 
     AsyncFixture(long capacityBytes) {
         gpu = SimulatedGpu.builder().devices(2).capacityBytes(capacityBytes).build();
-        memory = DeviceMemory.builder(gpu).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
+        memory = DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                .open();
         latch = new StreamLatch(gpu, DEVICE);
         stream = gpu.streams().create(DEVICE);
         other = gpu.streams().create(DEVICE);

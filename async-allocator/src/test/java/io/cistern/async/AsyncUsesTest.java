@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.graph.GraphCapture;
-import io.cistern.spi.TrimMode;
-import io.cistern.spi.TrimResult.Reason;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.graph.GraphCapture;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult.Reason;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 

@@ -1,18 +1,18 @@
 package io.cistern.async;
 
-import java.util.OptionalLong;
-import io.cistern.spi.MemoryStatistics;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
 import java.util.EnumMap;
 import java.util.Map;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;

@@ -3,10 +3,10 @@ package io.cistern.async;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.buffers.DeviceBuffer;
-import io.cistern.graph.GraphCapture;
-import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.GraphMemoryAttribute;
+import io.cistern.graph.GraphCapture;
+import io.cistern.spi.TrimMode;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -8,11 +8,11 @@ import static org.mockito.ArgumentMatchers.anyLong;
 import static org.mockito.Mockito.doAnswer;
 import static org.mockito.Mockito.mock;
 
-import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.StreamOrder;
+import io.cistern.spi.TrimMode;
 import java.lang.Thread.State;
 import java.lang.reflect.InvocationTargetException;
 import java.util.function.Consumer;

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -9,13 +9,13 @@ import static org.mockito.Mockito.doThrow;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
 
-import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.StreamOrder;
+import io.cistern.spi.TrimMode;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 

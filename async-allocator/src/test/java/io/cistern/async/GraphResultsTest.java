@@ -3,10 +3,10 @@ package io.cistern.async;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
 import io.cistern.spi.TrimMode;
-import io.cistern.cuda.CaptureMode;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 

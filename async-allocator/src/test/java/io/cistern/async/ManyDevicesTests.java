@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
-import io.cistern.spi.TrimMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -27,7 +27,9 @@ final class ManyDevicesTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(DEVICES).capacityBytes(256 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new AsyncProvider()), List.of())).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(new AsyncProvider()), List.of()))
+            .open();
     private final long[] streams =
             IntStream.range(0, DEVICES).mapToLong(gpu.streams()::create).toArray();
 

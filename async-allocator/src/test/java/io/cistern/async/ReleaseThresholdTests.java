@@ -3,13 +3,13 @@ package io.cistern.async;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -22,7 +22,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 final class ReleaseThresholdTests implements AllocatorProvider {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(1000).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(this), List.of())).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(this), List.of()))
+            .open();
     private @Nullable ReleaseThreshold read;
 
     @Override

@@ -9,11 +9,11 @@ import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
 import static org.mockito.Mockito.withSettings;
 
-import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.internal.options.SpecOptions;
 import io.cistern.spi.StreamOrder;
+import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CyclicBarrier;

@@ -1,13 +1,13 @@
 package io.cistern.benchmarks;
 
-import io.cistern.buffers.CopyOptions;
-import io.cistern.buffers.PinnedMemory;
-import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.buffers.PinnedBuffer;
 import io.cistern.benchmarks.WaysInTurns.Work;
+import io.cistern.buffers.CopyMode;
+import io.cistern.buffers.CopyOptions;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.cuda.host.Memcpy;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

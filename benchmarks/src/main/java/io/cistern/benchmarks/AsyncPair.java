@@ -7,8 +7,8 @@ import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -87,7 +87,9 @@ public final class AsyncPair {
         ProviderTap turnsTap = new ProviderTap("turns_tap", spec + ",turns=false");
         List<AllocatorProvider> providers = new ArrayList<>(List.of(tap, briefTap, turnsTap));
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
-        memory = DeviceMemory.builder(driver).catalog(Catalog.of(providers, List.of())).open();
+        memory = DeviceMemory.builder(driver)
+                .catalog(Catalog.of(providers, List.of()))
+                .open();
         memory.open("tap");
         memory.open("brief_tap");
         memory.open("turns_tap");

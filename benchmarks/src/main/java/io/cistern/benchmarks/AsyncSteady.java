@@ -1,7 +1,7 @@
 package io.cistern.benchmarks;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.errors.ConfigurationException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

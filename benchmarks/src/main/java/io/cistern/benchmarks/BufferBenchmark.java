@@ -1,11 +1,11 @@
 package io.cistern.benchmarks;
 
-import io.cistern.buffers.PinnedMemory;
-import io.cistern.buffers.DeviceArena;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
+import io.cistern.buffers.DeviceArena;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.simulated.CallCosts;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.concurrent.TimeUnit;

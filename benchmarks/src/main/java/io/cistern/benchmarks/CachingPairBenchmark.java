@@ -3,8 +3,8 @@ package io.cistern.benchmarks;
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
@@ -43,7 +43,9 @@ public class CachingPairBenchmark {
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
         List<SegmentSourceProvider> sources = new ArrayList<>();
         ServiceLoader.load(SegmentSourceProvider.class).forEach(sources::add);
-        DeviceMemory memory = DeviceMemory.builder(SimulatedGpu.builder().build()).catalog(Catalog.of(providers, sources)).open();
+        DeviceMemory memory = DeviceMemory.builder(SimulatedGpu.builder().build())
+                .catalog(Catalog.of(providers, sources))
+                .open();
         memory.setCurrent(System.getProperty("cistern.benchmark.allocator", "caching"));
         return memory;
     }

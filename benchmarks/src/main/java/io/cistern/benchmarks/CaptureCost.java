@@ -1,10 +1,10 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.graph.GraphCapture;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.Graphs;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.graph.GraphCapture;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;

@@ -1,10 +1,10 @@
 package io.cistern.benchmarks;
 
-import io.cistern.buffers.PinnedMemory;
-import io.cistern.buffers.CopyMode;
 import io.cistern.CudaStream;
+import io.cistern.buffers.CopyMode;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;

@@ -4,9 +4,9 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.ServiceLoader;
@@ -52,7 +52,9 @@ public class DriverPairBenchmark {
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
         List<SegmentSourceProvider> sources = new ArrayList<>();
         ServiceLoader.load(SegmentSourceProvider.class).forEach(sources::add);
-        memory = DeviceMemory.builder(driver).catalog(Catalog.of(providers, sources)).open();
+        memory = DeviceMemory.builder(driver)
+                .catalog(Catalog.of(providers, sources))
+                .open();
         memory.open("tap");
         memory.setCurrent(allocator);
         provider = tap.tapped();

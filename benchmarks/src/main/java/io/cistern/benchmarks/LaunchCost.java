@@ -1,8 +1,8 @@
 package io.cistern.benchmarks;
 
+import io.cistern.CudaStream;
 import io.cistern.buffers.CudaFunction;
 import io.cistern.buffers.CudaModule;
-import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.Modules.Grid;
 import io.cistern.cuda.kernels.MemoryKernels;

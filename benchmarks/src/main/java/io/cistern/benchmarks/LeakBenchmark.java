@@ -1,8 +1,8 @@
 package io.cistern.benchmarks;
 
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.concurrent.TimeUnit;

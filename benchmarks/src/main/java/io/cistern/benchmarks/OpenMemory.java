@@ -4,8 +4,8 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.ServiceLoader;
 
@@ -18,7 +18,9 @@ final class OpenMemory implements AutoCloseable {
     /// @param spec the allocator
     OpenMemory(String spec) {
         driver = CudaDrivers.openBest();
-        memory = DeviceMemory.builder(driver).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
+        memory = DeviceMemory.builder(driver)
+                .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                .open();
         memory.setCurrent(spec);
     }
 

@@ -1,9 +1,9 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Arrays;
 import java.util.Locale;
 

@@ -1,12 +1,12 @@
 package io.cistern.benchmarks;
 
-import io.cistern.errors.SharingException;
 import io.cistern.async.sharing.ExportedBuffer;
 import io.cistern.async.sharing.ExportedPool;
 import io.cistern.async.sharing.ImportedBuffer;
 import io.cistern.async.sharing.ImportedPool;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.errors.SharingException;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

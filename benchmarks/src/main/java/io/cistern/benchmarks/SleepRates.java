@@ -1,11 +1,11 @@
 package io.cistern.benchmarks;
 
-import io.cistern.buffers.PinnedMemory;
 import io.cistern.MemoryPool;
 import io.cistern.buffers.PinnedBuffer;
-import io.cistern.spi.SleepMode;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.spi.SleepMode;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;

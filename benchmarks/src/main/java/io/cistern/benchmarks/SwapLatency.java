@@ -5,8 +5,8 @@ import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
@@ -45,7 +45,9 @@ public final class SwapLatency {
         SwapLatency measurement =
                 new SwapLatency(threads, TimeUnit.SECONDS.toNanos(seconds), argument(arguments, 2, 10));
         try (SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1 << 20).build();
-                DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new Counting()), List.of())).open()) {
+                DeviceMemory memory = DeviceMemory.builder(gpu)
+                        .catalog(Catalog.of(List.of(new Counting()), List.of()))
+                        .open()) {
             memory.setCurrent(Counting.NAME);
             measurement.phase(memory, true); // compiles
             Latencies without = new Latencies();

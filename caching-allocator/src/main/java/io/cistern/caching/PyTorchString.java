@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
-import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.AllocatorSpec;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;

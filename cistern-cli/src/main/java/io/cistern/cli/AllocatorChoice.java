@@ -1,7 +1,6 @@
 package io.cistern.cli;
 
 import io.cistern.Allocator;
-import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CisternException;
 import io.cistern.cuda.CudaDriver;
@@ -10,6 +9,7 @@ import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.Availability;
 import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.options.AllocatorSpec;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;

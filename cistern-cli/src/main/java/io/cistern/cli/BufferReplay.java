@@ -1,7 +1,7 @@
 package io.cistern.cli;
 
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;

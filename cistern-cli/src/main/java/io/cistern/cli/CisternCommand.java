@@ -1,7 +1,7 @@
 package io.cistern.cli;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.IllegalSettingException;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
 import java.io.PrintWriter;
 import java.math.BigInteger;

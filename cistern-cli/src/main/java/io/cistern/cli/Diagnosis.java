@@ -1,6 +1,5 @@
 package io.cistern.cli;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDriverProvider;
@@ -12,10 +11,11 @@ import io.cistern.cuda.Support;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.spi.Availability;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -2,8 +2,8 @@ package io.cistern.cli;
 
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.catalog.Catalog;
 import java.io.PrintWriter;
 import java.util.ArrayList;

@@ -1,7 +1,7 @@
 package io.cistern.cli;
 
-import io.cistern.spi.MemoryStatistics;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.MemoryStatistics;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -32,7 +32,9 @@ final class ReservedMeter implements BlockWork {
         this.routing = routing;
         this.freeBytesBefore = freeBytesBefore;
         exact = plan.equals(Routing.Plan.ONE_ALLOCATOR)
-                ? routing.open().findFirst().flatMap(allocator -> allocator.extension(MemoryStatistics.class))
+                ? routing.open()
+                        .findFirst()
+                        .flatMap(allocator -> allocator.extension(MemoryStatistics.class))
                         .filter(own -> own.reservedPeakBytes(device).isPresent())
                 : Optional.empty();
         exact.ifPresent(own -> own.resetPeaks(device));

@@ -13,7 +13,8 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/// The packages of allocator-api as ARCHITECTURE.md draws them: by audience above, by layer below, arrows downwards only.
+/// The packages of allocator-api as ARCHITECTURE.md draws them: by audience above, by layer
+/// below, arrows downwards only.
 final class ApiPackagesTests {
     /// From the lowest floor to the highest. Packages of one floor do not know each other.
     private static final List<Set<String>> FLOORS = List.of(

@@ -7,13 +7,13 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.CatalogProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.CatalogProvider;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.ServiceLoader;
@@ -57,7 +57,11 @@ class ComplaintsTests {
     }
 
     private List<Allocator> ofEveryKind(DeviceMemory in) {
-        return List.of(in.open("direct"), in.open("caching"), in.open("async"), in.open(OpenOptions.made("two-functions", plugin)));
+        return List.of(
+                in.open("direct"),
+                in.open("caching"),
+                in.open("async"),
+                in.open(OpenOptions.made("two-functions", plugin)));
     }
 
     private Allocator serving() {
@@ -234,7 +238,8 @@ class ComplaintsTests {
             memory.free(first, 0);
             // Fits only when the pool gives up what it keeps for the first stream.
             memory.free(memory.allocate(CAPACITY * 7 / 16, 0, other), other);
-            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isPositive();
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .isPositive();
             current.trim(0, 0, TrimMode.WITHOUT_WAITING);
             assertThat(current.reservedBytes(0)).hasValue(0);
         }

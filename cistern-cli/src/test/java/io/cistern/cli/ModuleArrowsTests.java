@@ -27,8 +27,14 @@ final class ModuleArrowsTests {
     private static final String BUFFERS = "io.cistern.buffers";
 
     /// The API's own name begins those of all modules, so its packages are listed.
-    private static final Set<String> API_PACKAGES =
-            Set.of(API, "io.cistern.diagnostics", "io.cistern.errors", "io.cistern.graph", "io.cistern.spi", "io.cistern.spi.catalog", "io.cistern.spi.options");
+    private static final Set<String> API_PACKAGES = Set.of(
+            API,
+            "io.cistern.diagnostics",
+            "io.cistern.errors",
+            "io.cistern.graph",
+            "io.cistern.spi",
+            "io.cistern.spi.catalog",
+            "io.cistern.spi.options");
 
     private static final String API_INTERNALS = "io.cistern.internal.";
 

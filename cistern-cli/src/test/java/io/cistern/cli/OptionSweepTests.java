@@ -2,10 +2,10 @@ package io.cistern.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.caching.CachingOption;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
@@ -93,7 +93,8 @@ final class OptionSweepTests {
     private static Stream<String> drawn(int count) {
         SplittableRandom random = new SplittableRandom(SEED);
         List<String> settings = alone();
-        return Stream.generate(() -> settings.get(random.nextInt(settings.size())) + ','
+        return Stream.generate(() -> settings.get(random.nextInt(settings.size()))
+                        + ','
                         + settings.get(random.nextInt(settings.size())))
                 .map(both -> "caching:" + both)
                 .filter(OptionSweepTests::isLegal)
@@ -103,7 +104,8 @@ final class OptionSweepTests {
 
     private static boolean isLegal(String spec) {
         try (SimulatedGpu gpu = SimulatedGpu.builder().build();
-                DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Plugins.catalog()).open()) {
+                DeviceMemory memory =
+                        DeviceMemory.builder(gpu).catalog(Plugins.catalog()).open()) {
             memory.open(spec);
             return true;
         } catch (ConfigurationException contradiction) {
@@ -185,9 +187,7 @@ final class OptionSweepTests {
                 } catch (TimeoutException stillRunning) {
                     int now = walk.done;
                     assertThat(now)
-                            .as(
-                                    "operations done of %s with %s, then %s",
-                                    trace.name(), spec, stackOf(thread))
+                            .as("operations done of %s with %s, then %s", trace.name(), spec, stackOf(thread))
                             .isNotEqualTo(seen);
                     seen = now;
                 }
@@ -221,8 +221,10 @@ final class OptionSweepTests {
 
         @Override
         public void run() {
-            try (SimulatedGpu gpu =
-                    SimulatedGpu.builder().devices(1).capacityBytes(capacityBytes).build()) {
+            try (SimulatedGpu gpu = SimulatedGpu.builder()
+                    .devices(1)
+                    .capacityBytes(capacityBytes)
+                    .build()) {
                 try (DeviceMemory memory =
                         DeviceMemory.builder(gpu).catalog(catalog).open()) {
                     memory.setCurrent(spec);
@@ -237,7 +239,9 @@ final class OptionSweepTests {
                     }
                 }
                 assertThat(gpu.misuses()).isEmpty();
-                assertThat(gpu.memory().freeBytes(0)).as("free in the end").isEqualTo(gpu.memory().info(0).totalBytes());
+                assertThat(gpu.memory().freeBytes(0))
+                        .as("free in the end")
+                        .isEqualTo(gpu.memory().info(0).totalBytes());
             }
         }
 

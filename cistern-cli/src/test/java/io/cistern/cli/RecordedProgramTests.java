@@ -38,7 +38,8 @@ final class RecordedProgramTests {
     void recordAProgram() throws Exception {
         recorded = folder.resolve("program.csv.gz");
         try (SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-                DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Plugins.catalog()).open()) {
+                DeviceMemory memory =
+                        DeviceMemory.builder(gpu).catalog(Plugins.catalog()).open()) {
             allocator = memory.setCurrent("logging:file=\"" + recorded + "\",upstream=caching");
             TraceLog log = allocator.extension(TraceLog.class).orElseThrow();
             long[] streams = Stream.generate(() -> gpu.streams().create(0))
@@ -153,7 +154,8 @@ final class RecordedProgramTests {
     void recordedUsesAreRecordedInTheReplay() throws Exception {
         Path program = folder.resolve("uses.csv");
         try (SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-                DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Plugins.catalog()).open()) {
+                DeviceMemory memory =
+                        DeviceMemory.builder(gpu).catalog(Plugins.catalog()).open()) {
             Allocator logged = memory.setCurrent("logging:file=\"" + program + "\",upstream=caching");
             TraceLog log = logged.extension(TraceLog.class).orElseThrow();
             long own = gpu.streams().create(0);

@@ -1,8 +1,8 @@
 package io.cistern.guice;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.adaptors.AllocationListener;
 import io.cistern.adaptors.EventAllocator;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;

@@ -4,15 +4,15 @@ import com.google.inject.Inject;
 import com.google.inject.ProvisionException;
 import com.google.inject.Singleton;
 import com.google.inject.spi.Message;
-import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.adaptors.AllocationListener;
 import io.cistern.cuda.CisternException;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -49,8 +49,11 @@ final class Resources implements CisternLifecycle {
         if (listened && plan.current().isEmpty()) {
             attempt(
                     plan.source(),
-                    () -> memory.setCurrent(around(
-                            memory.currents().catalog().choose(memory.environment()).spec().text())));
+                    () -> memory.setCurrent(around(memory.currents()
+                            .catalog()
+                            .choose(memory.environment())
+                            .spec()
+                            .text())));
         }
         plan.pools().forEach(pool -> attempt(pool.source(), () -> open(pool.what())));
         if (!failures.isEmpty()) {

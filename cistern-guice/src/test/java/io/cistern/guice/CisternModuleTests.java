@@ -15,18 +15,18 @@ import com.google.inject.multibindings.OptionalBinder;
 import com.google.inject.name.Names;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.adaptors.AllocationListener;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import jakarta.inject.Named;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -65,7 +65,8 @@ class CisternModuleTests {
                     .isInstanceOf(DeviceOutOfMemoryException.class);
             trainer.memory.setCurrent("caching");
             assertThat(injector.getInstance(Allocator.class).name()).isEqualTo("caching");
-            assertThat(injector.getInstance(Catalog.class)).isSameAs(trainer.memory.currents().catalog());
+            assertThat(injector.getInstance(Catalog.class))
+                    .isSameAs(trainer.memory.currents().catalog());
         }
     }
 

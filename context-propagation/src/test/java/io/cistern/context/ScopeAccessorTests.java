@@ -104,7 +104,9 @@ class ScopeAccessorTests {
                     Schedulers.fromExecutorService(ScopeCarrier.capture().executorService(platform));
             assertThat(elsewhere.subscribeOn(carrying).block()).isSameAs(pool);
         }
-        pool.run(ScopeOptions.all(), () -> assertThat(elsewhere
+        pool.run(
+                ScopeOptions.all(),
+                () -> assertThat(elsewhere
                                 .subscribeOn(Schedulers.boundedElastic())
                                 .block())
                         .isSameAs(current));
@@ -125,7 +127,9 @@ class ScopeAccessorTests {
                             .collectList()
                             .block())
                     .containsExactly(pool);
-            other.run(ScopeOptions.all(), () -> assertThat(Mono.fromCallable(this::serving)
+            other.run(
+                    ScopeOptions.all(),
+                    () -> assertThat(Mono.fromCallable(this::serving)
                                     .subscribeOn(Schedulers.boundedElastic())
                                     .block())
                             .isSameAs(other));
@@ -136,7 +140,9 @@ class ScopeAccessorTests {
 
     @Test
     void otherDeviceMemoryHasAnAccessorOfItsOwn() {
-        try (DeviceMemory mine = DeviceMemory.builder(memory.driver()).catalog(memory.currents().catalog()).open()) {
+        try (DeviceMemory mine = DeviceMemory.builder(memory.driver())
+                .catalog(memory.currents().catalog())
+                .open()) {
             Allocator own = mine.open("direct");
             ContextRegistry registry = new ContextRegistry();
             registry.registerThreadLocalAccessor(new ScopeAccessor("mine", mine));

@@ -1,9 +1,9 @@
 package io.cistern.examples;
 
 import io.cistern.CudaStream;
+import io.cistern.DeviceMemory;
 import io.cistern.buffers.DeviceArena;
 import io.cistern.buffers.DeviceBuffer;
-import io.cistern.DeviceMemory;
 
 /// Buffers that live for a step and go together: an arena, which is reset after each.
 public final class ArenaPerStep {

@@ -2,10 +2,10 @@ package io.cistern.examples;
 
 import io.cistern.Allocator;
 import io.cistern.Allocators;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.Scope;
 import io.cistern.ScopeCarrier;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.Streams;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;

@@ -33,7 +33,8 @@ public final class LoadSharedLibrary {
         memory.free(one, 0);
         memory.free(two, 0);
 
-        try (MemoryPool pool = memory.pools().open("caching:source=\"" + library + '"')) { // its segments are cut and kept
+        try (MemoryPool pool =
+                memory.pools().open("caching:source=\"" + library + '"')) { // its segments are cut and kept
             for (int i = 0; i < 1000; i++) {
                 memory.free(pool.allocate(4096, DEVICE, 0), 0);
             }

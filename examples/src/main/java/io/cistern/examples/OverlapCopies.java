@@ -1,13 +1,13 @@
 package io.cistern.examples;
 
-import io.cistern.buffers.PinnedMemory;
+import io.cistern.CudaStream;
+import io.cistern.DeviceMemory;
 import io.cistern.buffers.CopyMode;
 import io.cistern.buffers.CudaFunction;
 import io.cistern.buffers.CudaModule;
-import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
-import io.cistern.DeviceMemory;
 import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

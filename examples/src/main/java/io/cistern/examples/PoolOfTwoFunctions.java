@@ -1,10 +1,10 @@
 package io.cistern.examples;
 
 import io.cistern.Allocators;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.ScopeOptions;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import java.util.concurrent.atomic.AtomicInteger;

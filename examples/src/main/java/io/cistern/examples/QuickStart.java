@@ -2,8 +2,8 @@ package io.cistern.examples;
 
 import io.cistern.Allocator;
 import io.cistern.Allocators;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

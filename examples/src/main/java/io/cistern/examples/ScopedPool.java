@@ -1,10 +1,10 @@
 package io.cistern.examples;
 
 import io.cistern.Allocators;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import io.cistern.buffers.DeviceBuffer;
 
 /// Takes the memory of a region of code from a pool of its own, and keeps what outlives the region valid.
 ///

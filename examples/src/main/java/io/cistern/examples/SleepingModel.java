@@ -1,11 +1,11 @@
 package io.cistern.examples;
 
 import io.cistern.CudaStream;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.errors.MemoryAsleepException;
 import io.cistern.spi.SleepMode;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;

@@ -1,10 +1,10 @@
 package io.cistern.examples;
 
 import io.cistern.Allocators;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.nccl.Communicator;
 import io.cistern.nccl.DataType;

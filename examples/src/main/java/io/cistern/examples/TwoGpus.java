@@ -1,8 +1,8 @@
 package io.cistern.examples;
 
 import io.cistern.CudaStream;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.DeviceBuffer;
 import java.lang.foreign.ValueLayout;
 
 /// A buffer of one GPU is copied to another, in order with what both streams have to do, without a wait of the host.

@@ -1,9 +1,9 @@
 package io.cistern.examples;
 
-import io.cistern.buffers.CudaModule;
 import io.cistern.CudaStream;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.CudaModule;
+import io.cistern.buffers.DeviceBuffer;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -5,8 +5,8 @@ import static jcuda.driver.JCudaDriver.cuModuleGetFunction;
 import static jcuda.driver.JCudaDriver.cuModuleLoadData;
 
 import io.cistern.CudaStream;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.jcuda.JCudaContext;
 import io.cistern.jcuda.JCudaPointers;
 import io.cistern.jcuda.JCudaStreams;

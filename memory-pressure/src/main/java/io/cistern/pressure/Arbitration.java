@@ -1,7 +1,7 @@
 package io.cistern.pressure;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.process.ProcessFence;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;

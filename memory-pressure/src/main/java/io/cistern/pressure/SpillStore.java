@@ -2,10 +2,10 @@ package io.cistern.pressure;
 
 import io.cistern.DeviceMemory;
 import io.cistern.Registration;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;

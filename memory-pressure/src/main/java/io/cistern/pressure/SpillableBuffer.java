@@ -1,7 +1,7 @@
 package io.cistern.pressure;
 
-import io.cistern.errors.MemoryAsleepException;
 import io.cistern.cuda.CudaException;
+import io.cistern.errors.MemoryAsleepException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;

@@ -16,9 +16,8 @@ public abstract sealed class TaskOom extends CisternException permits RetryOom, 
     private final int device;
 
     TaskOom(TaskThread thread, Refusal refusal, String whatToDo) {
-        super(
-                "task " + thread.task.id() + " shall " + whatToDo + ": device " + refusal.device() + " has no "
-                        + refusal.byteSize() + " bytes for it");
+        super("task " + thread.task.id() + " shall " + whatToDo + ": device " + refusal.device() + " has no "
+                + refusal.byteSize() + " bytes for it");
         if (refusal.failure() != null) {
             initCause(refusal.failure());
         }

@@ -17,7 +17,8 @@ final class SpillCloseTests {
     private static final long SIZE = 16L << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(SmallGpu.catalog()).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(SmallGpu.catalog()).open();
     private final TaskArbiter arbiter = memory.setCurrent("arbiter:upstream=caching")
             .extension(TaskArbiter.class)
             .orElseThrow();

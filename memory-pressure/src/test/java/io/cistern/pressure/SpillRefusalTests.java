@@ -20,7 +20,8 @@ final class SpillRefusalTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(4 * SIZE).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(SmallGpu.catalog()).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(SmallGpu.catalog()).open();
     private final long stream = gpu.streams().create(0);
     private final TaskArbiter arbiter = memory.setCurrent("arbiter:upstream=caching")
             .extension(TaskArbiter.class)

@@ -5,19 +5,19 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.errors.MemoryAsleepException;
 import io.cistern.MemoryPool;
 import io.cistern.OpenOptions;
 import io.cistern.Scope;
-import io.cistern.spi.SleepMode;
 import io.cistern.adaptors.AllocationListener;
 import io.cistern.adaptors.EventAllocator;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.MemoryAsleepException;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.SleepMode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
@@ -48,7 +48,8 @@ final class SpillStoreTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(SmallGpu.catalog()).open();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(SmallGpu.catalog()).open();
     private final Allocator allocator = memory.setCurrent("arbiter:patience_millis=2,upstream=caching");
     private final TaskArbiter arbiter = allocator.extension(TaskArbiter.class).orElseThrow();
     private final MemoryKernels kernels = MemoryKernels.load(gpu, 0);
@@ -407,7 +408,8 @@ final class SpillStoreTests {
                 store.spill(device, liveBytes - thresholdBytes + 1);
             }
         };
-        memory.currents().set(memory.open(OpenOptions.made("watched", new EventAllocator(arbiter, spilling, 3 * SIZE))));
+        memory.currents()
+                .set(memory.open(OpenOptions.made("watched", new EventAllocator(arbiter, spilling, 3 * SIZE))));
         SpillableBuffer first = filled(1, 0);
         SpillableBuffer second = filled(2, 0);
         assertThat(store.statistics().spills()).isZero();

@@ -1,7 +1,7 @@
 package io.cistern.nccl;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.MemoryPool;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.Failures;
 import io.cistern.nccl.CommunicatorState.Phase;
 import io.cistern.nccl.NcclApi.Handle;

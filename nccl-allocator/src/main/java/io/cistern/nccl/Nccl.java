@@ -1,8 +1,8 @@
 package io.cistern.nccl;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
+import io.cistern.errors.ConfigurationException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -1,7 +1,7 @@
 package io.cistern.nccl;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.nccl.NcclLibrary.Found;
 import io.cistern.spi.Availability;
 import java.lang.ref.WeakReference;

@@ -2,13 +2,13 @@ package io.cistern.nccl;
 
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.SegmentSource;
+import io.cistern.spi.options.AllocatorOptions;
 
 /// Provides the allocator `symmetric`: small and middle blocks at deterministic offsets of one segment a device, which
 /// can be registered as a [window][Communicator#registerWindow]; large ones from plain memory. So buffers lie where the

@@ -1,10 +1,10 @@
 package io.cistern.nccl;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.Support;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.options.AllocatorOptions;
 import java.util.List;
 import java.util.Optional;

@@ -1,6 +1,5 @@
 package io.cistern.nccl;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -11,6 +10,7 @@ import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.VirtualMemory;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import io.cistern.spi.Segment;

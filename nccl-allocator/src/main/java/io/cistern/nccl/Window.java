@@ -1,8 +1,8 @@
 package io.cistern.nccl;
 
-import io.cistern.errors.ConfigurationException;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.MemoryPool;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.Segment;
 import java.util.ArrayList;
 import java.util.Comparator;

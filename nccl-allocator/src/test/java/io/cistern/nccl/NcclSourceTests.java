@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.Segment;
+import io.cistern.spi.catalog.Catalog;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -85,8 +85,9 @@ class NcclSourceTests {
 
     @Test
     void simulatedMemoryIsReachedByAllDevicesAndGivenBackWhole() {
-        try (DeviceMemory memory = DeviceMemory.builder(
-                        gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of(new NcclSourceProvider()))).open();
+        try (DeviceMemory memory = DeviceMemory.builder(gpu)
+                        .catalog(Catalog.of(List.of(new CachingProvider()), List.of(new NcclSourceProvider())))
+                        .open();
                 MemoryPool pool = memory.pools().open("nccl")) {
             long stream = gpu.streams().create(1);
             long block = pool.allocate(3 * MIB, 0, stream);
@@ -100,8 +101,9 @@ class NcclSourceTests {
 
     @Test
     void simulatedMemoryRunsOut() {
-        try (DeviceMemory memory = DeviceMemory.builder(
-                        gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of(new NcclSourceProvider()))).open();
+        try (DeviceMemory memory = DeviceMemory.builder(gpu)
+                        .catalog(Catalog.of(List.of(new CachingProvider()), List.of(new NcclSourceProvider())))
+                        .open();
                 MemoryPool pool = memory.pools().open("nccl")) {
             assertThatThrownBy(() -> pool.allocate(300 * MIB, 0, 1)).isInstanceOf(DeviceOutOfMemoryException.class);
         }

@@ -3,13 +3,13 @@ package io.cistern.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -41,7 +41,9 @@ class RegistrationTests {
     @BeforeEach
     void open() {
         gpu = SimulatedGpu.builder().devices(2).build();
-        memory = DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of())).open();
+        memory = DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(List.of(new CachingProvider()), List.of()))
+                .open();
         api = new NativeNccl(fake.library(), gpu.devices());
         nccl = new Nccl(api);
         stream = gpu.streams().create(0);

@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
+import io.cistern.caching.CachingProvider;
+import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.TrimResult.Reason;
-import io.cistern.caching.CachingProvider;
-import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.nio.file.Path;
 import java.util.List;
@@ -41,8 +41,10 @@ final class SleepTests {
     @BeforeEach
     void open() {
         gpu = SimulatedGpu.builder().capacityBytes(256 * MIB).build();
-        memory = DeviceMemory.builder(
-                gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of(new VmmSourceProvider(), new NcclSourceProvider()))).open();
+        memory = DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(
+                        List.of(new CachingProvider()), List.of(new VmmSourceProvider(), new NcclSourceProvider())))
+                .open();
         nccl = new Nccl(new NativeNccl(fake.library(), gpu.devices()));
         stream = gpu.streams().create(0);
         fake.calls();

@@ -3,15 +3,15 @@ package io.cistern.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
-import io.cistern.graph.GraphCapture;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.graph.GraphCapture;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
 import io.cistern.testkit.StreamLatch;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -23,8 +23,10 @@ class SymmetricOrderTests {
     private static final long MIB = 1L << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
-    private final DeviceMemory memory = DeviceMemory.builder(
-            gpu).catalog(Catalog.of(List.of(new CachingProvider(), new SymmetricProvider()), List.of(new NcclSourceProvider()))).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(
+                    List.of(new CachingProvider(), new SymmetricProvider()), List.of(new NcclSourceProvider())))
+            .open();
     private final long stream = gpu.streams().create(0);
     private final long other = gpu.streams().create(0);
     private MemoryPool pool;
@@ -94,7 +96,8 @@ class SymmetricOrderTests {
             latch.hold(stream);
             memory.free(block, stream);
             for (int i = 0; i < 100; i++) {
-                assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
+                assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                        .isZero();
             }
             assertThat(gpu.calls().of(DriverCall.EVENT_CREATE)).isLessThan(5);
         }

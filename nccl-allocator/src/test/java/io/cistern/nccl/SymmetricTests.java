@@ -3,14 +3,14 @@ package io.cistern.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
 import io.cistern.cuda.DriverCall;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -23,10 +23,11 @@ class SymmetricTests {
     private static final long MIB = 1L << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.builder(
-            gpu).catalog(Catalog.of(
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(
                     List.of(new CachingProvider(), new SymmetricProvider()),
-                    List.of(new NcclSourceProvider(), new VmmSourceProvider()))).open();
+                    List.of(new NcclSourceProvider(), new VmmSourceProvider())))
+            .open();
     private final long[] streams = {gpu.streams().create(0), gpu.streams().create(1)};
 
     @AfterEach
@@ -145,13 +146,18 @@ class SymmetricTests {
         try (MemoryPool pool = memory.pools().open("symmetric:bytes=64MiB");
                 Communicator rank = Nccl.of(memory).initAll(0).getFirst()) {
             long block = pool.allocate(MIB, 0, streams[0]);
-            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).as("a block is live").isZero();
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .as("a block is live")
+                    .isZero();
             memory.free(block, streams[0]);
             gpu.streams().synchronize(0, streams[0]);
             try (Window _ = rank.registerWindow(pool)) {
-                assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).as("a window lies on it").isZero();
+                assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                        .as("a window lies on it")
+                        .isZero();
             }
-            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(64 * MIB);
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .isEqualTo(64 * MIB);
             assertThat(pool.reservedBytes(0)).hasValue(0);
             memory.free(pool.allocate(MIB, 0, streams[0]), streams[0]);
         }

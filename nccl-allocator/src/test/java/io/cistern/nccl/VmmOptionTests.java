@@ -3,10 +3,10 @@ package io.cistern.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
@@ -19,8 +19,10 @@ class VmmOptionTests {
     private static final int STREAM = 1;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory = DeviceMemory.builder(
-            gpu).catalog(Catalog.of(List.of(new CachingProvider()), List.of(new VmmSourceProvider(), new NcclSourceProvider()))).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(
+                    List.of(new CachingProvider()), List.of(new VmmSourceProvider(), new NcclSourceProvider())))
+            .open();
 
     @AfterEach
     void close() {

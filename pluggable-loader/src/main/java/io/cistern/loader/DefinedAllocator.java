@@ -1,11 +1,11 @@
 package io.cistern.loader;
 
-import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.options.AllocatorSpec;
 
 /// An allocator whose name stands for a spec: by setting `cistern.define.NAME`, or since its library lies in the
 /// plug-in directory.

@@ -1,11 +1,11 @@
 package io.cistern.loader;
 
-import io.cistern.spi.options.AllocatorSpec;
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.catalog.Catalog.Kind;
+import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -2,9 +2,9 @@ package io.cistern.loader;
 
 import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.catalog.CatalogProvider;
-import io.cistern.spi.SegmentSourceProvider;
 import java.util.List;
 import java.util.function.Supplier;
 

@@ -2,8 +2,8 @@ package io.cistern.loader;
 
 import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

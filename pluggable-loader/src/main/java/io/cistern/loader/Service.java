@@ -1,8 +1,8 @@
 package io.cistern.loader;
 
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog.Kind;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog.Kind;
 
 /// What discovery asks of a provider, the same for allocators and for segment sources.
 ///

@@ -1,15 +1,15 @@
 package io.cistern.loader;
 
-import io.cistern.spi.options.AllocatorSpec;
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
+import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.catalog.Catalog.Choice;
-import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -3,13 +3,13 @@ package io.cistern.loader;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.catalog.Catalog.Entry;
 import io.cistern.spi.catalog.Catalog.Kind;
-import io.cistern.spi.SegmentSourceProvider;
 import java.io.IOException;
 import java.net.MalformedURLException;
 import java.net.URL;

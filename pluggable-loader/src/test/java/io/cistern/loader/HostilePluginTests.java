@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.errors.AllocatorContractException;
 import io.cistern.DeviceMemory;
+import io.cistern.errors.AllocatorContractException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Availability;
@@ -70,7 +70,12 @@ class HostilePluginTests {
     void oneThatHangsInAvailabilityCannotRunAndSaysWhy() {
         CountDownLatch never = new CountDownLatch(1);
         Found<String> found = Found.broken(
-                io.cistern.spi.catalog.Catalog.Kind.ALLOCATOR, "acme.Slow", "/slow.jar", java.util.Optional.of("slow"), 0, "");
+                io.cistern.spi.catalog.Catalog.Kind.ALLOCATOR,
+                "acme.Slow",
+                "/slow.jar",
+                java.util.Optional.of("slow"),
+                0,
+                "");
         Availability answer = CheckedAnswers.availability(
                 found,
                 () -> {

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.catalog.Catalog.Kind;
-import io.cistern.spi.SegmentSourceProvider;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

@@ -2,9 +2,9 @@ package io.cistern.probe;
 
 import io.cistern.Allocator;
 import io.cistern.AllocatorStatistics;
-import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.catalog.CatalogProvider;

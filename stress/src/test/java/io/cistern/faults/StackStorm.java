@@ -2,12 +2,12 @@ package io.cistern.faults;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.diagnostics.LiveBlock;
 import io.cistern.MemoryLimit;
+import io.cistern.diagnostics.LiveBlock;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;

@@ -1,16 +1,16 @@
 package io.cistern.faults;
 
 import io.cistern.Allocator;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.graph.GraphCapture;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.OpenOptions;
 import io.cistern.Scope;
 import io.cistern.ScopeOptions;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.graph.GraphCapture;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
-import io.cistern.cuda.CaptureMode;
 import java.util.Random;
 
 /// What a program does while one of its calls fails: together they reach what allocates.
@@ -105,7 +105,8 @@ enum Workload {
     POOLS(true) {
         @Override
         void run(GpuProgram program) throws Exception {
-            MemoryPool pool = program.memory.pools().open(program.allocator.name().startsWith("async") ? "async" : "caching");
+            MemoryPool pool =
+                    program.memory.pools().open(program.allocator.name().startsWith("async") ? "async" : "caching");
             program.toClose.add(pool);
             try (Scope _ = pool.enter(ScopeOptions.all().device(0))) {
                 program.allocate(1 << 20, 0);
@@ -136,7 +137,8 @@ enum Workload {
         void run(GpuProgram program) throws Exception {
             long before = program.allocate(1 << 20, 0);
             long graph;
-            try (GraphCapture capture = GraphCapture.begin(program.memory, 0, program.streams[0], CaptureMode.RELAXED)) {
+            try (GraphCapture capture =
+                    GraphCapture.begin(program.memory, 0, program.streams[0], CaptureMode.RELAXED)) {
                 program.graphs.add(capture.memory());
                 long inside = program.allocate(1 << 20, 0);
                 program.allocate(3000, 0);

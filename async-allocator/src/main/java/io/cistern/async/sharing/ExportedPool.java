@@ -1,7 +1,5 @@
 package io.cistern.async.sharing;
 
-import io.cistern.errors.SharingException;
-import io.cistern.errors.SharingException.Reason;
 import io.cistern.async.internal.PoolHandle;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
@@ -10,6 +8,8 @@ import io.cistern.cuda.HandleType;
 import io.cistern.cuda.LinearMemory.AddressRange;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.process.Descriptor;
+import io.cistern.errors.SharingException;
+import io.cistern.errors.SharingException.Reason;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;

@@ -1,11 +1,11 @@
 package io.cistern.async.sharing;
 
-import io.cistern.errors.SharingException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.process.LocalSocket;
+import io.cistern.errors.SharingException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.ThreadFactory;

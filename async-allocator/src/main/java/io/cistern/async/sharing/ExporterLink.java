@@ -1,12 +1,12 @@
 package io.cistern.async.sharing;
 
-import io.cistern.errors.SharingException;
-import io.cistern.errors.SharingException.Reason;
 import io.cistern.cuda.process.Descriptor;
 import io.cistern.cuda.process.LocalMessage;
 import io.cistern.cuda.process.LocalSocket;
 import io.cistern.cuda.process.Poll;
 import io.cistern.cuda.process.ProcessDescriptor;
+import io.cistern.errors.SharingException;
+import io.cistern.errors.SharingException.Reason;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -1,9 +1,9 @@
 package io.cistern.async.sharing;
 
-import io.cistern.errors.SharingException;
-import io.cistern.errors.SharingException.Reason;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.errors.SharingException;
+import io.cistern.errors.SharingException.Reason;
 
 /// An allocation of another process, mapped into this one, and the order between both.
 ///

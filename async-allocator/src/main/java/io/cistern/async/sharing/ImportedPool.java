@@ -1,13 +1,13 @@
 package io.cistern.async.sharing;
 
-import io.cistern.errors.SharingException;
-import io.cistern.errors.SharingException.Reason;
 import io.cistern.async.internal.PoolHandle;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.process.Descriptor;
+import io.cistern.errors.SharingException;
+import io.cistern.errors.SharingException.Reason;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,8 +1,8 @@
 package io.cistern.async.sharing;
 
-import io.cistern.errors.SharingException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.process.LocalSocket;
+import io.cistern.errors.SharingException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.function.LongPredicate;

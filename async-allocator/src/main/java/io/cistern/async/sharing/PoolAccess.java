@@ -1,10 +1,10 @@
 package io.cistern.async.sharing;
 
-import io.cistern.errors.SharingException;
-import io.cistern.errors.SharingException.Reason;
 import io.cistern.async.internal.PoolHandle;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.SharingException;
+import io.cistern.errors.SharingException.Reason;
 import java.util.stream.IntStream;
 
 /// What other devices may do with the memory of one pool.

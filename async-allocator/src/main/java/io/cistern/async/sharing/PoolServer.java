@@ -1,7 +1,5 @@
 package io.cistern.async.sharing;
 
-import io.cistern.errors.SharingException;
-import io.cistern.errors.SharingException.Reason;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.process.Descriptor;
 import io.cistern.cuda.process.LocalListener;
@@ -9,6 +7,8 @@ import io.cistern.cuda.process.LocalMessage;
 import io.cistern.cuda.process.LocalSocket;
 import io.cistern.cuda.process.Poll;
 import io.cistern.cuda.process.Wake;
+import io.cistern.errors.SharingException;
+import io.cistern.errors.SharingException.Reason;
 import java.io.EOFException;
 import java.io.IOException;
 import java.lang.System.Logger.Level;

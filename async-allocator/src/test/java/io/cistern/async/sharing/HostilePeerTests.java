@@ -4,13 +4,13 @@ import static io.cistern.async.sharing.SharedPoolTests.assertRefused;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
-import io.cistern.errors.SharingException.Reason;
 import io.cistern.cuda.Sharing;
 import io.cistern.cuda.process.Descriptor;
 import io.cistern.cuda.process.LocalListener;
 import io.cistern.cuda.process.LocalMessage;
 import io.cistern.cuda.process.LocalSocket;
 import io.cistern.cuda.process.Poll;
+import io.cistern.errors.SharingException.Reason;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.Path;

@@ -3,9 +3,9 @@ package io.cistern.async.sharing;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.cistern.cuda.Sharing;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
-import io.cistern.cuda.Sharing;
 import java.util.Arrays;
 import java.util.List;
 import java.util.random.RandomGenerator;

@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
-import io.cistern.errors.SharingException;
-import io.cistern.errors.SharingException.Reason;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
+import io.cistern.errors.SharingException;
+import io.cistern.errors.SharingException.Reason;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.testkit.StreamLatch;
 import java.nio.file.Files;

@@ -3,10 +3,10 @@ package io.cistern.async.sharing;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
-import io.cistern.errors.SharingException;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.errors.SharingException;
 import io.cistern.simulated.SimulatedGpu;
 import java.nio.file.Files;
 import java.nio.file.Path;

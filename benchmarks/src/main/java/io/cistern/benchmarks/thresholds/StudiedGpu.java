@@ -86,7 +86,8 @@ final class StudiedGpu implements AutoCloseable {
 
     /// Starts a program.
     StudiedProgram program() {
-        StudiedProgram program = new StudiedProgram(this, DeviceMemory.builder(gpu).catalog(catalog).open(), spec);
+        StudiedProgram program = new StudiedProgram(
+                this, DeviceMemory.builder(gpu).catalog(catalog).open(), spec);
         programs.add(program);
         return program;
     }

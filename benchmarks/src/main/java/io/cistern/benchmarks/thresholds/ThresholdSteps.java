@@ -6,8 +6,8 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -45,8 +45,9 @@ public final class ThresholdSteps implements AutoCloseable {
     private static final int TURNS = 2;
 
     private final CudaDriver driver = CudaDrivers.openBest();
-    private final DeviceMemory memory =
-            DeviceMemory.builder(driver).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
+    private final DeviceMemory memory = DeviceMemory.builder(driver)
+            .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+            .open();
     private final MemoryKernels kernels = MemoryKernels.load(driver, 0);
     private final long stream = driver.streams().create(0);
     private final long counter = driver.memory().allocate(0, 8);
@@ -71,7 +72,8 @@ public final class ThresholdSteps implements AutoCloseable {
     }
 
     private void steady(long byteSize, int rounds) {
-        List<Allocator> allocators = SPECS.stream().map(spec -> memory.open(spec)).toList();
+        List<Allocator> allocators =
+                SPECS.stream().map(spec -> memory.open(spec)).toList();
         double[][] nanos = new double[SPECS.size()][rounds];
         for (int round = -2; round < rounds; round++) {
             for (int i = 0; i < SPECS.size(); i++) {

@@ -1,7 +1,7 @@
 package io.cistern.benchmarks.thresholds;
 
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.benchmarks.thresholds.StudiedProgram.Block;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 

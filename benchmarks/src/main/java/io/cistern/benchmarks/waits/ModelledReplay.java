@@ -3,8 +3,8 @@ package io.cistern.benchmarks.waits;
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -38,8 +38,9 @@ final class ModelledReplay implements AutoCloseable {
                 .mapToObj(_ -> gpu.streams().create(DEVICE))
                 .toList();
         watched = new WatchedDriver(gpu, streams);
-        memory = DeviceMemory.builder(
-                watched.driver()).catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class))).open();
+        memory = DeviceMemory.builder(watched.driver())
+                .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                .open();
         memory.setCurrent(spec);
         freeBytesAtFirst = gpu.memory().freeBytes(DEVICE);
     }

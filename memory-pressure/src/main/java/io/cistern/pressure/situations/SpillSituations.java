@@ -76,7 +76,8 @@ public final class SpillSituations {
             throws IOException {
         Path files = Files.createTempDirectory("cistern-spill-");
         try (MemoryKernels kernels = MemoryKernels.load(driver, DEVICE);
-                DeviceMemory memory = DeviceMemory.builder(driver).catalog(Options.catalog()).open()) {
+                DeviceMemory memory =
+                        DeviceMemory.builder(driver).catalog(Options.catalog()).open()) {
             SpillSituations situation =
                     new SpillSituations(memory, kernels, TaskSituations.arbiterOver(upstream), capacityBytes, files);
             return situation.run(uses, seed);

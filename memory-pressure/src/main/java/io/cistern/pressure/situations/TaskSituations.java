@@ -55,7 +55,8 @@ final class TaskSituations {
     /// @throws IllegalStateException if a task fails, a result is wrong, or there is no end
     SituationReport run(long seed) {
         try (MemoryKernels kernels = MemoryKernels.load(driver, 0);
-                DeviceMemory memory = DeviceMemory.builder(driver).catalog(catalog).open()) {
+                DeviceMemory memory =
+                        DeviceMemory.builder(driver).catalog(catalog).open()) {
             Allocator allocator = memory.setCurrent(arbiterOver(upstream));
             TaskArbiter arbiter = allocator.extension(TaskArbiter.class).orElseThrow();
             SituationReport report = run(seed, memory, kernels, arbiter);

@@ -2,8 +2,8 @@ package io.cistern.nccl.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.MemoryPool;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.Communicator;
 import io.cistern.nccl.DataType;
 import io.cistern.nccl.ReductionOp;

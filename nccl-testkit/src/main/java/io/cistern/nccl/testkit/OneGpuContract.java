@@ -4,13 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.cistern.errors.ConfigurationException;
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DriverFeature;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.nccl.Communicator;
 import io.cistern.nccl.DataType;
 import io.cistern.nccl.Nccl;

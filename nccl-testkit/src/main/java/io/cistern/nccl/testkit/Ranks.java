@@ -45,10 +45,11 @@ final class Ranks implements AutoCloseable {
     }
 
     static DeviceMemory memory(CudaDriver driver) {
-        return DeviceMemory.builder(
-                driver).catalog(Catalog.of(
+        return DeviceMemory.builder(driver)
+                .catalog(Catalog.of(
                         List.of(new CachingProvider(), new SymmetricProvider()),
-                        List.of(new NcclSourceProvider(), new VmmSourceProvider()))).open();
+                        List.of(new NcclSourceProvider(), new VmmSourceProvider())))
+                .open();
     }
 
     int count() {

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.nccl.Communicator;
 import io.cistern.nccl.DataType;

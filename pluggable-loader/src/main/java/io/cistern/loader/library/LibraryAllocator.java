@@ -1,12 +1,12 @@
 package io.cistern.loader.library;
 
-import io.cistern.spi.MemorySharing;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.StreamUses;
+import io.cistern.spi.MemorySharing;
 import io.cistern.spi.Segment;
+import io.cistern.spi.StreamUses;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

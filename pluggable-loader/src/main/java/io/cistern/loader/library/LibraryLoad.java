@@ -1,7 +1,7 @@
 package io.cistern.loader.library;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.settings.RefusedFileException;
+import io.cistern.errors.ConfigurationException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;

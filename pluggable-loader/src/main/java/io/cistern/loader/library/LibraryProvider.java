@@ -1,13 +1,13 @@
 package io.cistern.loader.library;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
-import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
+import io.cistern.spi.options.AllocatorOptions;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;

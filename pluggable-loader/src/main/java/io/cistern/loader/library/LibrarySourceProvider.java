@@ -1,7 +1,7 @@
 package io.cistern.loader.library;
 
-import io.cistern.errors.AllocatorContractException;
 import io.cistern.cuda.Streams;
+import io.cistern.errors.AllocatorContractException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;

@@ -1,10 +1,10 @@
 package io.cistern.loader.library;
 
-import io.cistern.errors.AllocatorContractException;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.PointerAttribute;
+import io.cistern.errors.AllocatorContractException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 

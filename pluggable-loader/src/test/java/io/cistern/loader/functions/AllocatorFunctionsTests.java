@@ -5,13 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.Scope;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.loader.library.CSources;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -36,7 +36,9 @@ class AllocatorFunctionsTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.discover(List.of(), List.of())).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.discover(List.of(), List.of()))
+            .open();
     private final AllocatorFunctions functions = AllocatorFunctions.of(memory);
 
     @BeforeAll
@@ -150,7 +152,8 @@ class AllocatorFunctionsTests {
         assertThat(functions.lastFailure()).containsInstanceOf(IndexOutOfBoundsException.class);
         free(4096);
         assertThat(functions.lastFailure()).containsInstanceOf(UnknownAddressException.class);
-        try (Scope _ = memory.open(OpenOptions.made("overflowing", new Overflowing())).enter()) {
+        try (Scope _ =
+                memory.open(OpenOptions.made("overflowing", new Overflowing())).enter()) {
             assertThat(malloc(1000, 0)).isZero();
         }
         assertThat(functions.lastFailure()).containsInstanceOf(StackOverflowError.class);

@@ -37,7 +37,9 @@ class LibraryConformanceTests extends AllocatorConformance {
 
     @Override
     protected Allocator open(DeviceMemory memory) {
-        DeviceMemory behind = DeviceMemory.builder(memory.driver()).catalog(Catalog.discover(List.of(), List.of())).open();
+        DeviceMemory behind = DeviceMemory.builder(memory.driver())
+                .catalog(Catalog.discover(List.of(), List.of()))
+                .open();
         AllocatorFunctions functions = AllocatorFunctions.of(behind, behind.open("direct"));
         try {
             relay.invokeExact(functions.malloc(), functions.free());

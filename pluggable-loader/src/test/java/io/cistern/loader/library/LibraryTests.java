@@ -1,21 +1,21 @@
 package io.cistern.loader.library;
 
-import io.cistern.spi.Segment;
-import io.cistern.spi.MemorySharing;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.Allocator;
-import io.cistern.errors.ConfigurationException;
 import io.cistern.DeviceMemory;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.MemoryPool;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.jvm.CCompiler;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.MemorySharing;
+import io.cistern.spi.Segment;
 import io.cistern.spi.StreamUses;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -41,7 +41,9 @@ class LibraryTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(Catalog.discover(List.of(), List.of())).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.discover(List.of(), List.of()))
+            .open();
 
     @AfterEach
     void nothingIsLeft() {
@@ -358,7 +360,9 @@ class LibraryTests {
 
         long block = library.allocate(1000, 1, 0);
         StreamUses uses = library.extension(StreamUses.class).orElseThrow();
-        assertThat(uses.recordUse(block, 1, 0)).as("the framework waits for the streams").isFalse();
+        assertThat(uses.recordUse(block, 1, 0))
+                .as("the framework waits for the streams")
+                .isFalse();
         memory.free(block, 0);
         assertThat(library.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
         assertRefused(

@@ -20,9 +20,12 @@ public class CurrentModelTests {
         ProcessFence.everywhere(); // links it before the model checker looks on
     }
 
-    private final DeviceMemory memory = DeviceMemory.builder(OneDevice.DRIVER).catalog(Catalog.of(List.of(), List.of())).open();
+    private final DeviceMemory memory = DeviceMemory.builder(OneDevice.DRIVER)
+            .catalog(Catalog.of(List.of(), List.of()))
+            .open();
     private final Allocator[] two = {
-        memory.open(OpenOptions.made("first", new Addresses(1 << 20, 3))), memory.open(OpenOptions.made("second", new Addresses(1 << 21, 3)))
+        memory.open(OpenOptions.made("first", new Addresses(1 << 20, 3))),
+        memory.open(OpenOptions.made("second", new Addresses(1 << 21, 3)))
     };
 
     /// Sets one of the two.

@@ -1,7 +1,7 @@
 package io.cistern.internal.routing;
 
-import io.cistern.errors.UnknownAddressException;
 import io.cistern.cuda.process.ProcessFence;
+import io.cistern.errors.UnknownAddressException;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;

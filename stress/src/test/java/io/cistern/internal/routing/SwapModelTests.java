@@ -4,8 +4,8 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import org.jetbrains.lincheck.datastructures.Operation;
@@ -19,7 +19,9 @@ public class SwapModelTests {
     }
 
     private final Provider provider = new Provider();
-    private final DeviceMemory memory = DeviceMemory.builder(OneDevice.DRIVER).catalog(Catalog.of(List.of(provider), List.of())).open();
+    private final DeviceMemory memory = DeviceMemory.builder(OneDevice.DRIVER)
+            .catalog(Catalog.of(List.of(provider), List.of()))
+            .open();
 
     /// Begins with one allocator.
     public SwapModelTests() {
