@@ -34,26 +34,25 @@ final class ApiPackagesTests {
     private static final JavaClasses CLASSES = new ClassFileImporter()
             .withImportOption(new ImportOption.DoNotIncludeTests())
             .importPackages("io.cistern")
-            .that(DescribedPredicate.describe(
-                    "of allocator-api", type -> floorOf(type) >= 0));
+            .that(DescribedPredicate.describe("of allocator-api", type -> floorOf(type) >= 0));
 
     @Test
     void everyFloorHasClasses() {
         for (Set<String> floor : FLOORS) {
-            assertThat(floor).allSatisfy(name -> assertThat(
-                            CLASSES.stream().filter(type -> type.getPackageName().equals(name)))
-                    .as(name)
-                    .isNotEmpty());
+            assertThat(floor)
+                    .allSatisfy(name -> assertThat(CLASSES.stream()
+                                    .filter(type -> type.getPackageName().equals(name)))
+                            .as(name)
+                            .isNotEmpty());
         }
     }
 
     @Test
     void everyInternalPackageHasAFloor() {
         assertThat(new ClassFileImporter()
-                        .importPackages("io.cistern.internal")
-                        .stream()
-                        .filter(type -> floorOf(type) < 0)
-                        .map(JavaClass::getPackageName))
+                        .importPackages("io.cistern.internal").stream()
+                                .filter(type -> floorOf(type) < 0)
+                                .map(JavaClass::getPackageName))
                 .isEmpty();
     }
 
