@@ -89,6 +89,16 @@ final class ThreadTable {
         return (int) threadId & (TABLE_SIZE - 1);
     }
 
+    /// The calling thread's own counters, or shared ones; entered either way.
+    ThreadCounters enter() {
+        ThreadCounters own = own();
+        if (own == null) {
+            return enterShared();
+        }
+        own.enter();
+        return own;
+    }
+
     /// A shared thread's counters, entered; the caller leaves it.
     ThreadCounters enterShared() {
         int at = (int) Thread.currentThread().threadId();
