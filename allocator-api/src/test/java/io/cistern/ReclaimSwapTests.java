@@ -1,5 +1,6 @@
 package io.cistern;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -105,6 +106,7 @@ final class ReclaimSwapTests {
             return 0;
         });
         memory.free(memory.allocate(512, 0, 0), 0);
+        assertThat(former.isDrained()).isTrue();
     }
 
     @Test
