@@ -398,7 +398,9 @@ public final class OpenAllocator {
             try {
                 whenDrained.run();
             } catch (Throwable second) {
-                failure.addSuppressed(second);
+                if (!second.equals(failure)) {
+                    failure.addSuppressed(second);
+                }
             }
             throw failure;
         }
