@@ -37,7 +37,7 @@ final class Assertions {
     private boolean asserts(JavaAccess<? extends CodeUnitAccessTarget> call) {
         JavaClass owner = call.getTargetOwner();
         if (ASSERTING.stream().anyMatch(owner.getFullName()::startsWith)) {
-            return true;
+            return !isSubject(call);
         }
         if (owner.getFullName().startsWith("org.mockito.")) {
             return call.getName().startsWith("verify");
@@ -45,11 +45,26 @@ final class Assertions {
         return isTestCode(owner) && implementations(call).anyMatch(this::reachedFrom);
     }
 
+    /// AssertJ's `assertThat(x)` and `as(…)` alone check nothing.
+    private static boolean isSubject(JavaAccess<? extends CodeUnitAccessTarget> call) {
+        String name = call.getName();
+        boolean factory = call.getTargetOwner().getFullName().equals("org.assertj.core.api.Assertions")
+                && !name.startsWith("fail")
+                && !name.equals("assertThatThrownBy");
+        return factory || name.equals("as") || name.equals("describedAs");
+    }
+
+    /// Whether the build looks for tests in the folder of a class.
+    static boolean isOfTests(JavaClass type) {
+        return path(type).contains("/test-classes/");
+    }
+
     private static boolean isTestCode(JavaClass type) {
-        return type.getSource()
-                .map(source -> source.getUri().getPath())
-                .filter(path -> path.contains("/test-classes/") || path.contains("-testkit/"))
-                .isPresent();
+        return isOfTests(type) || path(type).contains("-testkit/");
+    }
+
+    private static String path(JavaClass type) {
+        return type.getSource().map(source -> source.getUri().getPath()).orElse("");
     }
 
     /// The method that is called, and those that override it.
